@@ -1,0 +1,57 @@
+"""Checks of what callers pass in: one place, one way of saying what was wrong."""
+
+import math
+import operator
+from typing import Any, SupportsFloat
+
+
+def real(value: SupportsFloat, name: str) -> float:
+    """Return `value` as a finite float, or say what it is instead.
+
+    >>> real(3, "value")
+    3.0
+    >>> real(float("nan"), "value")
+    Traceback (most recent call last):
+    ...
+    ValueError: value must be finite, got nan
+    """
+    if isinstance(value, (str, bytes)) or getattr(value, "ndim", 0):
+        raise TypeError(f"{name} must be one real number, got {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be one real number, got {value!r}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return number
+
+
+def at_least_zero(value: SupportsFloat, name: str) -> float:
+    """Return `value` as a finite float that is not negative."""
+    number = real(value, name)
+    if number < 0:
+        raise ValueError(f"{name} must not be negative, got {value!r}")
+    return number
+
+
+def above_zero(value: SupportsFloat, name: str) -> float:
+    """Return `value` as a finite float above zero."""
+    number = real(value, name)
+    if number <= 0:
+        raise ValueError(f"{name} must be above zero, got {value!r}")
+    return number
+
+
+def whole(value: Any, name: str, *, least: int) -> int:
+    """Return `value` as an int of at least `least`; floats and bools are refused."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, got {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an int, got {value!r}") from None
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
+    return number

@@ -1,0 +1,32 @@
+"""How wide the confidence bounds are: beta_t."""
+
+import math
+from dataclasses import dataclass
+
+from bough._checks import at_least_zero, real, whole
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The schedule sqrt(beta_t) = scale sqrt(2 log(N t^2 pi^2 / (6 delta))).
+
+    With `scale=1`, and rewards drawn from the prior, all N arms lie below their upper bound at
+    all plays t = 1, 2, ... with probability at least 1 - delta (Srinivas et al., 2010).
+
+    >>> round(Confidence(delta=0.05).sqrt_beta(1, math.log(1000)), 3)
+    4.562
+    """
+
+    delta: float = 0.05
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < real(self.delta, "delta") < 1:
+            raise ValueError(f"delta must be between 0 and 1, got {self.delta!r}")
+        at_least_zero(self.scale, "scale")
+
+    def sqrt_beta(self, t: int, log_arms: float) -> float:
+        """Return sqrt(beta_t) for the t-th play (from 1) over exp(log_arms) arms."""
+        t = whole(t, "t", least=1)
+        log_ratio = log_arms + 2 * math.log(t) + math.log(math.pi**2 / (6 * self.delta))
+        return self.scale * math.sqrt(2 * log_ratio)

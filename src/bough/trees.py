@@ -1,0 +1,235 @@
+"""What is searched: how many children each node has, and what a path decodes to."""
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+from bough._checks import real, whole
+
+Path = tuple[int, ...]
+
+#: Children are numbered in 32 bits.
+MOST_CHILDREN = 2**31 - 2
+
+
+class Tree:
+    """A tree whose complete paths are the things to choose from.
+
+    Parameters
+    ----------
+    branching
+        How many children a node has: an int (everywhere the same), `math.inf` (a new child can
+        always be made), a sequence (one entry for each depth), or a function `f(path) -> int`
+        of the node, where 0 means that the path ends there. A path that ends before full depth
+        gets no further reward: its variance is the sum of the increments down to where it ends.
+        The function must always give the same answer for the same node.
+    depth
+        The number of steps of the longest path.
+    labels
+        Names for the children, so that an objective sees `("left", "go")` instead of `(0, 3)`:
+        one name for each child; with a sequence as `branching`, one such list for each depth;
+        or a function of the node's path that names its last step.
+    log_arms
+        For a function or `math.inf`: an upper bound of the logarithm of the number of complete
+        paths, without which there is no guaranteed certificate.
+
+    Examples
+    --------
+    >>> tree = Tree(5, 10)
+    >>> tree.arms
+    9765625
+    >>> Tree([2, 3], 2, labels=[["left", "right"], ["stop", "walk", "run"]]).decode((0, 2))
+    ('left', 'run')
+    >>> ragged = Tree(lambda path: 0 if path == (1,) else 2, 3)
+    >>> ragged.is_leaf((1,)), ragged.is_leaf((0,))
+    (True, False)
+    """
+
+    def __init__(
+        self,
+        branching: float | Sequence[float] | Callable[[Path], float],
+        depth: int,
+        *,
+        labels: Sequence[Any] | Callable[[Path], Any] | None = None,
+        log_arms: float | None = None,
+    ) -> None:
+        self.depth = whole(depth, "depth", least=0)
+        self._given = branching
+        #: Children of a node at each depth, or None if a function says.
+        self.counts: tuple[float, ...] | None = None
+        if not callable(branching):
+            self.counts = self._read_counts(branching)
+        self.labels = self._read_labels(labels)
+        self._log_arms = None if log_arms is None else real(log_arms, "log_arms")
+        if self._log_arms is not None:
+            if self.arms is not None:
+                raise ValueError(
+                    "log_arms is for trees whose arms cannot be counted; "
+                    f"this one has log_arms={self.log_arms:.6g}, leave it out"
+                )
+            if self._log_arms < 0:
+                raise ValueError(
+                    f"log_arms must not be negative (there is at least one arm), got {log_arms!r}"
+                )
+
+    def _read_counts(self, branching: Any) -> tuple[float, ...]:
+        if isinstance(branching, (str, bytes)):
+            raise TypeError(f"branching must be an int, a sequence or a function, got {branching!r}")
+        try:
+            counts = list(branching)
+        except TypeError:
+            # The one number may still be wrong in a tree of depth 0.
+            return (_count(branching, "branching", least=1),) * self.depth
+        if len(counts) != self.depth:
+            raise ValueError(
+                f"branching has {len(counts)} entries, one for each depth, but depth is "
+                f"{self.depth}; give one entry a depth, or one int for all"
+            )
+        return tuple(_count(c, f"branching[{d}]", least=1) for d, c in enumerate(counts))
+
+    def _read_labels(self, labels: Any) -> Any:
+        if labels is None or callable(labels):
+            return labels
+        if isinstance(labels, (str, bytes)):
+            raise TypeError(f"labels must be a list of names, got the string {labels!r}")
+        per_depth = self.counts is not None and not _is_number(self._given)
+        rows = [list(row) for row in labels] if per_depth else [list(labels)] * self.depth
+        if len(rows) != self.depth:
+            raise ValueError(
+                f"labels has {len(rows)} entries, but depth is {self.depth}; "
+                "with one branching a depth, give one list of labels a depth"
+            )
+        for d, count in enumerate(self.counts or ()):
+            if len(rows[d]) != count:
+                raise ValueError(
+                    f"labels at depth {d} has {len(rows[d])} names for {count} children"
+                    + ("" if per_depth else "; for other names at each depth, give branching as "
+                       "a sequence too")
+                )
+        return rows
+
+    def branching(self, path: Sequence[int]) -> float:
+        """Return how many children the node has: an int, 0 for a leaf, or `math.inf`."""
+        return self.walk(path)[1][-1]
+
+    def is_leaf(self, path: Sequence[int]) -> bool:
+        """Return whether the node is a leaf, so that the path is complete."""
+        return self.branching(path) == 0
+
+    def children(self, path: Path) -> float:
+        """Return how many children the node of a checked path has."""
+        if len(path) == self.depth:
+            return 0
+        if self.counts is not None:
+            return self.counts[len(path)]
+        return _count(self._given(path), f"branching({path})", least=0)  # type: ignore[operator]
+
+    def walk(self, path: Sequence[int]) -> tuple[Path, list[float]]:
+        """Check a path, step by step.
+
+        Returns
+        -------
+        path
+            The path as a tuple of ints.
+        counts
+            The number of children of every node on it, from the root to its end.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is no path of this tree; the message says why.
+        """
+        if isinstance(path, (str, bytes)):
+            raise TypeError(f"path must be a sequence of ints, got {path!r}")
+        try:
+            steps = tuple(path)
+        except TypeError:
+            raise TypeError(f"path must be a sequence of ints, got {path!r}") from None
+        steps = tuple(whole(k, f"path[{i}]", least=0) for i, k in enumerate(steps))
+        if len(steps) > self.depth:
+            raise ValueError(
+                f"path has {len(steps)} steps, but the tree has depth {self.depth}: {path!r}"
+            )
+        counts = []
+        for i, k in enumerate(steps):
+            counts.append(self.children(steps[:i]))
+            if counts[-1] == 0:
+                raise ValueError(f"path {steps} goes on below {steps[:i]}, which is a leaf")
+            if k >= counts[-1]:
+                raise ValueError(
+                    f"path[{i}] is {k}, but node {steps[:i]} has {counts[-1]} children, "
+                    f"numbered 0 to {counts[-1] - 1}"
+                )
+            if k > MOST_CHILDREN:
+                raise ValueError(f"path[{i}] must be at most {MOST_CHILDREN}, got {k}")
+        counts.append(self.children(steps))
+        return steps, counts
+
+    def complete(self, path: Sequence[int]) -> Path:
+        """Check a path that must end in a leaf, and return it as a tuple of ints."""
+        steps, counts = self.walk(path)
+        if counts[-1] != 0:
+            raise ValueError(
+                f"path {steps} is too short: it ends at a node with {counts[-1]} children, "
+                "not at a leaf"
+            )
+        return steps
+
+    def decode(self, path: Sequence[int]) -> tuple[Any, ...]:
+        """Return what an objective sees: the labels along the path, or the path itself."""
+        steps, _ = self.walk(path)
+        if self.labels is None:
+            return steps
+        if callable(self.labels):
+            return tuple(self.labels(steps[: i + 1]) for i in range(len(steps)))
+        for i, k in enumerate(steps):
+            if k >= len(self.labels[i]):
+                raise ValueError(f"path[{i}] is {k}, but labels has {len(self.labels[i])} names")
+        return tuple(self.labels[i][k] for i, k in enumerate(steps))
+
+    @cached_property
+    def arms(self) -> int | None:
+        """The number of complete paths, a Python int of any size; None if nobody can count them."""
+        if self.counts is None or math.inf in self.counts:
+            return None
+        return math.prod(int(c) for c in self.counts)
+
+    @property
+    def log_arms(self) -> float | None:
+        """The logarithm of the number of arms, or the bound of it that was given, or None."""
+        if self.counts is None or math.inf in self.counts:
+            return self._log_arms
+        return math.fsum(math.log(c) for c in self.counts)
+
+    def _key(self) -> tuple[Hashable, ...]:
+        labels = self.labels if callable(self.labels) else repr(self.labels)
+        return (self.counts or self._given, self.depth, labels, self._log_arms)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tree) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        given = getattr(self._given, "__qualname__", None) or repr(self._given)
+        labels = "" if self.labels is None else ", labels=..."
+        bound = "" if self._log_arms is None else f", log_arms={self._log_arms!r}"
+        return f"Tree({given}, {self.depth}{labels}{bound})"
+
+
+def _is_number(value: Any) -> bool:
+    return not hasattr(value, "__len__") and not callable(value)
+
+
+def _count(value: Any, name: str, *, least: int) -> float:
+    if isinstance(value, float) and value == math.inf:
+        return math.inf
+    count = whole(value, name, least=least)
+    if count > MOST_CHILDREN:
+        raise ValueError(
+            f"{name} must be at most {MOST_CHILDREN}, got {count}; split the choice into "
+            "several depths, or use math.inf if children are made one by one"
+        )
+    return count
