@@ -120,9 +120,7 @@ Frame = cython.struct(
     entry=cython.int,  # where the parent's frame keeps this node
     base=cython.int,  # first entry of this frame
     m=cython.double,
-    variance=cython.double,
     sd=cython.double,
-    alpha=cython.double,  # below this something elsewhere is more promising
     top=cython.double,  # best of the arms of the children, and of the bounds not worth an entry
     gmax=cython.double,
     gmin=cython.double,
@@ -132,7 +130,7 @@ FRAME = np.dtype(
     [(name, np.int32) for name in ("node", "entry", "base")]
     + [
         (name, np.float64)
-        for name in ("m", "variance", "sd", "alpha", "top", "gmax", "gmin", "smax")
+        for name in ("m", "sd", "top", "gmax", "gmin", "smax")
     ],
     align=True,
 )
@@ -278,6 +276,7 @@ class Core:
     row: cython.int[::1]  # the row of each kind, NONE if there was no such search
     rows: cython.int
     pending_: Pending[::1]
+    waiting: cython.int  # how many evaluations are pending
     tokens: dict  # of pending evaluations: the node, and s^2
     last_token: cython.longlong
 
@@ -300,7 +299,10 @@ class Core:
     variance: cython.double
     frames: Frame[::1]
     entries: Entry[::1]
-    best: cython.double
+    row_: cython.int  # of the search being made: its bounds,
+    b: cython.double  # its b,
+    counts_pending: cython.bint  # whether its standard deviations count pending evaluations,
+    best: cython.double  # and the best arm so far
     best_node: cython.int
     best_m: cython.double
     best_sd: cython.double
@@ -330,6 +332,7 @@ class Core:
         self.pending_ = aligned(PENDING, 0)
         self.nodes_ = aligned(NODE, 0)
         self.tokens = {}
+        self.waiting = 0
         self.last_token = 0
         self.observations = 0
         self.likelihood = 0.0
@@ -367,7 +370,7 @@ class Core:
     @property
     def pending(self):
         """How many evaluations are pending."""
-        return len(self.tokens)
+        return self.waiting
 
     def log_likelihood(self):
         """Return the logarithm of the density of everything told so far."""
@@ -382,13 +385,15 @@ class Core:
         i: cython.int
         length: cython.int
         step: cython.longlong
+        given: tuple
         if type(path) is tuple and not self.ragged and len(path) <= self.depth:
-            length = len(path)
+            given = path
+            length = len(given)
             try:
                 for i in range(length):
-                    if type(path[i]) is not int:
+                    if type(given[i]) is not int:
                         break
-                    step = path[i]
+                    step = given[i]
                     if step < 0 or step >= self.widths[i]:
                         break
                     self.steps[i] = cython.cast(cython.int, step)
@@ -562,7 +567,7 @@ class Core:
     @cython.exceptval(check=False)
     def _touched(self, n: cython.int) -> cython.bint:
         """Return whether there was a reading, told or pending, at the node or below."""
-        return self.nodes_[n].visits > 0 or (len(self.tokens) > 0 and self.pending_[n].count > 0)
+        return self.nodes_[n].visits > 0 or (self.waiting and self.pending_[n].count > 0)
 
     @cython.final
     @cython.cfunc
@@ -645,14 +650,14 @@ class Core:
             self.nodes_[group].child = items
             self.nodes_[group].visits += self.nodes_[items].visits
             self._add_message(group, self._tau(items), self._eta(items))
-            if len(self.tokens):
+            if self.waiting:
                 self.pending_[group].count += self.pending_[items].count
             items = after
         self.nodes_[place].shift = shift
         c = self.nodes_[place].child
         while c != NONE:
             self._refresh(c)
-            if len(self.tokens) and self.pending_[c].count:
+            if self.waiting and self.pending_[c].count:
                 self._count_pending(c)
             c = self.nodes_[c].sibling
 
@@ -782,7 +787,7 @@ class Core:
             n = self.trail[i]
             if self.single_steps:
                 self._set_arm(n)
-            if len(self.tokens) and self.pending_[n].count:
+            if self.waiting and self.pending_[n].count:
                 self._count_pending(n)
             for kind in range(searches):
                 if self.row[kind] != NONE:
@@ -1053,6 +1058,7 @@ class Core:
             self.pending_ = aligned(PENDING, self.nodes_.shape[0])
         self.last_token += 1
         self.tokens[self.last_token] = (n, s2)
+        self.waiting += 1
         for i in range(self.trailed):
             self._clear_if_idle(self.trail[i])
             self.pending_[self.trail[i]].count += 1
@@ -1095,6 +1101,7 @@ class Core:
         i: cython.int
         s2: cython.double
         n: cython.int = self.tokens.pop(token)[0]
+        self.waiting -= 1
         for i in range(self.trailed):
             self.pending_[self.trail[i]].count -= 1
         self.pending_[n].own = 0.0
@@ -1185,7 +1192,11 @@ class Core:
         The standard deviations count pending evaluations as observations. Ties are broken at
         random (`rng`: an int or a `numpy.random.Generator`), or without an rng by lowest index.
         """
-        b: cython.double = at_least_zero(sqrt_beta, "sqrt_beta")
+        b: cython.double = (
+            sqrt_beta
+            if type(sqrt_beta) is float and 0.0 <= sqrt_beta < INF
+            else at_least_zero(sqrt_beta, "sqrt_beta")
+        )
         return self._highest(UPPER, b, generator(rng))
 
     def highest_lower(self, sqrt_beta, *, rng=None):
@@ -1215,21 +1226,27 @@ class Core:
             if visits:
                 value = self.nodes_[n].average
         b = abs(b)
-        return Arm(
-            path, None, self.best_m, self.best_sd,
-            self.best_m - b * self.best_sd, self.best_m + b * self.best_sd, value, visits,
-        )  # fmt: skip
+        arm: Arm = Arm.__new__(Arm)  # not by `__init__`, which costs more than the search
+        arm.path = path
+        arm.params = None
+        arm.mean = self.best_m
+        arm.std = self.best_sd
+        arm.lower = self.best_m - b * self.best_sd
+        arm.upper = self.best_m + b * self.best_sd
+        arm.value = value
+        arm.visits = visits
+        return arm
 
     @cython.final
     @cython.cfunc
     def _search(self, kind: cython.int, b: cython.double, rng: SplitMix64 | None) -> cython.void:
-        """Find the best arm by best-first descent on bounds of subtrees; leave it in `best_...`.
+        """Find the best arm by branch and bound, depth first; leave it in `best_...`.
 
         Relative to a node n an arm below has mean A + G m_n and variance S + G^2 V_n, where A, S
         and 0 <= G <= 1 depend on what lies inside n's subtree. So what was the maximum below n for
         another (m_n, V_n, b) bounds the maximum now, as long as nothing inside has changed: see
-        `_bound`. A node is entered while its bound may be the highest, and its bound is then
-        replaced by what its children say.
+        `_bound`. Of the children whose bound is above the best arm found so far the highest is
+        entered first; on leaving a node its bound is replaced by what its children said.
         """
         top: cython.int = 0  # the frame that we are in
         entries: cython.int  # how many there are
@@ -1237,56 +1254,45 @@ class Core:
         i: cython.int
         ties: cython.int = 0
         hi: cython.double
-        second: cython.double
-        bound: cython.double
-        row: cython.int = self.row[kind]
-        pending: cython.bint = kind == UPPER and len(self.tokens) > 0
         m: cython.double = self.nodes_[ROOT].offset
         variance: cython.double = self.nodes_[ROOT].spread
-        if pending and self.pending_[ROOT].count:
+        self.row_ = self.row[kind]
+        self.b = b
+        self.counts_pending = kind == UPPER and self.waiting > 0
+        if self.counts_pending:
             variance = self.pending_[ROOT].spread
         self.best = -INF
         self.ties = 0
         self.touched = 1
         if self.nodes_[ROOT].extra >= 0.0:
-            self._consider(ROOT, m, sqrt(variance + self.nodes_[ROOT].extra), b, rng)
-        entries = self._enter(0, ROOT, NONE, 0, m, variance, sqrt(variance), -INF, row, b, pending, rng)
+            self._consider(ROOT, m, sqrt(variance + self.nodes_[ROOT].extra), rng)
+        entries = self._enter(0, ROOT, NONE, 0, m, variance, sqrt(variance), rng)
         while top >= 0:
             first = NONE
             hi = -INF
-            second = -INF
             for i in range(self.frames[top].base, entries):
-                bound = self.entries[i].bound
-                if bound > hi:
-                    second = hi
-                    hi = bound
+                if self.entries[i].bound > hi:
+                    hi = self.entries[i].bound
                     first = i
                     ties = 1
-                elif bound == hi:
-                    second = hi
+                elif self.entries[i].bound == hi:
                     ties += 1
                     if self._prefer(self.entries[i].node, self.entries[first].node, ties, rng):
                         first = i
-                elif bound > second:
-                    second = bound
-            if first != NONE and hi > self.best and hi >= self.frames[top].alpha:
+            if hi > self.best:
+                top += 1
                 entries = self._enter(
-                    top + 1,
+                    top,
                     self.entries[first].node,
                     first,
                     entries,
                     self.entries[first].m,
                     self.entries[first].variance,
                     self.entries[first].sd,
-                    max(self.frames[top].alpha, second, self.best),
-                    row,
-                    b,
-                    pending,
                     rng,
                 )
-                top += 1
             else:
-                self._leave(top, hi, entries, row, b)
+                self._leave(top, hi, entries)
                 entries = self.frames[top].base
                 top -= 1
 
@@ -1294,29 +1300,23 @@ class Core:
     @cython.cfunc
     @cython.inline
     @cython.exceptval(check=False)
-    def _bound(
-        self,
-        row: cython.int,
-        c: cython.int,
-        m: cython.double,
-        sd: cython.double,
-        b: cython.double,
-    ) -> cython.double:
+    def _bound(self, c: cython.int, m: cython.double, sd: cython.double) -> cython.double:
         """Bound the best arm below the children of c, for F_c of mean m and deviation sd.
 
         top + gmax (m - m')+ - gmin (m' - m)+ + gmax (b (sd - sd'))+ + smax (b - b')+
         """
         bound: cython.double
         change: cython.double
+        row: cython.int = self.row_
         if not self.bounds[row, c].valid:
             return INF
         bound = self.bounds[row, c].top
         change = m - self.bounds[row, c].m
         bound += change * (self.bounds[row, c].gmax if change > 0.0 else self.bounds[row, c].gmin)
-        change = b * (sd - self.bounds[row, c].sd)
+        change = self.b * (sd - self.bounds[row, c].sd)
         if change > 0.0:
             bound += change * self.bounds[row, c].gmax
-        change = b - self.bounds[row, c].b
+        change = self.b - self.bounds[row, c].b
         if change > 0.0:
             bound += change * self.bounds[row, c].smax
         return bound
@@ -1332,10 +1332,6 @@ class Core:
         m: cython.double,
         variance: cython.double,
         sd: cython.double,
-        alpha: cython.double,
-        row: cython.int,
-        b: cython.double,
-        pending: cython.bint,
         rng: SplitMix64 | None,
     ) -> cython.int:
         """Open a frame for n: evaluate its children's arms, list those worth entering."""
@@ -1353,13 +1349,14 @@ class Core:
         gmax: cython.double = 0.0
         gmin: cython.double = 1.0
         smax: cython.double = 0.0
+        row: cython.int = self.row_
+        b: cython.double = self.b
+        pending: cython.bint = self.counts_pending
         self.frames[top].node = n
         self.frames[top].entry = entry
         self.frames[top].base = entries
         self.frames[top].m = m
-        self.frames[top].variance = variance
         self.frames[top].sd = sd
-        self.frames[top].alpha = alpha
         while c != NONE:
             self.touched += 1
             g = self.nodes_[c].g
@@ -1376,14 +1373,14 @@ class Core:
                 if value > best_here:
                     best_here = value
                 if value >= self.best:
-                    self._consider(c, child_m, arm_sd, b, rng)
+                    self._consider(c, child_m, arm_sd, rng)
                 gmax = max(gmax, g)
                 gmin = min(gmin, g)
                 smax = max(smax, arm_sd)
             if self.nodes_[c].child != NONE:
                 child_sd = sqrt(child_variance)
-                bound = self._bound(row, c, child_m, child_sd, b)
-                if bound > self.best and bound >= alpha:
+                bound = self._bound(c, child_m, child_sd)
+                if bound > self.best:
                     if entries == self.entries.shape[0]:
                         self.entries = grown(self.entries, ENTRY, 2 * entries)
                     self.entries[entries].bound = bound
@@ -1397,7 +1394,7 @@ class Core:
                         best_here = bound
                     gmax = max(gmax, g * self.bounds[row, c].gmax)
                     gmin = min(gmin, g * self.bounds[row, c].gmin)
-                    smax = max(smax, self._largest_sd(row, c, child_sd))
+                    smax = max(smax, self._largest_sd(c, child_sd))
             c = self.nodes_[c].sibling
         self.frames[top].top = best_here
         self.frames[top].gmax = gmax
@@ -1409,8 +1406,9 @@ class Core:
     @cython.cfunc
     @cython.inline
     @cython.exceptval(check=False)
-    def _largest_sd(self, row: cython.int, c: cython.int, sd: cython.double) -> cython.double:
+    def _largest_sd(self, c: cython.int, sd: cython.double) -> cython.double:
         """Bound the standard deviation of the arms below c's children, now that F_c has sd."""
+        row: cython.int = self.row_
         grown_by: cython.double = sd - self.bounds[row, c].sd
         if grown_by > 0.0:  # only after `forget`
             return self.bounds[row, c].smax + self.bounds[row, c].gmax * grown_by
@@ -1424,13 +1422,12 @@ class Core:
         top: cython.int,
         hi: cython.double,
         entries: cython.int,
-        row: cython.int,
-        b: cython.double,
     ) -> cython.void:
         """Close a frame: keep what was found as the node's bound, and tell the parent's frame."""
         i: cython.int
         c: cython.int
         n: cython.int = self.frames[top].node
+        row: cython.int = self.row_
         g: cython.double
         gmax: cython.double = self.frames[top].gmax
         gmin: cython.double = self.frames[top].gmin
@@ -1440,12 +1437,12 @@ class Core:
             g = self.nodes_[c].g
             gmax = max(gmax, g * self.bounds[row, c].gmax)
             gmin = min(gmin, g * self.bounds[row, c].gmin)
-            smax = max(smax, self._largest_sd(row, c, self.entries[i].sd))
+            smax = max(smax, self._largest_sd(c, self.entries[i].sd))
         hi = max(hi, self.frames[top].top)
         self.bounds[row, n].top = hi
         self.bounds[row, n].m = self.frames[top].m
         self.bounds[row, n].sd = self.frames[top].sd
-        self.bounds[row, n].b = b
+        self.bounds[row, n].b = self.b
         self.bounds[row, n].gmax = gmax
         self.bounds[row, n].gmin = gmin
         self.bounds[row, n].smax = smax
@@ -1460,11 +1457,10 @@ class Core:
         n: cython.int,
         m: cython.double,
         sd: cython.double,
-        b: cython.double,
         rng: SplitMix64 | None,
     ) -> cython.void:
         """Take the node's own arm for the best if it is."""
-        value: cython.double = m + b * sd
+        value: cython.double = m + self.b * sd
         if value < self.best:
             return
         if value == self.best:
@@ -1507,6 +1503,8 @@ class Core:
         path.append(self._unexplored(n, rng))
         if self.single_steps:
             return tuple(path)
+        d: cython.int
+        width: cython.int
         for d in range(self.nodes_[n].depth + 1, self.depth):
             width = narrow(self.tree.children(tuple(path))) if self.ragged else self.widths[d]
             if width == 0:
@@ -1603,6 +1601,7 @@ class Core:
         np.asarray(self.bounds)[...] = state["bounds"]
         self.pending_ = grown(state["pending"], PENDING, len(state["pending"]))
         self.tokens = dict(state["tokens"])
+        self.waiting = len(self.tokens)
         self.last_token = state["last_token"]
         self.observations = state["observations"]
         self.likelihood, self.likelihood_rest = state["likelihood"]
