@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bough._checks import at_least_zero, real, whole
 from bough._core import Core, several
-from bough.kernels import Kernel
+from bough.kernels import Kernel, common_steps
 from bough.trees import Path, Tree
 
 Array = NDArray[np.float64]
@@ -76,14 +76,20 @@ class Belief(Core):
         That of two nodes is the variance of F where their paths part, times the g of all nodes
         below that on both sides.
         """
-        g, _, spread, parent, ends = self._union(paths)
-        # Each row of `root` writes F of a node as a sum of independent parts, one for each node.
-        root = np.zeros((len(parent), len(parent)))
-        for i, p in enumerate(parent):
-            if p >= 0:
-                root[i] = g[i] * root[p]
-            root[i, i] = np.sqrt(spread[i])
-        return root[ends] @ root[ends].T
+        steps = [self.tree.walk(path)[0] for path in several(paths)]
+        longest = max(map(len, steps), default=0)
+        variance = np.zeros((len(steps), longest + 1))  # of F along each path
+        below = np.ones((len(steps), longest + 1))  # product of the g further down
+        for row, path in enumerate(steps):
+            g, _, spread = self._chain(path)
+            above = 0.0
+            for i in range(len(g)):
+                above = variance[row, i] = spread[i] + g[i] ** 2 * above
+            below[row, : len(g) - 1] = np.cumprod(g[:0:-1])[::-1]
+        parted = common_steps(steps)
+        rows = np.arange(len(steps))
+        left = (variance * below)[rows[:, None], parted]
+        return left * below[rows[None, :], parted]
 
     def sample(
         self,
@@ -103,7 +109,7 @@ class Belief(Core):
         for i, p in enumerate(parent):
             if p >= 0:
                 F[:, i] += g[i] * F[:, p]
-        return F[:, ends]
+        return F[:, ends] + self.center
 
     def _union(
         self, paths: Sequence[Sequence[int]]

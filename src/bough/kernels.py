@@ -47,7 +47,7 @@ class Kernel(ABC):
                [1., 1., 3.]])
         """
         shared = np.cumsum(self.increments(depth))
-        return shared[_common_steps(_read(paths, depth))]
+        return shared[common_steps(_read(paths, depth))]
 
     def features(self, paths: Sequence[Sequence[int]], depth: int) -> Array:
         """Return the paper's features: a column for each node that some path visits.
@@ -233,7 +233,7 @@ def _read(paths: Sequence[Sequence[int]], depth: int) -> list[tuple[int, ...]]:
     return steps
 
 
-def _common_steps(paths: list[tuple[int, ...]]) -> NDArray[np.intp]:
+def common_steps(paths: list[tuple[int, ...]]) -> NDArray[np.intp]:
     """Return how many steps each pair of paths has in common."""
     longest = max(map(len, paths), default=0)
     # Padding differs from every step, and from the padding of the other side.

@@ -1,0 +1,94 @@
+"""The slow truth: dense algebra that knows nothing of trees but shared prefixes.
+
+Every quantity is a sum of independent steps, one for each node; a reading or a question is the
+list of nodes whose steps it sums. Their joint covariance matrix is conditioned on one reading
+after another. In floats this is fine while the problem is well conditioned; with `mpmath` numbers
+of 50 digits it is right always.
+"""
+
+import math
+
+import mpmath
+import numpy as np
+
+mpmath.mp.dps = 50
+
+
+def nodes_of(path):
+    return [path[:i] for i in range(len(path) + 1)]
+
+
+class Oracle:
+    """Readings are (kind, path, value, variance), kind "sum" (of F) or "step" (of one node)."""
+
+    def __init__(self, increments, mean, readings, *, exact):
+        number = mpmath.mpf if exact else float
+        self.number = number
+        self.v = [number(float(v)) for v in increments]
+        self.mean = mean
+        self.readings = readings
+
+    def prior(self, path):
+        if callable(self.mean):
+            return self.number(float(self.mean(path)))
+        return self.number(float(self.mean))
+
+    def step_mean(self, path):
+        if not path:
+            return self.prior(())
+        return self.prior(path) - self.prior(path[:-1])
+
+    def posterior(self, paths, pending=()):
+        """Return mean, covariance and log likelihood; pending readings narrow the covariance."""
+        paths = [tuple(p) for p in paths]
+        told = list(self.readings)
+        waiting = [("sum", p, None, s2) for p, s2 in pending]
+        functionals = [nodes_of(p) for p in paths]
+        means = [self.prior(p) for p in paths]
+        for kind, path, _, _ in told + waiting:
+            functionals.append(nodes_of(path) if kind == "sum" else [path])
+            means.append(self.prior(path) if kind == "sum" else self.step_mean(path))
+        sets = [set(f) for f in functionals]
+        size = len(functionals)
+        dtype = object if self.number is not float else float
+        C = np.empty((size, size), dtype=dtype)
+        for i in range(size):
+            for j in range(size):
+                C[i, j] = sum((self.v[len(n)] for n in sets[i] & sets[j]), self.number(0))
+        m = np.array(means, dtype=dtype)
+        scale = max(self.v)
+        log_density = self.number(0)
+        for t, (_, _, value, s2) in enumerate(told + waiting):
+            i = len(paths) + t
+            total = C[i, i] + self.number(float(s2))
+            if total <= scale * self.number(1e-25) ** (1 if self.number is not float else 0.6):
+                continue  # known for certain before
+            gain = C[:, i] / total
+            if value is not None:
+                residual = self.number(float(value)) - m[i]
+                log = mpmath.log if self.number is not float else math.log
+                log_density -= (log(2 * self.number(math.pi) * total) + residual**2 / total) / 2
+                m = m + gain * residual
+            C = C - np.outer(gain, C[i, :])
+        k = len(paths)
+        return (
+            m[:k].astype(float),
+            C[:k, :k].astype(float),
+            float(log_density),
+        )
+
+
+def condition_number(increments, readings):
+    """Return that of the covariance matrix of the readings."""
+    sets = [set(nodes_of(p)) if kind == "sum" else {p} for kind, p, _, _ in readings]
+    K = np.array([[sum(increments[len(n)] for n in a & b) for b in sets] for a in sets])
+    K = K.reshape(len(sets), len(sets)) + np.diag([s2 for _, _, _, s2 in readings])
+    with np.errstate(all="ignore"):
+        return np.linalg.cond(K) if readings else 1.0
+
+
+def oracle_for(increments, mean, readings):
+    """Return the oracle that can be trusted for these readings."""
+    smallest = min((s2 for _, _, _, s2 in readings), default=1.0)
+    well = condition_number(increments, readings) < 1e5 and smallest >= 1e-6
+    return Oracle(increments, mean, readings, exact=not well)
