@@ -780,10 +780,10 @@ class Core:
 
     @cython.final
     @cython.cfunc
-    def _visit(self, searches: cython.int) -> cython.void:
+    def _visit(self) -> cython.void:
         """Note that something changed at the end of the trail: a reading, or a pending one.
 
-        The bounds of the first so many kinds of search no longer hold along the trail.
+        The bounds no longer hold along the trail: even a pending reading made new nodes.
         """
         i: cython.int
         kind: cython.int
@@ -794,7 +794,7 @@ class Core:
                 self._set_arm(n)
             if self.waiting and self.pending_[n].count:
                 self._count_pending(n)
-            for kind in range(searches):
+            for kind in range(SEARCHES):
                 if self.row[kind] != NONE:
                     self.bounds[self.row[kind], n].valid = 0
 
@@ -897,7 +897,7 @@ class Core:
             self.nodes_[n].own_value = y
         self._pass_up(tau, eta)
         self._note(y - self.m, self.variance + s2)
-        self._visit(SEARCHES)
+        self._visit()
 
     def observe_step(self, path, value, *, noise):
         """Take in a noisy reading of the step of one node, in the units of the sum.
@@ -951,7 +951,7 @@ class Core:
                 self.nodes_[n].mu = r
         self._pass_up(tau, eta)
         self._note(r - step_mean, step_variance + s2)
-        self._visit(SEARCHES)
+        self._visit()
 
     def _posterior_above(self, n):
         """Return mean and variance of F at the node (or group) above n, (0, 0) above the root."""
@@ -1072,7 +1072,7 @@ class Core:
             self._clear_if_idle(self.trail[i])
             self.pending_[self.trail[i]].count += 1
         self.pending_[n].own += 1.0 / s2 if s2 > 0.0 else INF
-        self._visit(UPPER + 1)
+        self._visit()
         return self.last_token
 
     @cython.final
@@ -1145,7 +1145,7 @@ class Core:
         n: cython.int = self._node_of(token)
         self._climb(n)
         self._withdraw(token)
-        self._visit(UPPER + 1)
+        self._visit()
 
     # ------------------------------------------------------------------ posterior, downwards
 
