@@ -71,9 +71,7 @@ def simple_kernels(draw):
 
 @st.composite
 def chi_kernels(draw, depth):
-    falls = draw(
-        st.lists(st.sampled_from([0.0, 0.1, 1.0]), min_size=depth + 1, max_size=depth + 1)
-    )
+    falls = draw(st.lists(st.sampled_from([0.0, 0.1, 1.0]), min_size=depth + 1, max_size=depth + 1))
     values, total = [], 0.0
     for fall in falls:
         total += fall

@@ -15,7 +15,8 @@ def real(value: SupportsFloat, name: str) -> float:
     ...
     ValueError: value must be finite, got nan
     """
-    if isinstance(value, (str, bytes)) or getattr(value, "ndim", 0):
+    kind = getattr(getattr(value, "dtype", None), "kind", "f")  # of a NumPy scalar or array
+    if isinstance(value, (str, bytes, complex)) or hasattr(value, "__len__") or kind not in "biuf":
         raise TypeError(f"{name} must be one real number, got {value!r}")
     try:
         number = float(value)

@@ -3,7 +3,7 @@
 
 This is Python that Cython compiles; run as it is, it gives the same bits, slowly.
 
-Notation (numbers in brackets are sections of the documentation page "How it works")
+Notation
 
 =============  =====================================================================================
 v_n, mu_n      variance and mean of the step of node n, after readings of the step itself
@@ -12,7 +12,8 @@ F_n            the sum of the steps from the root to n; the reward of an arm is 
 P_n, h_n       what was observed at n or below, as the likelihood exp(-P F^2/2 + h F)
 tau_n, eta_n   the same as seen from the parent: its contribution to the parent's P and h
 g_n            1/(1 + v P): how much of a change of the parent's F arrives at n
-m_n, V_n       posterior mean and variance of F_n: m = g m_parent + offset, V = spread + g^2 V_parent
+m_n, V_n       posterior mean and variance of F_n:
+               m = g m_parent + offset, V = spread + g^2 V_parent
 Q_n, q_n       P_n and g_n with pending evaluations counted as observations
 b              the number of standard deviations in a bound, sqrt(beta)
 =============  =====================================================================================
@@ -119,7 +120,7 @@ PENDING = np.dtype(
 Frame = cython.struct(
     node=cython.int,
     entry=cython.int,  # where the parent's frame keeps this node
-    base=cython.int,  # first entry of this frame
+    start=cython.int,  # first entry of this frame
     m=cython.double,
     sd=cython.double,
     top=cython.double,  # best of the arms of the children, and of the bounds not worth an entry
@@ -128,11 +129,8 @@ Frame = cython.struct(
     smax=cython.double,
 )
 FRAME = np.dtype(
-    [(name, np.int32) for name in ("node", "entry", "base")]
-    + [
-        (name, np.float64)
-        for name in ("m", "sd", "top", "gmax", "gmin", "smax")
-    ],
+    [(name, np.int32) for name in ("node", "entry", "start")]
+    + [(name, np.float64) for name in ("m", "sd", "top", "gmax", "gmin", "smax")],
     align=True,
 )
 Entry = cython.struct(
@@ -170,6 +168,7 @@ class SplitMix64:
         self.state = int(seed) & (2**64 - 1)
 
     @cython.cfunc
+    @cython.exceptval(check=False)
     def draw(self) -> cython.ulonglong:
         z: cython.ulonglong
         self.state = (self.state + GOLDEN) & MASK
@@ -179,6 +178,7 @@ class SplitMix64:
         return z ^ (z >> 31)
 
     @cython.cfunc
+    @cython.exceptval(check=False)
     def below(self, n: cython.int) -> cython.int:
         """Return a random int from 0 to n - 1 (a bias of n/2^64 is left in)."""
         return cython.cast(cython.int, self.draw() % cython.cast(cython.ulonglong, n))
@@ -297,8 +297,10 @@ class Core:
     steps: cython.int[::1]  # the last path that was read
     trail: cython.int[::1]  # nodes and groups from the root to a node
     trailed: cython.int
-    m: cython.double  # posterior of F at the end of the last path
+    m: cython.double  # posterior of F at the end of the last path,
     variance: cython.double
+    m_above: cython.double  # and one step before it (0 above the root)
+    variance_above: cython.double
     frames: Frame[::1]
     entries: Entry[::1]
     row_: cython.int  # of the search being made: its bounds,
@@ -418,6 +420,12 @@ class Core:
 
     @cython.final
     @cython.cfunc
+    def _path(self, length: cython.int) -> tuple:
+        """Return the first so many of the `steps`."""
+        return tuple([int(self.steps[i]) for i in range(length)])
+
+    @cython.final
+    @cython.cfunc
     @cython.exceptval(check=False)
     def _find(self, n: cython.int, index: cython.int) -> cython.int:
         """Return the child with that index, or NONE; groups passed are put on the trail."""
@@ -446,13 +454,15 @@ class Core:
         g: cython.double
         self.trail[0] = ROOT
         self.trailed = 1
+        self.m_above = 0.0
+        self.variance_above = 0.0
         self.m = self.nodes_[ROOT].offset
         self.variance = self.nodes_[ROOT].spread
         for i in range(length + 1):
             if self.ragged and self.nodes_[n].branching != self.widths[i]:
                 raise ValueError(
                     f"the tree's branching function changed its mind: node "
-                    f"{tuple([self.steps[j] for j in range(i)])} had {self.nodes_[n].branching} "
+                    f"{self._path(i)} had {self.nodes_[n].branching} "
                     f"children and now has {self.widths[i]}; it must always give the same answer"
                 )
             if i == length:
@@ -463,12 +473,15 @@ class Core:
             self.trail[self.trailed] = n
             self.trailed += 1
             g = self.nodes_[n].g
+            self.m_above = self.m
+            self.variance_above = self.variance
             self.m = g * self.m + self.nodes_[n].offset
             self.variance = self.nodes_[n].spread + g * g * self.variance
         return length
 
     @cython.final
     @cython.cfunc
+    @cython.exceptval(check=False)
     def _climb(self, n: cython.int) -> cython.void:
         """Put the way from the root to a node on the trail, with the posterior of F at its end."""
         c: cython.int = n
@@ -516,6 +529,7 @@ class Core:
 
     @cython.final
     @cython.cfunc
+    @cython.exceptval(check=False)
     def _new_node(
         self,
         parent: cython.int,
@@ -609,6 +623,7 @@ class Core:
 
     @cython.final
     @cython.cfunc
+    @cython.exceptval(check=False)
     def _new_group(self, place: cython.int, index: cython.int, shift: cython.int) -> cython.int:
         """Make an empty group of 2^shift neighbours in the list of `place`."""
         c: cython.int = self._new_node(
@@ -624,7 +639,6 @@ class Core:
     @cython.cfunc
     def _regroup(self, place: cython.int) -> cython.void:
         """Split the list of a node or group into groups, as small as make at most MOST_GROUPS."""
-        i: cython.int
         c: cython.int
         group: cython.int
         after: cython.int
@@ -734,9 +748,7 @@ class Core:
     @cython.final
     @cython.cfunc
     @cython.exceptval(check=False)
-    def _add_message(
-        self, n: cython.int, tau: cython.double, eta: cython.double
-    ) -> cython.void:
+    def _add_message(self, n: cython.int, tau: cython.double, eta: cython.double) -> cython.void:
         """Add (a change of) a child's message to the evidence of n."""
         if self.nodes_[n].sub_precision < INF:
             if tau < INF:
@@ -780,6 +792,7 @@ class Core:
 
     @cython.final
     @cython.cfunc
+    @cython.exceptval(check=False)
     def _visit(self) -> cython.void:
         """Note that something changed at the end of the trail: a reading, or a pending one.
 
@@ -800,6 +813,7 @@ class Core:
 
     @cython.final
     @cython.cfunc
+    @cython.exceptval(check=False)
     def _note(self, residual: cython.double, variance: cython.double) -> cython.void:
         """Count a reading, and add its log density to the likelihood."""
         i: cython.int
@@ -830,8 +844,8 @@ class Core:
             The standard deviation of this reading, if it is not that of the belief. Below 1e-100
             it counts as 0: then the value is exact, and another one for the node is an error.
         """
-        y: cython.double = value if type(value) is float and isfinite(value) else real(
-            value, "value"
+        y: cython.double = (
+            value if type(value) is float and isfinite(value) else real(value, "value")
         )
         s2: cython.double = self._noise_variance(noise)
         length: cython.int = self._read(path)
@@ -921,9 +935,8 @@ class Core:
         if found == length:
             n = self.trail[self.trailed - 1]
             g = self.nodes_[n].g
-            m, variance = self._posterior_above(n)
-            step_mean = (g - 1.0) * m + self.nodes_[n].offset
-            step_variance = self.nodes_[n].spread + (1.0 - g) * (1.0 - g) * variance
+            step_mean = (g - 1.0) * self.m_above + self.nodes_[n].offset
+            step_variance = self.nodes_[n].spread + (1.0 - g) ** 2 * self.variance_above
         else:
             step_mean = 0.0
             if self.prior_mean is not None:
@@ -936,7 +949,8 @@ class Core:
         ):
             raise ValueError(
                 f"value {r!r} contradicts what is known: without noise, and after what was told "
-                f"before, this step is exactly {step_mean + offset!r}; if rewards vary, give noise > 0"
+                f"before, this step is exactly {step_mean + offset!r}; "
+                "if rewards vary, give noise > 0"
             )
         r -= offset
         n = self._grow(length, found, plan)
@@ -953,26 +967,13 @@ class Core:
         self._note(r - step_mean, step_variance + s2)
         self._visit()
 
-    def _posterior_above(self, n):
-        """Return mean and variance of F at the node (or group) above n, (0, 0) above the root."""
-        i: cython.int
-        g: cython.double
-        m: cython.double = 0.0
-        variance: cython.double = 0.0
-        for i in range(self.trailed - 1):
-            n = self.trail[i]
-            g = self.nodes_[n].g
-            m = g * m + self.nodes_[n].offset
-            variance = self.nodes_[n].spread + g * g * variance
-        return m, variance
-
     # ------------------------------------------------------------------ growing the tree
 
     @cython.final
     @cython.cfunc
     def _prior(self, length: cython.int) -> cython.double:
         """Return the prior mean of F after so many of the `steps`."""
-        path = tuple([self.steps[i] for i in range(length)])
+        path = self._path(length)
         return real(self.prior_mean(path), f"mean({path})")
 
     @cython.final
@@ -987,7 +988,7 @@ class Core:
         i: cython.int
         if self.prior_mean is None:
             return None
-        path = tuple([self.steps[i] for i in range(length)])
+        path = self._path(length)
         plan = []
         for i in range(length + 1):
             if i <= found and self._was_visited(path[:i]):
@@ -1034,7 +1035,6 @@ class Core:
     def _grow_as_foreseen(self, length, plan):
         i: cython.int
         n: cython.int = ROOT
-        c: cython.int
         trailed: cython.int
         self.trail[0] = ROOT
         self.trailed = 1
@@ -1069,7 +1069,6 @@ class Core:
         self.tokens[self.last_token] = (n, s2)
         self.waiting += 1
         for i in range(self.trailed):
-            self._clear_if_idle(self.trail[i])
             self.pending_[self.trail[i]].count += 1
         self.pending_[n].own += 1.0 / s2 if s2 > 0.0 else INF
         self._visit()
@@ -1077,12 +1076,7 @@ class Core:
 
     @cython.final
     @cython.cfunc
-    def _clear_if_idle(self, n: cython.int) -> cython.void:
-        if self.pending_[n].count == 0:
-            self.pending_[n].own = 0.0
-
-    @cython.final
-    @cython.cfunc
+    @cython.exceptval(check=False)
     def _count_pending(self, n: cython.int) -> cython.void:
         """Compute q, spread and tau of a node with pending evaluations at or below it.
 
@@ -1209,7 +1203,7 @@ class Core:
         return self._highest(UPPER, b, generator(rng))
 
     def highest_lower(self, sqrt_beta, *, rng=None):
-        """Return the arm with the highest mean - sqrt_beta std, of told observations only. Exact."""
+        """Return the arm with the highest mean - sqrt_beta std, by what was told. Exact."""
         b: cython.double = at_least_zero(sqrt_beta, "sqrt_beta")
         return self._highest(LOWER, -b, generator(rng))
 
@@ -1279,7 +1273,7 @@ class Core:
         while top >= 0:
             first = NONE
             hi = -INF
-            for i in range(self.frames[top].base, entries):
+            for i in range(self.frames[top].start, entries):
                 if self.entries[i].bound > hi:
                     hi = self.entries[i].bound
                     first = i
@@ -1302,7 +1296,7 @@ class Core:
                 )
             else:
                 self._leave(top, hi, entries)
-                entries = self.frames[top].base
+                entries = self.frames[top].start
                 top -= 1
 
     @cython.final
@@ -1363,7 +1357,7 @@ class Core:
         pending: cython.bint = self.counts_pending
         self.frames[top].node = n
         self.frames[top].entry = entry
-        self.frames[top].base = entries
+        self.frames[top].start = entries
         self.frames[top].m = m
         self.frames[top].sd = sd
         while c != NONE:
@@ -1441,7 +1435,7 @@ class Core:
         gmax: cython.double = self.frames[top].gmax
         gmin: cython.double = self.frames[top].gmin
         smax: cython.double = self.frames[top].smax
-        for i in range(self.frames[top].base, entries):
+        for i in range(self.frames[top].start, entries):
             c = self.entries[i].node
             g = self.nodes_[c].g
             gmax = max(gmax, g * self.bounds[row, c].gmax)
@@ -1461,6 +1455,7 @@ class Core:
 
     @cython.final
     @cython.cfunc
+    @cython.exceptval(check=False)
     def _consider(
         self,
         n: cython.int,
@@ -1485,6 +1480,7 @@ class Core:
 
     @cython.final
     @cython.cfunc
+    @cython.exceptval(check=False)
     def _prefer(
         self, n: cython.int, other: cython.int, ties: cython.int, rng: SplitMix64 | None
     ) -> cython.bint:
@@ -1504,12 +1500,12 @@ class Core:
         c: cython.int = n
         while self.nodes_[c].parent != NONE:
             if self.nodes_[c].count >= 0:
-                path.append(self.nodes_[c].index)
+                path.append(int(self.nodes_[c].index))
             c = self.nodes_[c].parent
         path.reverse()
         if self._is_arm(n):
             return tuple(path)
-        path.append(self._unexplored(n, rng))
+        path.append(int(self._unexplored(n, rng)))
         if self.single_steps:
             return tuple(path)
         d: cython.int

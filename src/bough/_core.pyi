@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 
 from bough.trees import Path, Tree
 
-_Rng = SplitMix64 | np.random.Generator | int | None
-
 NODE: np.dtype[np.void]
+BOUND: np.dtype[np.void]
 
 class SplitMix64:
     def __init__(self, seed: SupportsIndex = 0) -> None: ...
+
+_Rng = SplitMix64 | np.random.Generator | int | None
 
 def generator(rng: _Rng) -> SplitMix64 | None: ...
 def several(paths: Sequence[Sequence[int]]) -> list[Sequence[int]]: ...

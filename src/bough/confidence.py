@@ -14,7 +14,7 @@ class Confidence:
     all plays t = 1, 2, ... with probability at least 1 - delta (Srinivas et al., 2010).
 
     >>> round(Confidence(delta=0.05).sqrt_beta(1, math.log(1000)), 3)
-    4.562
+    4.561
     """
 
     delta: float = 0.05

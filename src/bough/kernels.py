@@ -201,7 +201,8 @@ class Sum(Kernel):
         object.__setattr__(self, "terms", tuple(flat))
 
     def _increments(self, depth: int) -> Array:
-        return np.sum([term.increments(depth) for term in self.terms], axis=0)
+        total: Array = np.sum([term.increments(depth) for term in self.terms], axis=0)
+        return total
 
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.terms))

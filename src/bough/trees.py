@@ -75,7 +75,9 @@ class Tree:
 
     def _read_counts(self, branching: Any) -> tuple[float, ...]:
         if isinstance(branching, (str, bytes)):
-            raise TypeError(f"branching must be an int, a sequence or a function, got {branching!r}")
+            raise TypeError(
+                f"branching must be an int, a sequence or a function, got {branching!r}"
+            )
         try:
             counts = list(branching)
         except TypeError:
@@ -104,8 +106,11 @@ class Tree:
             if len(rows[d]) != count:
                 raise ValueError(
                     f"labels at depth {d} has {len(rows[d])} names for {count} children"
-                    + ("" if per_depth else "; for other names at each depth, give branching as "
-                       "a sequence too")
+                    + (
+                        ""
+                        if per_depth
+                        else "; for other names at each depth, give branching as a sequence too"
+                    )
                 )
         return rows
 

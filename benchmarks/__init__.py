@@ -1,0 +1,1 @@
+"""What bough costs, measured: `python -m benchmarks.core` and its neighbours."""

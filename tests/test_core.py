@@ -1,0 +1,143 @@
+"""The compiled core is its source: same bits, same bounds, same generator."""
+
+import copy
+import doctest
+import importlib.util
+import pathlib
+import pickle
+
+import numpy as np
+import pytest
+from strategies import Hill, Ragged, noise_of
+
+import bough
+from bough import Belief, Tree, kernels
+from bough import _core as compiled
+
+SOURCE = pathlib.Path(__file__).parent.parent / "src" / "bough" / "_core.py"
+
+
+@pytest.fixture(scope="module")
+def source():
+    """Return the core as plain Python."""
+    spec = importlib.util.spec_from_file_location("uncompiled_core", SOURCE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.__file__.endswith(".py")
+    return module
+
+
+def play(module, tree, kernel, noise, mean, single_steps, steps):
+    """Return everything that a few hundred steps of all kinds give."""
+    core = module.Core(tree, kernel.increments(tree.depth), noise, mean, single_steps)
+    rng = module.SplitMix64(7)
+    seen = []
+    tokens = []
+    for t in range(1, steps):
+        arm = core.highest_upper(1.0 + 0.01 * t, rng=rng)
+        seen.append((arm.path, arm.mean, arm.std, arm.upper, arm.value, arm.visits))
+        y = noise_of(3, arm.path)
+        if t % 5 == 0:
+            tokens.append(core.pend(arm.path))
+        elif t % 7 == 0 and arm.path:
+            core.observe_step(arm.path[:1], y, noise=0.3)
+        else:
+            core.observe(arm.path, y, noise=None if t % 3 else 0.5)
+        if len(tokens) == 3:
+            core.settle(tokens.pop(0), 0.25)
+            core.forget(tokens.pop(0))
+        if t % 10 == 0:
+            lower, mean_arm = core.highest_lower(2.0, rng=rng), core.highest_mean(rng=rng)
+            seen.append((lower.path, lower.lower, mean_arm.path, mean_arm.mean))
+    seen.append(core.log_likelihood())
+    seen.append(core.posterior([(), arm.path])[0].tolist())
+    return seen, np.ascontiguousarray(core.nodes).tobytes()
+
+
+CASES = {
+    "leaves": (Tree(3, 4), kernels.Gaussian(2.0), 0.3, 0.5, False, 150),
+    "wide": (Tree(100, 2), kernels.Linear(), 0.3, 0.0, False, 120),
+    "ragged nodes": (Tree(Ragged(3, 2), 5), kernels.Discounted(0.8), 0.3, Hill(1), True, 100),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_source_gives_the_same_bits(source, name):
+    fast, fast_nodes = play(compiled, *CASES[name])
+    slow, slow_nodes = play(source, *CASES[name])
+    assert fast == slow  # floats compared bit for bit
+    assert fast_nodes == slow_nodes
+
+
+def test_splitmix_is_the_published_generator(source):
+    """The first outputs for seed 1234567, as the authors of the generator give them."""
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    rng = source.SplitMix64(1234567)
+    assert [rng.draw() for _ in published] == published
+
+
+@pytest.mark.parametrize("name", ["posterior"])
+def test_examples_in_the_compiled_docstrings(name):
+    """Pytest collects no doctests from a compiled module."""
+    text = getattr(compiled.Core, name).__doc__
+    test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    assert test.examples
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_records_fill_cache_lines():
+    assert compiled.NODE.itemsize == 128
+    assert compiled.BOUND.itemsize == 64
+    belief = Belief(Tree(2, 2), kernels.Linear(), 0.1)
+    assert belief.nodes.ctypes.data % 64 == 0
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_go_on_alike(copied):
+    belief = Belief(Tree(4, 5), kernels.Gaussian(2.0), 0.2, mean=1.0)
+    rng = compiled.SplitMix64(5)
+    for t in range(50):
+        belief.observe(belief.highest_upper(2.0, rng=rng).path, noise_of(1, t))
+    token = belief.pend((0, 0, 0, 0, 0))
+    other = copied(belief)
+    other_rng = copied(rng)
+    for t in range(50):
+        one, two = belief.highest_upper(2.0, rng=rng), other.highest_upper(2.0, rng=other_rng)
+        assert one == two
+        assert hash(one) == hash(two)
+        belief.observe(one.path, noise_of(2, t))
+        other.observe(two.path, noise_of(2, t))
+    belief.settle(token, 3.0)
+    other.settle(token, 3.0)
+    assert belief.log_likelihood() == other.log_likelihood()
+    assert belief.nodes.tobytes() == other.nodes.tobytes()
+    assert repr(belief) == repr(other)
+
+
+def test_the_view_of_the_nodes_is_read_only():
+    belief = Belief(Tree(2, 2), kernels.Linear(), 0.1)
+    belief.observe((0, 1), 1.0)
+    nodes = belief.nodes
+    assert len(nodes) == 3
+    assert nodes["depth"].tolist() == [0, 1, 2]
+    assert nodes["parent"].tolist() == [-1, 0, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        nodes["g"][0] = 0.5
+
+
+def test_an_arm_cannot_be_changed():
+    arm = Belief(Tree(2, 2), kernels.Linear(), 0.1).highest_mean()
+    with pytest.raises(AttributeError):
+        arm.mean = 3.0
+    assert "path=(0, 0)" in repr(arm)
+    assert pickle.loads(pickle.dumps(arm)) == arm
+    assert arm != "arm"
+
+
+def test_a_very_deep_tree():
+    tree = Tree(2, 20_000)
+    belief = Belief(tree, kernels.Linear(), 0.1)
+    for t in range(5):
+        belief.observe(belief.highest_upper(1.0, rng=t).path, 0.1 * t)
+    assert len(belief) == 5
+    assert bough.Tree(10, 400).log_arms == pytest.approx(400 * np.log(10))
