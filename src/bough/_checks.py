@@ -2,10 +2,10 @@
 
 import math
 import operator
-from typing import Any, SupportsFloat
+from typing import Any
 
 
-def real(value: SupportsFloat, name: str) -> float:
+def real(value: Any, name: str) -> float:
     """Return `value` as a finite float, or say what it is instead.
 
     >>> real(3, "value")
@@ -15,8 +15,9 @@ def real(value: SupportsFloat, name: str) -> float:
     ...
     ValueError: value must be finite, got nan
     """
-    kind = getattr(getattr(value, "dtype", None), "kind", "f")  # of a NumPy scalar or array
-    if isinstance(value, (str, bytes, complex)) or hasattr(value, "__len__") or kind not in "biuf":
+    dtype = getattr(value, "dtype", None)  # of a NumPy scalar or array
+    not_one_real = dtype is not None and (value.shape or dtype.kind not in "biuf")
+    if not_one_real or isinstance(value, (str, bytes, complex)):
         raise TypeError(f"{name} must be one real number, got {value!r}")
     try:
         number = float(value)
@@ -29,7 +30,7 @@ def real(value: SupportsFloat, name: str) -> float:
     return number
 
 
-def at_least_zero(value: SupportsFloat, name: str) -> float:
+def at_least_zero(value: Any, name: str) -> float:
     """Return `value` as a finite float that is not negative."""
     number = real(value, name)
     if number < 0:
@@ -37,7 +38,7 @@ def at_least_zero(value: SupportsFloat, name: str) -> float:
     return number
 
 
-def above_zero(value: SupportsFloat, name: str) -> float:
+def above_zero(value: Any, name: str) -> float:
     """Return `value` as a finite float above zero."""
     number = real(value, name)
     if number <= 0:
