@@ -1,7 +1,10 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False, infer_types=True
 """The compiled heart: evidence on the nodes of a tree, and the exact best arm.
 
-This is Python that Cython compiles; run as it is, it gives the same bits, slowly.
+This is Python that Cython compiles; run as it is, it gives the same bits, slowly. What the
+arrays hold, and the types of all methods, stand in `_core.pxd`. (Methods that are called in the
+innermost loops are `final`, so that the C compiler may inline them.)
 
 Notation
 
@@ -30,47 +33,21 @@ from cython.cimports.libc.math import isfinite, log, sqrt
 
 from bough._checks import at_least_zero, real
 
-ROOT = cython.declare(cython.int, 0)
-NONE = cython.declare(cython.int, -1)
-OPEN = cython.declare(cython.int, 2**31 - 1)  # the branching of a node that never runs out
-INF = cython.declare(cython.double, float("inf"))
-LOG_TWO_PI = cython.declare(cython.double, float(np.log(2 * np.pi)))
+ROOT = 0
+NONE = -1
+OPEN = 2**31 - 1  # the branching of a node that never runs out
+INF = float("inf")
+LOG_TWO_PI = float(np.log(2 * np.pi))
 
 #: Variances below this count as zero, so that no precision overflows.
-TINY = cython.declare(cython.double, 1e-200)
+TINY = 1e-200
 #: A list of children is split into groups when it would grow longer than this ...
-LONGEST_LIST = cython.declare(cython.int, 32)
+LONGEST_LIST = 32
 #: ... into at most this many groups, each of a multiple of 2^GROUP_BITS neighbours.
-MOST_GROUPS = cython.declare(cython.int, 16)
-GROUP_BITS = cython.declare(cython.int, 4)
+MOST_GROUPS = 16
+GROUP_BITS = 4
 #: With a prior mean that is a function, so many children of a visited node become nodes.
-MOST_FORESEEN = cython.declare(cython.int, 1000)
-
-Node = cython.struct(
-    # What the search reads: one cache line.
-    child=cython.int,  # first of the list of children, or NONE
-    sibling=cython.int,  # next in the list that this node is in, or NONE
-    parent=cython.int,  # the node (perhaps a group) whose list it is in; NONE for the root
-    index=cython.int,  # which child it is; of a group, the lowest index that belongs in it
-    g=cython.double,
-    offset=cython.double,  # g (mu + v h)
-    spread=cython.double,  # v g
-    extra=cython.double,  # variance that the node's own arm adds to V; -1 if it has no own arm
-    depth=cython.int,
-    branching=cython.int,  # children in the tree; 0 for a leaf, OPEN if they never run out
-    explored=cython.int,  # children that are nodes
-    shift=cython.int,  # the list holds groups of 2^shift neighbours (0: the children themselves)
-    # What observations read and write: the second.
-    own_precision=cython.double,  # sum of 1/s^2 of the readings of F_n; inf if one had no noise
-    own_value=cython.double,  # their mean, weighted by 1/s^2
-    sub_precision=cython.double,  # sum of tau over the children; inf if one makes F_n known ...
-    sub_shift=cython.double,  # sum of eta; ... and then F_n itself
-    v=cython.double,
-    mu=cython.double,
-    average=cython.double,  # plain mean of the rewards told at this very node
-    visits=cython.int,  # readings at the node or below
-    count=cython.int,  # rewards told at this very node; -1 for a group
-)
+MOST_FORESEEN = 1000
 
 NODE = np.dtype(
     [(name, np.int32) for name in ("child", "sibling", "parent", "index")]
@@ -86,59 +63,21 @@ NODE = np.dtype(
     align=True,
 )  # fmt: skip
 
-# An upper bound of the best arm below the children of a node, as it was when they were searched.
-Bound = cython.struct(
-    top=cython.double,  # the bound when the node had ...
-    m=cython.double,  # ... this posterior mean,
-    sd=cython.double,  # this standard deviation,
-    b=cython.double,  # and this b was asked for
-    gmax=cython.double,  # most and least that an arm below moves with F of the node
-    gmin=cython.double,
-    smax=cython.double,  # largest standard deviation of those arms
-    valid=cython.longlong,  # 0 when something below has changed since
-)
 BOUND = np.dtype(
     [(name, np.float64) for name in ("top", "m", "sd", "b", "gmax", "gmin", "smax")]
     + [("valid", np.int64)],
     align=True,
 )
 
-# What a node with pending evaluations at or below it looks like when they are counted.
-Pending = cython.struct(
-    count=cython.longlong,  # pending evaluations at the node or below; else nothing here is valid
-    own=cython.double,  # sum of 1/s^2 of those at this very node
-    q=cython.double,
-    spread=cython.double,  # v q
-    tau=cython.double,  # contribution to the parent's Q
-)
 PENDING = np.dtype(
     [("count", np.int64)] + [(name, np.float64) for name in ("own", "q", "spread", "tau")],
     align=True,
 )
 
-# A node that the search is in the middle of, and a child of it that may be worth entering.
-Frame = cython.struct(
-    node=cython.int,
-    entry=cython.int,  # where the parent's frame keeps this node
-    start=cython.int,  # first entry of this frame
-    m=cython.double,
-    sd=cython.double,
-    top=cython.double,  # best of the arms of the children, and of the bounds not worth an entry
-    gmax=cython.double,
-    gmin=cython.double,
-    smax=cython.double,
-)
 FRAME = np.dtype(
     [(name, np.int32) for name in ("node", "entry", "start")]
     + [(name, np.float64) for name in ("m", "sd", "top", "gmax", "gmin", "smax")],
     align=True,
-)
-Entry = cython.struct(
-    bound=cython.double,
-    m=cython.double,
-    variance=cython.double,
-    sd=cython.double,
-    node=cython.longlong,
 )
 ENTRY = np.dtype(
     [(name, np.float64) for name in ("bound", "m", "variance", "sd")] + [("node", np.int64)],
@@ -146,40 +85,31 @@ ENTRY = np.dtype(
 )
 
 # The searches, each with bounds of its own, since bounds for one b say little about another.
-UPPER = cython.declare(cython.int, 0)  # the next arm to play: pending evaluations count
-LOWER = cython.declare(cython.int, 1)  # these: told observations only
-MEAN = cython.declare(cython.int, 2)
-SEARCHES = cython.declare(cython.int, 3)
+UPPER = 0  # the next arm to play: pending evaluations count
+LOWER = 1  # these: told observations only
+MEAN = 2
+SEARCHES = 3
 
-MASK = cython.declare(cython.ulonglong, 2**64 - 1)
-GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-MIX_A = cython.declare(cython.ulonglong, 0xBF58476D1CE4E5B9)
-MIX_B = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
+MASK = 2**64 - 1
+GOLDEN = 0x9E3779B97F4A7C15
+MIX_A = 0xBF58476D1CE4E5B9
+MIX_B = 0x94D049BB133111EB
 
 
-@cython.final
-@cython.cclass
 class SplitMix64:
     """A small generator whose whole state is one int: `SplitMix64(seed)`."""
-
-    state: cython.ulonglong
 
     def __init__(self, seed=0):
         self.state = int(seed) & (2**64 - 1)
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def draw(self) -> cython.ulonglong:
-        z: cython.ulonglong
+    def draw(self):
         self.state = (self.state + GOLDEN) & MASK
         z = self.state
         z = ((z ^ (z >> 30)) * MIX_A) & MASK
         z = ((z ^ (z >> 27)) * MIX_B) & MASK
         return z ^ (z >> 31)
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def below(self, n: cython.int) -> cython.int:
+    def below(self, n):
         """Return a random int from 0 to n - 1 (a bias of n/2^64 is left in)."""
         return cython.cast(cython.int, self.draw() % cython.cast(cython.ulonglong, n))
 
@@ -190,7 +120,6 @@ class SplitMix64:
         return f"SplitMix64({self.state})"
 
 
-@cython.ccall
 def generator(rng):
     """Return the SplitMix64 that `rng` (None, an int, a Generator) stands for; None for None."""
     if rng is None or isinstance(rng, SplitMix64):
@@ -202,9 +131,6 @@ def generator(rng):
     raise TypeError(f"rng must be None, an int >= 0 or a numpy.random.Generator, got {rng!r}")
 
 
-@cython.final
-@cython.freelist(16)
-@cython.cclass
 class Arm:
     """One arm and what is believed of it.
 
@@ -223,15 +149,6 @@ class Arm:
     visits : int
         How many rewards were told for it.
     """
-
-    path = cython.declare(tuple, visibility="readonly")
-    params = cython.declare(object, visibility="readonly")
-    mean = cython.declare(cython.double, visibility="readonly")
-    std = cython.declare(cython.double, visibility="readonly")
-    lower = cython.declare(cython.double, visibility="readonly")
-    upper = cython.declare(cython.double, visibility="readonly")
-    value = cython.declare(object, visibility="readonly")
-    visits = cython.declare(cython.int, visibility="readonly")
 
     def __init__(self, path, params, mean, std, lower, upper, value, visits):
         self.path = path
@@ -263,54 +180,8 @@ class Arm:
 FIELDS = ("path", "params", "mean", "std", "lower", "upper", "value", "visits")
 
 
-@cython.cclass
 class Core:
     """Evidence about F on the nodes of a tree. `bough.Belief` is its public face."""
-
-    tree = cython.declare(object, visibility="readonly")
-    noise = cython.declare(cython.double, visibility="readonly")
-    center = cython.declare(cython.double, visibility="readonly")  # the root's prior mean
-    touched = cython.declare(cython.longlong, visibility="readonly")  # nodes, by the last search
-
-    nodes_: Node[::1]
-    used: cython.int  # how many of them there are
-    bounds: Bound[:, ::1]  # one row for each kind of search made so far
-    row: cython.int[::1]  # the row of each kind, NONE if there was no such search
-    rows: cython.int
-    pending_: Pending[::1]
-    waiting: cython.int  # how many evaluations are pending
-    tokens: dict  # of pending evaluations: the node, and s^2
-    last_token: cython.longlong
-
-    depth: cython.int
-    increments: cython.double[::1]  # v_0 .. v_D
-    tail: cython.double[::1]  # variance of a frontier arm beyond V of its node, at each depth
-    widths: cython.int[::1]  # branching at each depth; if a function says, along the last path
-    ragged: cython.bint  # a function says
-    single_steps: cython.bint  # arms are new nodes, one step below old ones
-    prior_mean: object  # a function of the path, or None
-    observations: cython.longlong
-    likelihood: cython.double  # a compensated sum: the total is likelihood + likelihood_rest
-    likelihood_rest: cython.double
-
-    # Scratch space.
-    steps: cython.int[::1]  # the last path that was read
-    trail: cython.int[::1]  # nodes and groups from the root to a node
-    trailed: cython.int
-    m: cython.double  # posterior of F at the end of the last path,
-    variance: cython.double
-    m_above: cython.double  # and one step before it (0 above the root)
-    variance_above: cython.double
-    frames: Frame[::1]
-    entries: Entry[::1]
-    row_: cython.int  # of the search being made: its bounds,
-    b: cython.double  # its b,
-    counts_pending: cython.bint  # whether its standard deviations count pending evaluations,
-    best: cython.double  # and the best arm so far
-    best_node: cython.int
-    best_m: cython.double
-    best_sd: cython.double
-    ties: cython.int
 
     def __init__(self, tree, increments, noise, mean, single_steps):
         self.tree = tree
@@ -385,22 +256,17 @@ class Core:
 
     # ------------------------------------------------------------------ paths and nodes
 
-    @cython.final
-    @cython.cfunc
-    def _read(self, path) -> cython.int:
+    def _read(self, path):
         """Check a path, copy it to `steps`, and return its length."""
-        i: cython.int
-        length: cython.int
-        step: cython.longlong
         given: tuple
         if type(path) is tuple and not self.ragged and len(path) <= self.depth:
-            given = path
+            given: tuple = path
             length = len(given)
             try:
                 for i in range(length):
                     if type(given[i]) is not int:
                         break
-                    step = given[i]
+                    step: cython.longlong = given[i]
                     if step < 0 or step >= self.widths[i]:
                         break
                     self.steps[i] = cython.cast(cython.int, step)
@@ -418,19 +284,13 @@ class Core:
                 self.widths[i] = narrow(counts[i])
         return length
 
-    @cython.final
-    @cython.cfunc
-    def _path(self, length: cython.int) -> tuple:
+    def _path(self, length):
         """Return the first so many of the `steps`."""
         return tuple([int(self.steps[i]) for i in range(length)])
 
     @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _find(self, n: cython.int, index: cython.int) -> cython.int:
+    def _find(self, n, index):
         """Return the child with that index, or NONE; groups passed are put on the trail."""
-        c: cython.int
-        shift: cython.int
         while True:
             shift = self.nodes_[n].shift
             c = self.nodes_[n].child
@@ -442,16 +302,12 @@ class Core:
             self.trail[self.trailed] = c
             self.trailed += 1
 
-    @cython.final
-    @cython.cfunc
-    def _locate(self, length: cython.int) -> cython.int:
+    def _locate(self, length):
         """Follow `steps` down the nodes that exist; leave the posterior of F where they end.
 
         Returns the number of steps that exist.
         """
-        i: cython.int
-        n: cython.int = ROOT
-        g: cython.double
+        n = ROOT
         self.trail[0] = ROOT
         self.trailed = 1
         self.m_above = 0.0
@@ -479,15 +335,10 @@ class Core:
             self.variance = self.nodes_[n].spread + g * g * self.variance
         return length
 
-    @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _climb(self, n: cython.int) -> cython.void:
+    def _climb(self, n):
         """Put the way from the root to a node on the trail, with the posterior of F at its end."""
-        c: cython.int = n
-        i: cython.int
-        length: cython.int = 0
-        g: cython.double
+        c = n
+        length = 0
         while c != NONE:
             length += 1
             c = self.nodes_[c].parent
@@ -503,11 +354,9 @@ class Core:
             self.m = g * self.m + self.nodes_[n].offset
             self.variance = self.nodes_[n].spread + g * g * self.variance
 
-    @cython.final
-    @cython.cfunc
-    def _reserve(self, more: cython.int) -> cython.void:
+    def _reserve(self, more):
         """Make room for so many more nodes."""
-        capacity: cython.Py_ssize_t = self.nodes_.shape[0]
+        capacity = self.nodes_.shape[0]
         if self.used + more <= capacity:
             return
         if self.used + more > OPEN - 1:
@@ -527,19 +376,9 @@ class Core:
         self.bounds = bounds
         self.rows = rows
 
-    @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _new_node(
-        self,
-        parent: cython.int,
-        index: cython.int,
-        depth: cython.int,
-        branching: cython.int,
-        mu: cython.double,
-    ) -> cython.int:
+    def _new_node(self, parent, index, depth, branching, mu):
         """Make a node without evidence in the list of `parent`; there must be room for it."""
-        n: cython.int = self.used
+        n = self.used
         self.used += 1
         self.nodes_[n].child = NONE
         self.nodes_[n].sibling = NONE
@@ -558,10 +397,7 @@ class Core:
         self._set_arm(n)
         return n
 
-    @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _set_arm(self, n: cython.int) -> cython.void:
+    def _set_arm(self, n):
         """Say what the node's own arm is: itself, one of its unexplored children, or none."""
         if self.nodes_[n].count < 0:
             self.nodes_[n].extra = -1.0
@@ -572,31 +408,18 @@ class Core:
         else:
             self.nodes_[n].extra = -1.0
 
-    @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _is_arm(self, n: cython.int) -> cython.bint:
+    def _is_arm(self, n):
         """Return whether the node itself is an arm, so that its path needs no further step."""
         return self.nodes_[n].branching == 0 or (
             self.single_steps and n != ROOT and not self._touched(n)
         )
 
-    @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _touched(self, n: cython.int) -> cython.bint:
+    def _touched(self, n):
         """Return whether there was a reading, told or pending, at the node or below."""
         return self.nodes_[n].visits > 0 or (self.waiting and self.pending_[n].count > 0)
 
-    @cython.final
-    @cython.cfunc
-    def _add_child(
-        self, n: cython.int, index: cython.int, width: cython.int, mu: cython.double
-    ) -> cython.int:
+    def _add_child(self, n, index, width, mu):
         """Make a child of n, which has none with that index; the trail goes on to the child."""
-        c: cython.int
-        place: cython.int
-        length: cython.int
         self._reserve(MOST_GROUPS + 2)
         while True:
             # The trail ends in n or in a group of n's children: there the child belongs.
@@ -621,31 +444,21 @@ class Core:
         self._set_arm(n)
         return c
 
-    @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _new_group(self, place: cython.int, index: cython.int, shift: cython.int) -> cython.int:
+    def _new_group(self, place, index, shift):
         """Make an empty group of 2^shift neighbours in the list of `place`."""
-        c: cython.int = self._new_node(
-            place, (index >> shift) << shift, self.nodes_[place].depth, 0, 0.0
-        )
+        c = self._new_node(place, (index >> shift) << shift, self.nodes_[place].depth, 0, 0.0)
         self.nodes_[c].v = 0.0
         self.nodes_[c].spread = 0.0
         self.nodes_[c].count = -1
         self.nodes_[c].extra = -1.0
         return c
 
-    @cython.final
-    @cython.cfunc
-    def _regroup(self, place: cython.int) -> cython.void:
+    def _regroup(self, place):
         """Split the list of a node or group into groups, as small as make at most MOST_GROUPS."""
-        c: cython.int
-        group: cython.int
-        after: cython.int
-        items: cython.int = self.nodes_[place].child
-        old: cython.int = self.nodes_[place].shift
-        shift: cython.int = old
-        heads: set = set()
+        items = self.nodes_[place].child
+        old = self.nodes_[place].shift
+        shift = old
+        heads = set()
         while True:
             shift += GROUP_BITS
             heads.clear()
@@ -683,58 +496,41 @@ class Core:
     # ------------------------------------------------------------------ evidence, upwards
 
     @cython.final
-    @cython.cfunc
-    @cython.inline
-    @cython.exceptval(check=False)
-    def _precision(self, n: cython.int) -> cython.double:
+    def _precision(self, n):
         return self.nodes_[n].own_precision + self.nodes_[n].sub_precision
 
     @cython.final
-    @cython.cfunc
-    @cython.inline
-    @cython.exceptval(check=False)
-    def _known_value(self, n: cython.int) -> cython.double:
+    def _known_value(self, n):
         """Return F of a node that is known, P = inf."""
         if self.nodes_[n].own_precision == INF:
             return self.nodes_[n].own_value
         return self.nodes_[n].sub_shift
 
     @cython.final
-    @cython.cfunc
-    @cython.inline
-    @cython.exceptval(check=False)
-    def _shift(self, n: cython.int) -> cython.double:
+    def _shift(self, n):
         return self.nodes_[n].own_precision * self.nodes_[n].own_value + self.nodes_[n].sub_shift
 
     @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _tau(self, n: cython.int) -> cython.double:
-        P: cython.double = self._precision(n)
+    def _tau(self, n):
+        P = self._precision(n)
         if P < INF:
             return P * self.nodes_[n].g
-        return 1.0 / self.nodes_[n].v if self.nodes_[n].v > 0.0 else INF
+        return inverse(self.nodes_[n].v)
 
     @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _eta(self, n: cython.int) -> cython.double:
+    def _eta(self, n):
         """Return eta; of a known node whose step has no variance, F of the parent."""
-        P: cython.double = self._precision(n)
-        value: cython.double
+        P = self._precision(n)
         if P < INF:
             return (self._shift(n) - P * self.nodes_[n].mu) * self.nodes_[n].g
         value = self._known_value(n) - self.nodes_[n].mu
         return value / self.nodes_[n].v if self.nodes_[n].v > 0.0 else value
 
     @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _refresh(self, n: cython.int) -> cython.void:
+    def _refresh(self, n):
         """Compute g, offset and spread anew from the evidence."""
-        P: cython.double = self._precision(n)
-        v: cython.double = self.nodes_[n].v
-        g: cython.double
+        P = self._precision(n)
+        v = self.nodes_[n].v
         if P < INF:
             g = 1.0 / (1.0 + v * P)
             self.nodes_[n].g = g
@@ -746,9 +542,7 @@ class Core:
             self.nodes_[n].spread = 0.0
 
     @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _add_message(self, n: cython.int, tau: cython.double, eta: cython.double) -> cython.void:
+    def _add_message(self, n, tau, eta):
         """Add (a change of) a child's message to the evidence of n."""
         if self.nodes_[n].sub_precision < INF:
             if tau < INF:
@@ -759,20 +553,11 @@ class Core:
                 self.nodes_[n].sub_shift = eta
 
     @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _pass_up(self, tau: cython.double, eta: cython.double) -> cython.void:
+    def _pass_up(self, tau, eta):
         """Bring the ancestors up to date with the node at the end of the trail.
 
         tau and eta are the message that it sent before its evidence changed.
         """
-        i: cython.int
-        n: cython.int
-        parent: cython.int
-        new_tau: cython.double
-        new_eta: cython.double
-        old_tau: cython.double
-        old_eta: cython.double
         n = self.trail[self.trailed - 1]
         self._refresh(n)
         for i in range(self.trailed - 2, -1, -1):
@@ -790,17 +575,11 @@ class Core:
             tau = old_tau
             eta = old_eta
 
-    @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _visit(self) -> cython.void:
+    def _visit(self):
         """Note that something changed at the end of the trail: a reading, or a pending one.
 
         The bounds no longer hold along the trail: even a pending reading made new nodes.
         """
-        i: cython.int
-        kind: cython.int
-        n: cython.int
         for i in range(self.trailed - 1, -1, -1):
             n = self.trail[i]
             if self.single_steps:
@@ -811,14 +590,8 @@ class Core:
                 if self.row[kind] != NONE:
                     self.bounds[self.row[kind], n].valid = 0
 
-    @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _note(self, residual: cython.double, variance: cython.double) -> cython.void:
+    def _note(self, residual, variance):
         """Count a reading, and add its log density to the likelihood."""
-        i: cython.int
-        term: cython.double
-        total: cython.double
         for i in range(self.trailed):
             self.nodes_[self.trail[i]].visits += 1
         self.observations += 1
@@ -847,36 +620,28 @@ class Core:
         y: cython.double = (
             value if type(value) is float and isfinite(value) else real(value, "value")
         )
-        s2: cython.double = self._noise_variance(noise)
-        length: cython.int = self._read(path)
-        found: cython.int = self._locate(length)
-        n: cython.int = self.trail[self.trailed - 1] if found == length else NONE
-        plan: list | None = self._foresee(length, found)
+        s2 = self._noise_variance(noise)
+        length = self._read(path)
+        found = self._locate(length)
+        n = self.trail[self.trailed - 1] if found == length else NONE
+        plan = self._foresee(length, found)
         self._look_below(length, found)
         self._check_exact(n, y, s2)
         self._tell(self._grow(length, found, plan), y, s2)
 
-    @cython.final
-    @cython.cfunc
-    def _noise_variance(self, noise) -> cython.double:
+    def _noise_variance(self, noise):
         s: cython.double = self.noise if noise is None else at_least_zero(noise, "noise")
         return s * s if s * s >= TINY else 0.0
 
-    @cython.final
-    @cython.cfunc
-    def _look_below(self, length: cython.int, found: cython.int) -> cython.void:
+    def _look_below(self, length, found):
         """Take the posterior that `_locate` left on to the end of the path."""
-        i: cython.int
         for i in range(found, length):
             self.variance += self.increments[i + 1]
         if self.prior_mean is not None and found < length:
             self.m += self._prior(length) - self._prior(found)
 
-    @cython.final
-    @cython.cfunc
-    def _check_exact(self, n: cython.int, y: cython.double, s2: cython.double) -> cython.void:
+    def _check_exact(self, n, y, s2):
         """Refuse an exact reading of something known to be otherwise (n is NONE if it is new)."""
-        slack: cython.double
         if s2 > 0.0 or self.variance > 0.0:
             return
         slack = 1e-9 * max(abs(y), abs(self.m + self.center))
@@ -889,13 +654,10 @@ class Core:
                 "if rewards vary, give noise > 0"
             )
 
-    @cython.final
-    @cython.cfunc
-    def _tell(self, n: cython.int, y: cython.double, s2: cython.double) -> cython.void:
+    def _tell(self, n, y, s2):
         """Take in a reading of F at the end of the trail, whose posterior is (m, variance)."""
-        tau: cython.double = self._tau(n)
-        eta: cython.double = self._eta(n)
-        precision: cython.double
+        tau = self._tau(n)
+        eta = self._eta(n)
         self.nodes_[n].count += 1
         self.nodes_[n].average += (y - self.nodes_[n].average) / self.nodes_[n].count
         y -= self.center
@@ -920,18 +682,11 @@ class Core:
         its noise) have been multiplied by discount^(i-1). The root's step is that of path `()`.
         """
         r: cython.double = real(value, "value")
-        s2: cython.double = self._noise_variance(at_least_zero(noise, "noise"))
-        length: cython.int = self._read(path)
-        found: cython.int = self._locate(length)
-        plan: list | None = self._foresee(length, found)
-        offset: cython.double = self.center if length == 0 else 0.0  # F of the root is its step
-        step_mean: cython.double
-        step_variance: cython.double
-        v: cython.double
-        tau: cython.double
-        eta: cython.double
-        g: cython.double
-        n: cython.int
+        s2 = self._noise_variance(at_least_zero(noise, "noise"))
+        length = self._read(path)
+        found = self._locate(length)
+        plan = self._foresee(length, found)
+        offset = self.center if length == 0 else 0.0  # F of the root is its step
         if found == length:
             n = self.trail[self.trailed - 1]
             g = self.nodes_[n].g
@@ -969,23 +724,18 @@ class Core:
 
     # ------------------------------------------------------------------ growing the tree
 
-    @cython.final
-    @cython.cfunc
-    def _prior(self, length: cython.int) -> cython.double:
+    def _prior(self, length):
         """Return the prior mean of F after so many of the `steps`."""
         path = self._path(length)
         return real(self.prior_mean(path), f"mean({path})")
 
-    @cython.final
-    @cython.cfunc
-    def _foresee(self, length: cython.int, found: cython.int) -> list | None:
+    def _foresee(self, length, found):
         """Ask the prior mean for all it will be asked for when the path is grown.
 
         Returns None if it is a constant; else, for each node from the root to the end of the
         path, the children to make as (index, branching, mu). All is asked before anything is
         changed, since the user's functions may raise.
         """
-        i: cython.int
         if self.prior_mean is None:
             return None
         path = self._path(length)
@@ -1008,8 +758,8 @@ class Core:
         return plan
 
     def _was_visited(self, path):
-        n: cython.int = ROOT
-        trailed: cython.int = self.trailed
+        n = ROOT
+        trailed = self.trailed
         for k in path:
             n = self._find(n, k)
             if n == NONE:
@@ -1017,12 +767,8 @@ class Core:
         self.trailed = trailed  # what `_find` puts there is not wanted
         return n != NONE and self._touched(n)
 
-    @cython.final
-    @cython.cfunc
-    def _grow(self, length: cython.int, found: cython.int, plan: list | None) -> cython.int:
+    def _grow(self, length, found, plan):
         """Make the nodes of the path that do not exist, and return its end."""
-        i: cython.int
-        n: cython.int
         if plan is not None:
             return self._grow_as_foreseen(length, plan)
         n = self.trail[self.trailed - 1]
@@ -1033,9 +779,7 @@ class Core:
         return n
 
     def _grow_as_foreseen(self, length, plan):
-        i: cython.int
-        n: cython.int = ROOT
-        trailed: cython.int
+        n = ROOT
         self.trail[0] = ROOT
         self.trailed = 1
         for i in range(length + 1):
@@ -1057,12 +801,11 @@ class Core:
 
         It narrows the standard deviations that choose the next arm, and changes nothing else.
         """
-        s2: cython.double = self._noise_variance(noise)
-        length: cython.int = self._read(path)
-        found: cython.int = self._locate(length)
-        plan: list | None = self._foresee(length, found)
-        n: cython.int = self._grow(length, found, plan)
-        i: cython.int
+        s2 = self._noise_variance(noise)
+        length = self._read(path)
+        found = self._locate(length)
+        plan = self._foresee(length, found)
+        n = self._grow(length, found, plan)
         if self.last_token == 0:
             self.pending_ = aligned(PENDING, self.nodes_.shape[0])
         self.last_token += 1
@@ -1070,21 +813,18 @@ class Core:
         self.waiting += 1
         for i in range(self.trailed):
             self.pending_[self.trail[i]].count += 1
-        self.pending_[n].own += 1.0 / s2 if s2 > 0.0 else INF
+        self.pending_[n].own += inverse(s2)
         self._visit()
         return self.last_token
 
-    @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _count_pending(self, n: cython.int) -> cython.void:
+    def _count_pending(self, n):
         """Compute q, spread and tau of a node with pending evaluations at or below it.
 
         The sum over the children is taken anew each time, so that nothing is ever subtracted.
         """
-        Q: cython.double = self.nodes_[n].own_precision + self.pending_[n].own
-        v: cython.double = self.nodes_[n].v
-        c: cython.int = self.nodes_[n].child
+        Q = self.nodes_[n].own_precision + self.pending_[n].own
+        v = self.nodes_[n].v
+        c = self.nodes_[n].child
         while c != NONE:
             Q += self.pending_[c].tau if self.pending_[c].count else self._tau(c)
             c = self.nodes_[c].sibling
@@ -1095,14 +835,10 @@ class Core:
         else:
             self.pending_[n].q = 0.0
             self.pending_[n].spread = 0.0
-            self.pending_[n].tau = 1.0 / v if v > 0.0 else INF
+            self.pending_[n].tau = inverse(v)
 
-    @cython.final
-    @cython.cfunc
-    def _withdraw(self, token) -> cython.void:
+    def _withdraw(self, token):
         """Take the pending evaluation out of the counts along the trail, which leads to it."""
-        i: cython.int
-        s2: cython.double
         n: cython.int = self.tokens.pop(token)[0]
         self.waiting -= 1
         for i in range(self.trailed):
@@ -1111,7 +847,7 @@ class Core:
         if self.pending_[n].count:
             for other, s2 in self.tokens.values():
                 if other == n:
-                    self.pending_[n].own += 1.0 / s2 if s2 > 0.0 else INF
+                    self.pending_[n].own += inverse(s2)
 
     def _node_of(self, token):
         try:
@@ -1125,7 +861,7 @@ class Core:
     def settle(self, token, value, *, noise=None):
         """Give a pending evaluation its value; `noise` as for `observe`."""
         y: cython.double = real(value, "value")
-        s2: cython.double = self._noise_variance(noise)
+        s2 = self._noise_variance(noise)
         n: cython.int = self._node_of(token)
         if noise is None:
             s2 = self.tokens[token][1]
@@ -1153,8 +889,6 @@ class Core:
         >>> mean
         array([3., 2., 1.])
         """
-        i: cython.Py_ssize_t
-        length: cython.int
         paths = several(paths)
         mean = np.empty(len(paths))
         std = np.empty(len(paths))
@@ -1167,11 +901,9 @@ class Core:
 
     def _chain(self, path):
         """Return g, offset and spread of each node from the root to the end of a path."""
-        length: cython.int = self._read(path)
-        found: cython.int = self._locate(length)
-        i: cython.int
-        d: cython.int = -1
-        n: cython.int
+        length = self._read(path)
+        found = self._locate(length)
+        d = -1
         g = np.ones(length + 1)
         offset = np.zeros(length + 1)
         spread = np.asarray(self.increments)[: length + 1].copy()
@@ -1211,11 +943,7 @@ class Core:
         """Return the arm with the highest mean. Exact."""
         return self._highest(MEAN, 0.0, generator(rng))
 
-    @cython.final
-    @cython.cfunc
-    def _highest(self, kind: cython.int, b: cython.double, rng: SplitMix64 | None):
-        n: cython.int
-        path: tuple
+    def _highest(self, kind, b, rng):
         if self.row[kind] == NONE:
             self._make_rows(self.rows + 1, self.nodes_.shape[0])
             self.row[kind] = self.rows - 1
@@ -1223,7 +951,7 @@ class Core:
         n = self.best_node
         path = self._complete(n, rng)
         value = None
-        visits: cython.int = 0
+        visits = 0
         if self._is_arm(n):
             visits = self.nodes_[n].count
             if visits:
@@ -1240,9 +968,7 @@ class Core:
         arm.visits = visits
         return arm
 
-    @cython.final
-    @cython.cfunc
-    def _search(self, kind: cython.int, b: cython.double, rng: SplitMix64 | None) -> cython.void:
+    def _search(self, kind, b, rng):
         """Find the best arm by branch and bound, depth first; leave it in `best_...`.
 
         Relative to a node n an arm below has mean A + G m_n and variance S + G^2 V_n, where A, S
@@ -1251,14 +977,10 @@ class Core:
         `_bound`. Of the children whose bound is above the best arm found so far the highest is
         entered first; on leaving a node its bound is replaced by what its children said.
         """
-        top: cython.int = 0  # the frame that we are in
-        entries: cython.int  # how many there are
-        first: cython.int
-        i: cython.int
-        ties: cython.int = 0
-        hi: cython.double
-        m: cython.double = self.nodes_[ROOT].offset
-        variance: cython.double = self.nodes_[ROOT].spread
+        top = 0  # the frame that we are in
+        ties = 0
+        m = self.nodes_[ROOT].offset
+        variance = self.nodes_[ROOT].spread
         self.row_ = self.row[kind]
         self.b = b
         self.counts_pending = kind == UPPER and self.waiting > 0
@@ -1300,20 +1022,15 @@ class Core:
                 top -= 1
 
     @cython.final
-    @cython.cfunc
-    @cython.inline
-    @cython.exceptval(check=False)
-    def _bound(self, c: cython.int, m: cython.double, sd: cython.double) -> cython.double:
+    def _bound(self, c, m, sd):
         """Bound the best arm below the children of c, for F_c of mean m and deviation sd.
 
         top + gmax (m - m')+ - gmin (m' - m)+ + gmax (b (sd - sd'))+ + smax (b - b')+
         """
-        bound: cython.double
-        change: cython.double
-        row: cython.int = self.row_
+        row = self.row_
         if not self.bounds[row, c].valid:
             return INF
-        bound = self.bounds[row, c].top
+        bound: cython.double = self.bounds[row, c].top
         change = m - self.bounds[row, c].m
         bound += change * (self.bounds[row, c].gmax if change > 0.0 else self.bounds[row, c].gmin)
         change = self.b * (sd - self.bounds[row, c].sd)
@@ -1325,36 +1042,16 @@ class Core:
         return bound
 
     @cython.final
-    @cython.cfunc
-    def _enter(
-        self,
-        top: cython.int,
-        n: cython.int,
-        entry: cython.int,
-        entries: cython.int,
-        m: cython.double,
-        variance: cython.double,
-        sd: cython.double,
-        rng: SplitMix64 | None,
-    ) -> cython.int:
+    def _enter(self, top, n, entry, entries, m, variance, sd, rng):
         """Open a frame for n: evaluate its children's arms, list those worth entering."""
-        c: cython.int = self.nodes_[n].child
-        g: cython.double
-        q: cython.double
-        spread: cython.double
-        child_m: cython.double
-        child_variance: cython.double
-        child_sd: cython.double
-        arm_sd: cython.double
-        value: cython.double
-        bound: cython.double
-        best_here: cython.double = -INF
+        c = self.nodes_[n].child
+        best_here = -INF
         gmax: cython.double = 0.0
         gmin: cython.double = 1.0
         smax: cython.double = 0.0
-        row: cython.int = self.row_
+        row = self.row_
         b: cython.double = self.b
-        pending: cython.bint = self.counts_pending
+        pending = self.counts_pending
         self.frames[top].node = n
         self.frames[top].entry = entry
         self.frames[top].start = entries
@@ -1406,32 +1103,19 @@ class Core:
         return entries
 
     @cython.final
-    @cython.cfunc
-    @cython.inline
-    @cython.exceptval(check=False)
-    def _largest_sd(self, c: cython.int, sd: cython.double) -> cython.double:
+    def _largest_sd(self, c, sd):
         """Bound the standard deviation of the arms below c's children, now that F_c has sd."""
-        row: cython.int = self.row_
-        grown_by: cython.double = sd - self.bounds[row, c].sd
+        row = self.row_
+        grown_by = sd - self.bounds[row, c].sd
         if grown_by > 0.0:  # only after `forget`
             return self.bounds[row, c].smax + self.bounds[row, c].gmax * grown_by
         return self.bounds[row, c].smax
 
     @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _leave(
-        self,
-        top: cython.int,
-        hi: cython.double,
-        entries: cython.int,
-    ) -> cython.void:
+    def _leave(self, top, hi, entries):
         """Close a frame: keep what was found as the node's bound, and tell the parent's frame."""
-        i: cython.int
-        c: cython.int
-        n: cython.int = self.frames[top].node
-        row: cython.int = self.row_
-        g: cython.double
+        n = self.frames[top].node
+        row = self.row_
         gmax: cython.double = self.frames[top].gmax
         gmin: cython.double = self.frames[top].gmin
         smax: cython.double = self.frames[top].smax
@@ -1454,17 +1138,9 @@ class Core:
             self.entries[self.frames[top].entry].bound = hi
 
     @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _consider(
-        self,
-        n: cython.int,
-        m: cython.double,
-        sd: cython.double,
-        rng: SplitMix64 | None,
-    ) -> cython.void:
+    def _consider(self, n, m, sd, rng):
         """Take the node's own arm for the best if it is."""
-        value: cython.double = m + self.b * sd
+        value = m + self.b * sd
         if value < self.best:
             return
         if value == self.best:
@@ -1478,12 +1154,7 @@ class Core:
         self.best_m = m
         self.best_sd = sd
 
-    @cython.final
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _prefer(
-        self, n: cython.int, other: cython.int, ties: cython.int, rng: SplitMix64 | None
-    ) -> cython.bint:
+    def _prefer(self, n, other, ties, rng):
         """Return whether n, the last of so many that are alike so far, is preferred."""
         if rng is not None:
             return rng.below(ties) == 0
@@ -1492,12 +1163,10 @@ class Core:
             and self.nodes_[n].index < self.nodes_[other].index
         )
 
-    @cython.final
-    @cython.cfunc
-    def _complete(self, n: cython.int, rng: SplitMix64 | None) -> tuple:
+    def _complete(self, n, rng):
         """Return the path of a node's own arm: to the node, or on through an unexplored child."""
-        path: list = []
-        c: cython.int = n
+        path = []
+        c = n
         while self.nodes_[c].parent != NONE:
             if self.nodes_[c].count >= 0:
                 path.append(int(self.nodes_[c].index))
@@ -1508,24 +1177,21 @@ class Core:
         path.append(int(self._unexplored(n, rng)))
         if self.single_steps:
             return tuple(path)
-        d: cython.int
-        width: cython.int
         for d in range(self.nodes_[n].depth + 1, self.depth):
-            width = narrow(self.tree.children(tuple(path))) if self.ragged else self.widths[d]
+            width: cython.int = (
+                narrow(self.tree.children(tuple(path))) if self.ragged else self.widths[d]
+            )
             if width == 0:
                 break
             path.append(0 if rng is None or width == OPEN else rng.below(width))
         return tuple(path)
 
-    @cython.final
-    @cython.cfunc
-    def _unexplored(self, n: cython.int, rng: SplitMix64 | None) -> cython.int:
+    def _unexplored(self, n, rng):
         """Return the index of an unexplored child: a random one, the lowest without an rng."""
-        index: cython.int = self.nodes_[n].explored
-        width: cython.int = self.nodes_[n].branching
-        seen: cython.int = self.nodes_[n].explored
-        rank: cython.int = 0
-        c: cython.int
+        index = self.nodes_[n].explored
+        width = self.nodes_[n].branching
+        seen = self.nodes_[n].explored
+        rank = 0
         self.trailed = 0  # `_find` writes there
         if width == OPEN:
             while self._find(n, index) != NONE:
@@ -1541,7 +1207,7 @@ class Core:
                         return index
             rank = rng.below(width - seen)
         # Among the first rank + seen + 1 children at least rank + 1 are unexplored.
-        marks: bytearray = bytearray(rank + seen + 1)
+        marks = bytearray(rank + seen + 1)
         c = self.nodes_[n].child
         while c != NONE:
             if self.nodes_[c].count >= 0 and self.nodes_[c].index < len(marks):
@@ -1618,6 +1284,10 @@ class Core:
 
 def _blank(cls):
     return cls.__new__(cls)
+
+
+def inverse(x):
+    return 1.0 / x if x > 0.0 else INF
 
 
 def narrow(count):

@@ -1,0 +1,196 @@
+# cython: language_level=3
+"""The C side of `_core.py`: what its arrays hold, and the types of its classes and methods.
+
+Doubles and ints inside the methods are inferred.
+"""
+
+cimport cython
+
+cdef int ROOT, NONE, OPEN, LONGEST_LIST, MOST_GROUPS, GROUP_BITS, MOST_FORESEEN
+cdef int UPPER, LOWER, MEAN, SEARCHES
+cdef double INF, LOG_TWO_PI, TINY
+cdef unsigned long long MASK, GOLDEN, MIX_A, MIX_B
+
+cdef double inverse(double x) noexcept
+
+
+cdef struct Node:
+    # What the search reads: one cache line.
+    int child  # first of the list of children, or NONE
+    int sibling  # next in the list that this node is in, or NONE
+    int parent  # the node (perhaps a group) whose list it is in; NONE for the root
+    int index  # which child it is; of a group, the lowest index that belongs in it
+    double g
+    double offset  # g (mu + v h)
+    double spread  # v g
+    double extra  # variance that the node's own arm adds to V; -1 if it has no own arm
+    int depth
+    int branching  # children in the tree; 0 for a leaf, OPEN if they never run out
+    int explored  # children that are nodes
+    int shift  # the list holds groups of 2^shift neighbours (0: the children themselves)
+    # What observations read and write: the second.
+    double own_precision  # sum of 1/s^2 of the readings of F_n; inf if one had no noise
+    double own_value  # their mean, weighted by 1/s^2
+    double sub_precision  # sum of tau over the children; inf if one makes F_n known ...
+    double sub_shift  # sum of eta; ... and then F_n itself
+    double v
+    double mu
+    double average  # plain mean of the rewards told at this very node
+    int visits  # readings at the node or below
+    int count  # rewards told at this very node; -1 for a group
+
+
+# An upper bound of the best arm below the children of a node, as it was when they were searched.
+cdef struct Bound:
+    double top  # the bound when the node had ...
+    double m  # ... this posterior mean,
+    double sd  # this standard deviation,
+    double b  # and this b was asked for
+    double gmax  # most and least that an arm below moves with F of the node
+    double gmin
+    double smax  # largest standard deviation of those arms
+    long long valid  # 0 when something below has changed since
+
+
+# What a node with pending evaluations at or below it looks like when they are counted.
+cdef struct Pending:
+    long long count  # pending evaluations at the node or below; else nothing here is valid
+    double own  # sum of 1/s^2 of those at this very node
+    double q
+    double spread  # v q
+    double tau  # contribution to the parent's Q
+
+
+# A node that the search is in the middle of, and a child of it that may be worth entering.
+cdef struct Frame:
+    int node
+    int entry  # where the parent's frame keeps this node
+    int start  # first entry of this frame
+    double m
+    double sd
+    double top  # best of the arms of the children, and of the bounds not worth an entry
+    double gmax
+    double gmin
+    double smax
+
+
+cdef struct Entry:
+    double bound
+    double m
+    double variance
+    double sd
+    long long node
+
+
+@cython.final
+cdef class SplitMix64:
+    cdef unsigned long long state
+
+    cdef unsigned long long draw(self) noexcept
+    cdef int below(self, int n) noexcept
+
+
+@cython.final
+@cython.freelist(16)
+cdef class Arm:
+    cdef readonly tuple path
+    cdef readonly object params
+    cdef readonly double mean
+    cdef readonly double std
+    cdef readonly double lower
+    cdef readonly double upper
+    cdef readonly object value
+    cdef readonly int visits
+
+
+cpdef generator(rng)
+
+
+cdef class Core:
+    cdef readonly object tree
+    cdef readonly double noise
+    cdef readonly double center  # the root's prior mean
+    cdef readonly long long touched  # nodes, by the last search
+
+    cdef Node[::1] nodes_
+    cdef int used  # how many of them there are
+    cdef Bound[:, ::1] bounds  # one row for each kind of search made so far
+    cdef int[::1] row  # the row of each kind, NONE if there was no such search
+    cdef int rows
+    cdef Pending[::1] pending_
+    cdef int waiting  # how many evaluations are pending
+    cdef dict tokens  # of pending evaluations: the node, and s^2
+    cdef long long last_token
+
+    cdef int depth
+    cdef double[::1] increments  # v_0 .. v_D
+    cdef double[::1] tail  # variance of a frontier arm beyond V of its node, at each depth
+    cdef int[::1] widths  # branching at each depth; if a function says, along the last path
+    cdef bint ragged  # a function says
+    cdef bint single_steps  # arms are new nodes, one step below old ones
+    cdef object prior_mean  # a function of the path, or None
+    cdef long long observations
+    cdef double likelihood  # a compensated sum: the total is likelihood + likelihood_rest
+    cdef double likelihood_rest
+
+    # Scratch space.
+    cdef int[::1] steps  # the last path that was read
+    cdef int[::1] trail  # nodes and groups from the root to a node
+    cdef int trailed
+    cdef double m  # posterior of F at the end of the last path,
+    cdef double variance
+    cdef double m_above  # and one step before it (0 above the root)
+    cdef double variance_above
+    cdef Frame[::1] frames
+    cdef Entry[::1] entries
+    cdef int row_  # of the search being made: its bounds,
+    cdef double b  # its b,
+    cdef bint counts_pending  # whether its standard deviations count pending evaluations,
+    cdef double best  # and the best arm so far
+    cdef int best_node
+    cdef double best_m
+    cdef double best_sd
+    cdef int ties
+
+    cdef int _read(self, path)
+    cdef tuple _path(self, int length)
+    cdef int _find(self, int n, int index) noexcept
+    cdef int _locate(self, int length)
+    cdef void _climb(self, int n) noexcept
+    cdef void _reserve(self, int more)
+    cdef int _new_node(self, int parent, int index, int depth, int branching, double mu) noexcept
+    cdef void _set_arm(self, int n) noexcept
+    cdef bint _is_arm(self, int n) noexcept
+    cdef bint _touched(self, int n) noexcept
+    cdef int _add_child(self, int n, int index, int width, double mu)
+    cdef int _new_group(self, int place, int index, int shift) noexcept
+    cdef void _regroup(self, int place)
+    cdef double _precision(self, int n) noexcept
+    cdef double _known_value(self, int n) noexcept
+    cdef double _shift(self, int n) noexcept
+    cdef double _tau(self, int n) noexcept
+    cdef double _eta(self, int n) noexcept
+    cdef void _refresh(self, int n) noexcept
+    cdef void _add_message(self, int n, double tau, double eta) noexcept
+    cdef void _pass_up(self, double tau, double eta) noexcept
+    cdef void _visit(self) noexcept
+    cdef void _note(self, double residual, double variance) noexcept
+    cdef double _noise_variance(self, noise)
+    cdef void _look_below(self, int length, int found)
+    cdef void _check_exact(self, int n, double y, double s2)
+    cdef void _tell(self, int n, double y, double s2)
+    cdef double _prior(self, int length)
+    cdef list _foresee(self, int length, int found)
+    cdef int _grow(self, int length, int found, list plan)
+    cdef void _count_pending(self, int n) noexcept
+    cdef void _withdraw(self, token)
+    cdef object _highest(self, int kind, double b, SplitMix64 rng)
+    cdef void _search(self, int kind, double b, SplitMix64 rng)
+    cdef double _bound(self, int c, double m, double sd) noexcept
+    cdef int _enter(self, int top, int n, int entry, int entries, double m, double variance, double sd, SplitMix64 rng)
+    cdef double _largest_sd(self, int c, double sd) noexcept
+    cdef void _leave(self, int top, double hi, int entries) noexcept
+    cdef void _consider(self, int n, double m, double sd, SplitMix64 rng) noexcept
+    cdef bint _prefer(self, int n, int other, int ties, SplitMix64 rng) noexcept
+    cdef tuple _complete(self, int n, SplitMix64 rng)
+    cdef int _unexplored(self, int n, SplitMix64 rng)
