@@ -74,6 +74,7 @@ def test_extremes():
     assert Geometric(1e9).increments(60).sum() == pytest.approx(1.0)
     assert Geometric(1e-9).increments(60)[1] == pytest.approx(1.0)
     assert Discounted(0.0).increments(3).tolist() == [0.0, 1.0, 0.0, 0.0]
+    assert Gaussian(1e-200).increments(2).tolist() == [0.0, 0.0, 1.0]
     assert Discounted(1.0).increments(2).tolist() == [0.0, 1.0, 1.0]
     for kernel in (Linear(), Gaussian(2.0), Discounted(0.5), Geometric(0.5), Chi((1.0,))):
         assert kernel.increments(0).shape == (1,)
@@ -113,6 +114,11 @@ def test_kernels_are_values():
         (lambda: -1.0 * Linear(), ValueError, "factor must not be negative"),
         (lambda: Linear().increments(-1), ValueError, "depth must be at least 0"),
         (lambda: Linear()((0, 0, 0), (0,), 2), ValueError, "3 steps, but depth is 2"),
+        (lambda: Linear().matrix([(2**70,)], 2), ValueError, "a step must be at most"),
+        (lambda: Linear().matrix(5, 2), TypeError, "paths must be a sequence, got 5"),
+        (lambda: Chi(5), TypeError, "values must be a sequence, got 5"),
+        (lambda: kernels.Sum((1, 2)), TypeError, "a sum takes kernels, got 1"),
+        (lambda: kernels.Scaled(2.0, 3), TypeError, "kernel must be a kernel"),
         (lambda: Linear()((0.5,), (0,), 2), TypeError, "a step must be an int"),
     ],
 )

@@ -23,7 +23,7 @@ def test_arms_are_the_complete_paths(tree):
     if tree.counts is not None and math.inf in tree.counts:
         assert tree.arms is None
         assert tree.log_arms is None
-    elif tree.counts is None:
+    elif tree.counts is None and tree.depth:
         assert tree.arms is None
     elif tree.arms < 500:
         assert tree.arms == sum(1 for _ in leaves(tree))
@@ -67,6 +67,9 @@ def test_trees_are_values():
     assert Tree(3, 2) == Tree(3, 2) == Tree([3, 3], 2)
     assert hash(Tree(3, 2)) == hash(Tree([3, 3], 2))
     assert Tree(3, 2) != Tree(2, 3)
+    assert hash(Tree([], 0)) == hash(Tree(5, 0))
+    assert Tree(lambda path: 2, 0).arms == 1
+    assert Tree(lambda path: 2, 0).log_arms == 0.0
     assert Tree(3, 2) != Tree(3, 2, labels=["a", "b", "c"])
     assert pickle.loads(pickle.dumps(Tree([3, 4], 2))) == Tree([3, 4], 2)
     assert repr(Tree(3, 2)) == "Tree(3, 2)"
@@ -86,6 +89,8 @@ def test_trees_are_values():
         ((-math.inf, 3), TypeError, "branching must be an int"),
         (("35", 2), TypeError, "branching must be an int, a sequence or a function"),
         ((None, 2), TypeError, "branching must be an int"),
+        (({2, 3}, 2), TypeError, "branching must be an int, a sequence or a function"),
+        ((2, 10**20), ValueError, "depth must be at most"),
         ((2**31, 2), ValueError, "split the choice into several depths"),
         (([2, 3], 3), ValueError, "2 entries, one for each depth, but depth is 3"),
         (([2, 0], 2), ValueError, r"branching\[1\] must be at least 1, got 0"),
@@ -100,7 +105,8 @@ def test_bad_trees(arguments, error, message):
     ("keywords", "error", "message"),
     [
         ({"labels": ["a"]}, ValueError, "1 names for 3 children"),
-        ({"labels": "abc"}, TypeError, "got the string 'abc'"),
+        ({"labels": "abc"}, TypeError, "labels must be a sequence, got 'abc'"),
+        ({"labels": 5}, TypeError, "labels must be a sequence, got 5"),
         ({"log_arms": 3.0}, ValueError, "leave it out"),
         ({"log_arms": math.nan}, ValueError, "log_arms must be finite"),
         ({"log_arms": "many"}, TypeError, "log_arms must be one real number"),
@@ -111,6 +117,8 @@ def test_bad_keywords(keywords, error, message):
         Tree(3, 2, **keywords)
     with pytest.raises(ValueError, match="must not be negative"):
         Tree(math.inf, 2, log_arms=-1.0)
+    with pytest.raises(TypeError, match=r"labels\[0\] must be a sequence, got 1"):
+        Tree([2, 2], 2, labels=[1, 2])
     with pytest.raises(ValueError, match="one list of labels a depth"):
         Tree([2, 2], 2, labels=[["a", "b"]])
 

@@ -4,6 +4,8 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+
 
 def real(value: Any, name: str) -> float:
     """Return `value` as a finite float, or say what it is instead.
@@ -15,8 +17,8 @@ def real(value: Any, name: str) -> float:
     ...
     ValueError: value must be finite, got nan
     """
-    dtype = getattr(value, "dtype", None)  # of a NumPy scalar or array
-    not_one_real = dtype is not None and (value.shape or dtype.kind not in "biuf")
+    is_numpy = isinstance(value, (np.generic, np.ndarray))
+    not_one_real = is_numpy and (value.shape or value.dtype.kind not in "biuf")
     if not_one_real or isinstance(value, (str, bytes, complex)):
         raise TypeError(f"{name} must be one real number, got {value!r}")
     try:
@@ -46,7 +48,7 @@ def above_zero(value: Any, name: str) -> float:
     return number
 
 
-def whole(value: Any, name: str, *, least: int) -> int:
+def whole(value: Any, name: str, *, least: int, most: int | None = None) -> int:
     """Return `value` as an int of at least `least`; floats and bools are refused."""
     if isinstance(value, bool):
         raise TypeError(f"{name} must be an int, got {value!r}")
@@ -56,4 +58,13 @@ def whole(value: Any, name: str, *, least: int) -> int:
         raise TypeError(f"{name} must be an int, got {value!r}") from None
     if number < least:
         raise ValueError(f"{name} must be at least {least}, got {number}")
+    if most is not None and number > most:
+        raise ValueError(f"{name} must be at most {most}, got {number}")
     return number
+
+
+def listed(values: Any, name: str) -> list[Any]:
+    """Return a sequence as a list; strings, sets and dicts are refused, having no order."""
+    if not hasattr(values, "__getitem__") or isinstance(values, (str, bytes, dict)):
+        raise TypeError(f"{name} must be a sequence, got {values!r}")
+    return list(values)

@@ -6,9 +6,9 @@ Doubles and ints inside the methods are inferred.
 
 cimport cython
 
-cdef int ROOT, NONE, OPEN, LONGEST_LIST, MOST_GROUPS, GROUP_BITS, MOST_FORESEEN
-cdef int UPPER, LOWER, MEAN, SEARCHES
-cdef double INF, LOG_TWO_PI, TINY
+cdef int ROOT, NONE, ENDLESS, LONGEST_LIST, MOST_GROUPS, GROUP_BITS, MOST_FORESEEN
+cdef int UPPER, OPEN, CEILING, LOWER, MEAN, PLAYED_LOWER, PLAYED_MEAN, SEARCHES
+cdef double INF, LOG_TWO_PI, LARGEST, TINY
 cdef unsigned long long MASK, GOLDEN, MIX_A, MIX_B
 
 cdef double inverse(double x) noexcept
@@ -25,9 +25,9 @@ cdef struct Node:
     double spread  # v g
     double extra  # variance that the node's own arm adds to V; -1 if it has no own arm
     int depth
-    int branching  # children in the tree; 0 for a leaf, OPEN if they never run out
-    int explored  # children that are nodes
-    int shift  # the list holds groups of 2^shift neighbours (0: the children themselves)
+    int branching  # children in the tree; 0 for a leaf, ENDLESS if they never run out
+    int explored  # children that are nodes (of a group: those in it)
+    int group_bits  # the list holds groups of 2^group_bits neighbours (0: the children themselves)
     # What observations read and write: the second.
     double own_precision  # sum of 1/s^2 of the readings of F_n; inf if one had no noise
     double own_value  # their mean, weighted by 1/s^2
@@ -120,6 +120,7 @@ cdef class Core:
     cdef Pending[::1] pending_
     cdef int waiting  # how many evaluations are pending
     cdef dict tokens  # of pending evaluations: the node, and s^2
+    cdef dict waiting_at  # how many are pending at a node, for each s^2
     cdef long long last_token
 
     cdef int depth
@@ -130,11 +131,15 @@ cdef class Core:
     cdef bint single_steps  # arms are new nodes, one step below old ones
     cdef object prior_mean  # a function of the path, or None
     cdef long long observations
+    cdef double largest  # absolute value told so far
     cdef double likelihood  # a compensated sum: the total is likelihood + likelihood_rest
     cdef double likelihood_rest
 
     # Scratch space.
-    cdef int[::1] steps  # the last path that was read
+    cdef int[::1] steps  # the last path that was read,
+    cdef int length  # its length,
+    cdef int found  # how many of its steps lead to nodes that exist,
+    cdef double step_prior  # and the prior mean of its last step, if that does not
     cdef int[::1] trail  # nodes and groups from the root to a node
     cdef int trailed
     cdef double m  # posterior of F at the end of the last path,
@@ -143,10 +148,12 @@ cdef class Core:
     cdef double variance_above
     cdef Frame[::1] frames
     cdef Entry[::1] entries
-    cdef int row_  # of the search being made: its bounds,
+    cdef int bounds_row  # of the search being made: its bounds,
     cdef double b  # its b,
     cdef bint counts_pending  # whether its standard deviations count pending evaluations,
-    cdef double best  # and the best arm so far
+    cdef bint skips_known  # whether it leaves out arms that are known exactly,
+    cdef bint played_only  # or those where no reward was told,
+    cdef double best  # and the best arm so far; best_node is NONE if there is none
     cdef int best_node
     cdef double best_m
     cdef double best_sd
@@ -159,12 +166,14 @@ cdef class Core:
     cdef void _climb(self, int n) noexcept
     cdef void _reserve(self, int more)
     cdef int _new_node(self, int parent, int index, int depth, int branching, double mu) noexcept
+    cdef void _link(self, int parent, int n) noexcept
     cdef void _set_arm(self, int n) noexcept
     cdef bint _is_arm(self, int n) noexcept
-    cdef bint _touched(self, int n) noexcept
+    cdef bint _is_visited(self, int n) noexcept
     cdef int _add_child(self, int n, int index, int width, double mu)
     cdef int _new_group(self, int place, int index, int shift) noexcept
     cdef void _regroup(self, int place)
+    cdef bint _is_group(self, int n) noexcept
     cdef double _precision(self, int n) noexcept
     cdef double _known_value(self, int n) noexcept
     cdef double _shift(self, int n) noexcept
@@ -173,24 +182,28 @@ cdef class Core:
     cdef void _refresh(self, int n) noexcept
     cdef void _add_message(self, int n, double tau, double eta) noexcept
     cdef void _pass_up(self, double tau, double eta) noexcept
-    cdef void _visit(self) noexcept
+    cdef void _changed(self) noexcept
     cdef void _note(self, double residual, double variance) noexcept
     cdef double _noise_variance(self, noise)
-    cdef void _look_below(self, int length, int found)
-    cdef void _check_exact(self, int n, double y, double s2)
+    cdef void _check_exact(self, double y, double s2)
     cdef void _tell(self, int n, double y, double s2)
-    cdef double _prior(self, int length)
-    cdef list _foresee(self, int length, int found)
-    cdef int _grow(self, int length, int found, list plan)
+    cdef double _prior(self, tuple path)
+    cdef dict _approach(self, path, bint growing)
+    cdef int _grow(self, dict plan)
     cdef void _count_pending(self, int n) noexcept
+    cdef void _sum_own(self, int n)
     cdef void _withdraw(self, token)
+    cdef void _reset_bounds(self) noexcept
     cdef object _highest(self, int kind, double b, SplitMix64 rng)
     cdef void _search(self, int kind, double b, SplitMix64 rng)
     cdef double _bound(self, int c, double m, double sd) noexcept
     cdef int _enter(self, int top, int n, int entry, int entries, double m, double variance, double sd, SplitMix64 rng)
+    cdef double _extra_seen(self, int n, double variance) noexcept
     cdef double _largest_sd(self, int c, double sd) noexcept
     cdef void _leave(self, int top, double hi, int entries) noexcept
     cdef void _consider(self, int n, double m, double sd, SplitMix64 rng) noexcept
-    cdef bint _prefer(self, int n, int other, int ties, SplitMix64 rng) noexcept
-    cdef tuple _complete(self, int n, SplitMix64 rng)
+    cdef int _weight(self, int n) noexcept
+    cdef bint _prefer(self, int n, int other, int weight, int total, SplitMix64 rng) noexcept
+    cdef list _path_to(self, int n)
+    cdef list _complete(self, int n, list path, SplitMix64 rng)
     cdef int _unexplored(self, int n, SplitMix64 rng)

@@ -29,18 +29,20 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import isfinite, log, sqrt
+from cython.cimports.libc.math import log, sqrt
 
 from bough._checks import at_least_zero, real
 
 ROOT = 0
 NONE = -1
-OPEN = 2**31 - 1  # the branching of a node that never runs out
+ENDLESS = 2**31 - 1  # the branching of a node that never runs out
 INF = float("inf")
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
-#: Variances below this count as zero, so that no precision overflows.
-TINY = 1e-200
+#: No value, mean or standard deviation may be larger than this, nor a variance than its square;
+#: and no variance smaller than the inverse of that counts as more than zero. So nothing overflows.
+LARGEST = 1e50
+TINY = 1e-100
 #: A list of children is split into groups when it would grow longer than this ...
 LONGEST_LIST = 32
 #: ... into at most this many groups, each of a multiple of 2^GROUP_BITS neighbours.
@@ -52,7 +54,7 @@ MOST_FORESEEN = 1000
 NODE = np.dtype(
     [(name, np.int32) for name in ("child", "sibling", "parent", "index")]
     + [(name, np.float64) for name in ("g", "offset", "spread", "extra")]
-    + [(name, np.int32) for name in ("depth", "branching", "explored", "shift")]
+    + [(name, np.int32) for name in ("depth", "branching", "explored", "group_bits")]
     + [
         (name, np.float64)
         for name in (
@@ -85,10 +87,14 @@ ENTRY = np.dtype(
 )
 
 # The searches, each with bounds of its own, since bounds for one b say little about another.
-UPPER = 0  # the next arm to play: pending evaluations count
-LOWER = 1  # these: told observations only
-MEAN = 2
-SEARCHES = 3
+UPPER = 0  # standard deviations count pending evaluations, here and in OPEN; else told ones only
+OPEN = 1  # over arms that are not known exactly
+CEILING = 2
+LOWER = 3
+MEAN = 4
+PLAYED_LOWER = 5  # over nodes where a reward was told
+PLAYED_MEAN = 6
+SEARCHES = 7
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -126,9 +132,11 @@ def generator(rng):
         return rng
     if isinstance(rng, np.random.Generator):
         return SplitMix64(rng.integers(2**64, dtype=np.uint64))
-    if isinstance(rng, (int, np.integer)) and rng >= 0:
-        return SplitMix64(rng)
-    raise TypeError(f"rng must be None, an int >= 0 or a numpy.random.Generator, got {rng!r}")
+    if not isinstance(rng, (int, np.integer)):
+        raise TypeError(f"rng must be None, an int or a numpy.random.Generator, got {rng!r}")
+    if rng < 0:
+        raise ValueError(f"rng must not be negative, got {rng}")
+    return SplitMix64(rng)
 
 
 class Arm:
@@ -185,9 +193,14 @@ class Core:
 
     def __init__(self, tree, increments, noise, mean, single_steps):
         self.tree = tree
-        self.noise = noise
+        self.noise = moderate(noise, "noise")
         self.depth = tree.depth
         v = np.array(increments, dtype=np.float64)
+        if v.shape != (self.depth + 1,) or not np.all(v >= 0) or v.sum() > LARGEST**2:
+            raise ValueError(
+                f"the kernel must give {self.depth + 1} increments, none negative or above "
+                f"{LARGEST**2:.0e}, for a tree of depth {self.depth}, got {v}"
+            )
         v[v < TINY] = 0.0
         self.increments = v
         tail = np.zeros(self.depth + 1)
@@ -195,10 +208,7 @@ class Core:
         self.tail = tail
         self.single_steps = single_steps
         self.ragged = tree.counts is None
-        self.widths = np.zeros(self.depth + 1, dtype=np.int32)
-        if not self.ragged:
-            for d, count in enumerate(tree.counts):
-                self.widths[d] = narrow(count)
+        self._set_widths()
         self.prior_mean = mean if callable(mean) else None
         self.used = 0
         self.rows = 0
@@ -207,7 +217,9 @@ class Core:
         self.pending_ = aligned(PENDING, 0)
         self.nodes_ = aligned(NODE, 0)
         self.tokens = {}
+        self.waiting_at = {}
         self.waiting = 0
+        self.largest = 0.0
         self.last_token = 0
         self.observations = 0
         self.likelihood = 0.0
@@ -216,8 +228,13 @@ class Core:
         self._make_scratch()
         self._reserve(1)
         width = narrow(tree.children(())) if self.ragged else self.widths[0]
-        self.center = real(mean(()), "mean(())") if callable(mean) else mean
+        self.center = moderate(mean(()), "mean(())") if callable(mean) else moderate(mean, "mean")
         self._new_node(NONE, 0, 0, width, 0.0)
+
+    def _set_widths(self):
+        self.widths = np.zeros(self.depth + 1, dtype=np.int32)
+        for d, count in enumerate(self.tree.counts or ()):
+            self.widths[d] = narrow(count)
 
     def _make_scratch(self):
         # A path has at most 8 groups between one node and the next: an index has 32 bits.
@@ -238,9 +255,13 @@ class Core:
         Groups (see the module `_core`) have `count == -1`. The view is not changed by what the
         belief learns after the array was moved to grow, so ask for it anew.
         """
-        view = np.asarray(self.nodes_)[: self.used].view(np.ndarray)
-        view.flags.writeable = False
-        return view
+        self._check_made()
+        raw = np.asarray(self.nodes_)[: self.used].view(np.uint8)
+        return np.frombuffer(memoryview(raw).toreadonly(), dtype=NODE)
+
+    def _check_made(self):
+        if self.used == 0:
+            raise RuntimeError("__init__ of this belief was not called")
 
     @property
     def pending(self):
@@ -258,7 +279,7 @@ class Core:
 
     def _read(self, path):
         """Check a path, copy it to `steps`, and return its length."""
-        given: tuple
+        self._check_made()
         if type(path) is tuple and not self.ragged and len(path) <= self.depth:
             given: tuple = path
             length = len(given)
@@ -292,7 +313,7 @@ class Core:
     def _find(self, n, index):
         """Return the child with that index, or NONE; groups passed are put on the trail."""
         while True:
-            shift = self.nodes_[n].shift
+            shift = self.nodes_[n].group_bits
             c = self.nodes_[n].child
             while c != NONE and self.nodes_[c].index >> shift != index >> shift:
                 c = self.nodes_[c].sibling
@@ -346,6 +367,7 @@ class Core:
         for i in range(length - 1, -1, -1):
             self.trail[i] = n
             n = self.nodes_[n].parent
+        self.length = self.found = self.nodes_[self.trail[length - 1]].depth
         self.m = 0.0
         self.variance = 0.0
         for i in range(length):
@@ -355,26 +377,26 @@ class Core:
             self.variance = self.nodes_[n].spread + g * g * self.variance
 
     def _reserve(self, more):
-        """Make room for so many more nodes."""
+        """Make room for so many more nodes: all of it, or an exception and nothing has changed."""
         capacity = self.nodes_.shape[0]
         if self.used + more <= capacity:
             return
-        if self.used + more > OPEN - 1:
+        if self.used + more > ENDLESS - 1:
             raise MemoryError("a belief holds at most 2^31 nodes")
         capacity = max(256, 2 * capacity, self.used + more)
-        self.nodes_ = grown(self.nodes_, NODE, capacity)
-        if self.rows:
-            self._make_rows(self.rows, capacity)
-        if self.last_token:
-            self.pending_ = grown(self.pending_, PENDING, capacity)
+        nodes = grown(self.nodes_, NODE, capacity)
+        bounds = self._longer_bounds(self.rows, capacity)
+        pending = grown(self.pending_, PENDING, capacity if self.last_token else 0)
+        self.nodes_ = nodes
+        self.bounds = bounds
+        self.pending_ = pending
 
-    def _make_rows(self, rows, capacity):
-        """Make room for so many kinds of bounds; what is new is not valid, being zero."""
-        bounds = aligned(BOUND, (rows, capacity))
+    def _longer_bounds(self, rows, capacity):
+        """Return a copy with room for more; what is new is not valid, being zero."""
+        bounds = aligned(BOUND, (rows, capacity if rows else 0))
         for r in range(self.rows):
             bounds[r, : self.used] = np.asarray(self.bounds)[r, : self.used]
-        self.bounds = bounds
-        self.rows = rows
+        return bounds
 
     def _new_node(self, parent, index, depth, branching, mu):
         """Make a node without evidence in the list of `parent`; there must be room for it."""
@@ -392,16 +414,27 @@ class Core:
         self.nodes_[n].offset = mu
         self.nodes_[n].spread = self.increments[depth]
         if parent != NONE:
-            self.nodes_[n].sibling = self.nodes_[parent].child
-            self.nodes_[parent].child = n
+            self._link(parent, n)
         self._set_arm(n)
         return n
 
+    def _link(self, parent, n):
+        """Put n in the list of `parent`, which is in the order of the index."""
+        before = NONE
+        after = self.nodes_[parent].child
+        while after != NONE and self.nodes_[after].index < self.nodes_[n].index:
+            before = after
+            after = self.nodes_[after].sibling
+        self.nodes_[n].parent = parent
+        self.nodes_[n].sibling = after
+        if before == NONE:
+            self.nodes_[parent].child = n
+        else:
+            self.nodes_[before].sibling = n
+
     def _set_arm(self, n):
         """Say what the node's own arm is: itself, one of its unexplored children, or none."""
-        if self.nodes_[n].count < 0:
-            self.nodes_[n].extra = -1.0
-        elif self._is_arm(n):
+        if self._is_arm(n):
             self.nodes_[n].extra = 0.0
         elif self.nodes_[n].explored < self.nodes_[n].branching:
             self.nodes_[n].extra = self.tail[self.nodes_[n].depth]
@@ -410,17 +443,21 @@ class Core:
 
     def _is_arm(self, n):
         """Return whether the node itself is an arm, so that its path needs no further step."""
-        return self.nodes_[n].branching == 0 or (
-            self.single_steps and n != ROOT and not self._touched(n)
-        )
+        if self._is_group(n):
+            return False
+        if self.nodes_[n].branching == 0:
+            return True
+        return self.single_steps and n != ROOT and not self._is_visited(n)
 
-    def _touched(self, n):
+    def _is_visited(self, n):
         """Return whether there was a reading, told or pending, at the node or below."""
         return self.nodes_[n].visits > 0 or (self.waiting and self.pending_[n].count > 0)
 
     def _add_child(self, n, index, width, mu):
-        """Make a child of n, which has none with that index; the trail goes on to the child."""
-        self._reserve(MOST_GROUPS + 2)
+        """Make a child of n, which has none with that index; the trail goes on to the child.
+
+        There must be room for it, and for MOST_GROUPS + 1 groups.
+        """
         while True:
             # The trail ends in n or in a group of n's children: there the child belongs.
             place = self.trail[self.trailed - 1]
@@ -433,13 +470,16 @@ class Core:
                 break
             self._regroup(place)
             self._find(place, index)
-        if self.nodes_[place].shift > 0:
-            place = self._new_group(place, index, self.nodes_[place].shift)
+        if self.nodes_[place].group_bits > 0:
+            place = self._new_group(place, index, self.nodes_[place].group_bits)
             self.trail[self.trailed] = place
             self.trailed += 1
         c = self._new_node(place, index, self.nodes_[n].depth + 1, width, mu)
         self.trail[self.trailed] = c
         self.trailed += 1
+        while place != n:
+            self.nodes_[place].explored += 1
+            place = self.nodes_[place].parent
         self.nodes_[n].explored += 1
         self._set_arm(n)
         return c
@@ -456,7 +496,7 @@ class Core:
     def _regroup(self, place):
         """Split the list of a node or group into groups, as small as make at most MOST_GROUPS."""
         items = self.nodes_[place].child
-        old = self.nodes_[place].shift
+        old = self.nodes_[place].group_bits
         shift = old
         heads = set()
         while True:
@@ -471,21 +511,20 @@ class Core:
         self.nodes_[place].child = NONE
         for head in sorted(heads):
             group = self._new_group(place, head << shift, shift)
-            self.nodes_[group].shift = old
+            self.nodes_[group].group_bits = old
         while items != NONE:
             after = self.nodes_[items].sibling
             group = self.nodes_[place].child
             while self.nodes_[group].index >> shift != self.nodes_[items].index >> shift:
                 group = self.nodes_[group].sibling
-            self.nodes_[items].parent = group
-            self.nodes_[items].sibling = self.nodes_[group].child
-            self.nodes_[group].child = items
+            self._link(group, items)
+            self.nodes_[group].explored += self._weight(items)
             self.nodes_[group].visits += self.nodes_[items].visits
             self._add_message(group, self._tau(items), self._eta(items))
             if self.waiting:
                 self.pending_[group].count += self.pending_[items].count
             items = after
-        self.nodes_[place].shift = shift
+        self.nodes_[place].group_bits = shift
         c = self.nodes_[place].child
         while c != NONE:
             self._refresh(c)
@@ -494,6 +533,10 @@ class Core:
             c = self.nodes_[c].sibling
 
     # ------------------------------------------------------------------ evidence, upwards
+
+    @cython.final
+    def _is_group(self, n):
+        return self.nodes_[n].count < 0
 
     @cython.final
     def _precision(self, n):
@@ -575,7 +618,7 @@ class Core:
             tau = old_tau
             eta = old_eta
 
-    def _visit(self):
+    def _changed(self):
         """Note that something changed at the end of the trail: a reading, or a pending one.
 
         The bounds no longer hold along the trail: even a pending reading made new nodes.
@@ -586,9 +629,8 @@ class Core:
                 self._set_arm(n)
             if self.waiting and self.pending_[n].count:
                 self._count_pending(n)
-            for kind in range(SEARCHES):
-                if self.row[kind] != NONE:
-                    self.bounds[self.row[kind], n].valid = 0
+            for row in range(self.rows):
+                self.bounds[row, n].valid = 0
 
     def _note(self, residual, variance):
         """Count a reading, and add its log density to the likelihood."""
@@ -614,39 +656,33 @@ class Core:
             The node.
         value : float
         noise : float, optional
-            The standard deviation of this reading, if it is not that of the belief. Below 1e-100
+            The standard deviation of this reading, if it is not that of the belief. Below 1e-50
             it counts as 0: then the value is exact, and another one for the node is an error.
         """
         y: cython.double = (
-            value if type(value) is float and isfinite(value) else real(value, "value")
+            value
+            if type(value) is float and -LARGEST <= value <= LARGEST
+            else moderate(value, "value")
         )
         s2 = self._noise_variance(noise)
-        length = self._read(path)
-        found = self._locate(length)
-        n = self.trail[self.trailed - 1] if found == length else NONE
-        plan = self._foresee(length, found)
-        self._look_below(length, found)
-        self._check_exact(n, y, s2)
-        self._tell(self._grow(length, found, plan), y, s2)
+        plan = self._approach(path, True)
+        self._check_exact(y, s2)
+        self._tell(self._grow(plan), y, s2)
 
     def _noise_variance(self, noise):
-        s: cython.double = self.noise if noise is None else at_least_zero(noise, "noise")
+        s: cython.double = (
+            self.noise if noise is None else at_least_zero(moderate(noise, "noise"), "noise")
+        )
         return s * s if s * s >= TINY else 0.0
 
-    def _look_below(self, length, found):
-        """Take the posterior that `_locate` left on to the end of the path."""
-        for i in range(found, length):
-            self.variance += self.increments[i + 1]
-        if self.prior_mean is not None and found < length:
-            self.m += self._prior(length) - self._prior(found)
-
-    def _check_exact(self, n, y, s2):
-        """Refuse an exact reading of something known to be otherwise (n is NONE if it is new)."""
+    def _check_exact(self, y, s2):
+        """Refuse an exact reading of something that is known to be otherwise."""
         if s2 > 0.0 or self.variance > 0.0:
             return
-        slack = 1e-9 * max(abs(y), abs(self.m + self.center))
-        if n != NONE and self.nodes_[n].own_precision == INF:
-            slack = 0.0
+        slack = 1e-9 * max(abs(y), self.largest)
+        n = self.trail[self.trailed - 1]
+        if self.found == self.length and self.nodes_[n].own_precision == INF:
+            slack = 0.0  # it was read itself, so no rounding is to be excused
         if abs(y - self.center - self.m) > slack:
             raise ValueError(
                 f"value {y!r} contradicts what is known: without noise, and after what was told "
@@ -660,6 +696,7 @@ class Core:
         eta = self._eta(n)
         self.nodes_[n].count += 1
         self.nodes_[n].average += (y - self.nodes_[n].average) / self.nodes_[n].count
+        self.largest = max(self.largest, abs(y))
         y -= self.center
         if s2 > 0.0:
             precision = 1.0 / s2
@@ -673,7 +710,7 @@ class Core:
             self.nodes_[n].own_value = y
         self._pass_up(tau, eta)
         self._note(y - self.m, self.variance + s2)
-        self._visit()
+        self._changed()
 
     def observe_step(self, path, value, *, noise):
         """Take in a noisy reading of the step of one node, in the units of the sum.
@@ -681,34 +718,28 @@ class Core:
         The immediate reward of a node at depth i under a discount is such a step, once it (and
         its noise) have been multiplied by discount^(i-1). The root's step is that of path `()`.
         """
-        r: cython.double = real(value, "value")
+        r: cython.double = moderate(value, "value")
         s2 = self._noise_variance(at_least_zero(noise, "noise"))
-        length = self._read(path)
-        found = self._locate(length)
-        plan = self._foresee(length, found)
-        offset = self.center if length == 0 else 0.0  # F of the root is its step
-        if found == length:
+        plan = self._approach(path, True)
+        offset = self.center if self.length == 0 else 0.0  # F of the root is its step
+        if self.found == self.length:
             n = self.trail[self.trailed - 1]
             g = self.nodes_[n].g
             step_mean = (g - 1.0) * self.m_above + self.nodes_[n].offset
             step_variance = self.nodes_[n].spread + (1.0 - g) ** 2 * self.variance_above
         else:
-            step_mean = 0.0
-            if self.prior_mean is not None:
-                step_mean = self._prior(length) - self._prior(length - 1)
-            step_variance = self.increments[length]
-        if (
-            s2 == 0.0
-            and step_variance == 0.0
-            and abs(r - offset - step_mean) > 1e-9 * max(abs(r), abs(self.m), abs(self.m - r))
-        ):
+            step_mean = self.step_prior
+            step_variance = self.increments[self.length]
+        slack = 1e-9 * max(abs(r), self.largest)
+        if s2 == 0.0 and step_variance == 0.0 and abs(r - offset - step_mean) > slack:
             raise ValueError(
                 f"value {r!r} contradicts what is known: without noise, and after what was told "
                 f"before, this step is exactly {step_mean + offset!r}; "
                 "if rewards vary, give noise > 0"
             )
+        self.largest = max(self.largest, abs(r))
         r -= offset
-        n = self._grow(length, found, plan)
+        n = self._grow(plan)
         tau = self._tau(n)
         eta = self._eta(n)
         v = self.nodes_[n].v
@@ -720,75 +751,98 @@ class Core:
                 self.nodes_[n].mu = r
         self._pass_up(tau, eta)
         self._note(r - step_mean, step_variance + s2)
-        self._visit()
+        self._changed()
 
     # ------------------------------------------------------------------ growing the tree
 
-    def _prior(self, length):
-        """Return the prior mean of F after so many of the `steps`."""
-        path = self._path(length)
-        return real(self.prior_mean(path), f"mean({path})")
+    def _prior(self, path):
+        return moderate(self.prior_mean(path), f"mean({path})")
 
-    def _foresee(self, length, found):
-        """Ask the prior mean for all it will be asked for when the path is grown.
+    def _approach(self, path, growing):
+        """Read a path, and find the posterior of F at its end and the nodes on it that exist.
 
-        Returns None if it is a constant; else, for each node from the root to the end of the
-        path, the children to make as (index, branching, mu). All is asked before anything is
-        changed, since the user's functions may raise.
+        If it is to be grown, return what the prior mean has to say of the nodes to come: for each
+        depth the children to make, as (index, branching, mu); None if the mean is a constant. All
+        is asked before anything is changed, since the user's functions may raise. And when they
+        have been asked the path is read again, since they may have used this belief.
         """
-        if self.prior_mean is None:
-            return None
-        path = self._path(length)
-        plan = []
-        for i in range(length + 1):
-            if i <= found and self._was_visited(path[:i]):
-                plan.append([])
-                continue
-            width = self.tree.children(path[:i])
-            here = self._prior(i)
-            indices = list(range(min(width, MOST_FORESEEN) if width < INF else 0))
-            if i < length and path[i] not in indices:
-                indices.append(path[i])
-            children = []
-            for k in indices:
-                child = (*path[:i], k)
-                mu = real(self.prior_mean(child), f"mean({child})") - here
-                children.append((k, narrow(self.tree.children(child)), mu))
-            plan.append(children)
+        self.length = self._read(path)
+        self.found = self._locate(self.length)
+        self.step_prior = 0.0
+        plan = None
+        if self.prior_mean is not None:
+            length = self.length
+            found = self.found
+            path = self._path(length)
+            visited = 0  # how many nodes of the path were visited before
+            for i in range(self.trailed):
+                if not self._is_group(self.trail[i]) and self._is_visited(self.trail[i]):
+                    visited += 1
+            rise = 0.0
+            step_prior = 0.0
+            if found < length:
+                end = self._prior(path)
+                rise = end - self._prior(path[:found])
+                step_prior = end - self._prior(path[: length - 1])
+            if growing:
+                plan = self._foresee(path, found, visited)
+            self.length = self._read(path)
+            self.found = self._locate(length)
+            if self.found != found:
+                raise RuntimeError("the belief was changed while its prior mean was asked")
+            self.m += rise
+            self.step_prior = step_prior
+        for i in range(self.found, self.length):
+            self.variance += self.increments[i + 1]
         return plan
 
-    def _was_visited(self, path):
-        n = ROOT
-        trailed = self.trailed
-        for k in path:
-            n = self._find(n, k)
-            if n == NONE:
-                break
-        self.trailed = trailed  # what `_find` puts there is not wanted
-        return n != NONE and self._touched(n)
+    def _foresee(self, path, found, visited):
+        """Return what `_approach` says, of a path whose first nodes exist or were visited."""
+        plan = {}
+        for i in range(min(found, visited), len(path) + 1):
+            node = path[:i]
+            if i >= visited:
+                width = self.tree.children(node)
+                indices = list(range(min(width, MOST_FORESEEN) if width < INF else 0))
+            elif i == found < len(path):
+                indices = []  # its children were made when it was visited, up to MOST_FORESEEN
+            else:
+                continue
+            if i < len(path) and (i == found or i >= visited) and path[i] not in indices:
+                indices.append(path[i])
+            here = self._prior(node)
+            plan[i] = [
+                (k, narrow(self.tree.children((*node, k))), self._prior((*node, k)) - here)
+                for k in indices
+            ]
+        return plan
 
-    def _grow(self, length, found, plan):
+    def _grow(self, plan):
         """Make the nodes of the path that do not exist, and return its end."""
-        if plan is not None:
-            return self._grow_as_foreseen(length, plan)
+        if plan:
+            return self._grow_as_foreseen(plan)
+        # Of all that is new only the first node goes into a list that may have to be split.
+        self._reserve(self.length - self.found + MOST_GROUPS + 1)
         n = self.trail[self.trailed - 1]
-        while self.nodes_[n].count < 0:
+        while self._is_group(n):
             n = self.nodes_[n].parent
-        for i in range(found, length):
+        for i in range(self.found, self.length):
             n = self._add_child(n, self.steps[i], self.widths[i + 1], 0.0)
         return n
 
-    def _grow_as_foreseen(self, length, plan):
+    def _grow_as_foreseen(self, plan):
+        # A list is split once in MOST_GROUPS or more children, so groups are at most as many.
+        self._reserve(sum([2 * len(children) + MOST_GROUPS + 1 for children in plan.values()]))
         n = ROOT
         self.trail[0] = ROOT
         self.trailed = 1
-        for i in range(length + 1):
+        for i in range(self.length + 1):
             trailed = self.trailed
-            for index, width, mu in plan[i]:
+            for index, width, mu in plan.get(i, ()):
                 if self._find(n, index) == NONE:
                     self._add_child(n, index, width, mu)
                 self.trailed = trailed
-            if i < length:
+            if i < self.length:
                 n = self._find(n, self.steps[i])
                 self.trail[self.trailed] = n
                 self.trailed += 1
@@ -799,23 +853,33 @@ class Core:
     def pend(self, path, *, noise=None):
         """Count an evaluation that has no value yet, and return a token for it.
 
-        It narrows the standard deviations that choose the next arm, and changes nothing else.
+        It narrows the standard deviations by which `highest_upper` chooses. Means, and all that is
+        said of told observations only, stay as they are; but the nodes of the path exist from now
+        on, which tells how long it is (if a function says) and shows the prior means of their
+        neighbours (if that is a function), and stays so when the token is forgotten.
         """
         s2 = self._noise_variance(noise)
-        length = self._read(path)
-        found = self._locate(length)
-        plan = self._foresee(length, found)
-        n = self._grow(length, found, plan)
+        plan = self._approach(path, True)
         if self.last_token == 0:
             self.pending_ = aligned(PENDING, self.nodes_.shape[0])
-        self.last_token += 1
+        self.last_token += 1  # from now on `_reserve` makes room for pending ones
+        n = self._grow(plan)
         self.tokens[self.last_token] = (n, s2)
+        kinds = self.waiting_at.setdefault(n, {})
+        kinds[s2] = kinds.get(s2, 0) + 1
         self.waiting += 1
         for i in range(self.trailed):
             self.pending_[self.trail[i]].count += 1
-        self.pending_[n].own += inverse(s2)
-        self._visit()
+        self._sum_own(n)
+        self._changed()
         return self.last_token
+
+    def _sum_own(self, n):
+        """Sum 1/s^2 of the evaluations that are pending at this very node."""
+        total: cython.double = 0.0
+        for s2, count in self.waiting_at.get(n, {}).items():
+            total += count * inverse(s2)
+        self.pending_[n].own = total
 
     def _count_pending(self, n):
         """Compute q, spread and tau of a node with pending evaluations at or below it.
@@ -839,43 +903,58 @@ class Core:
 
     def _withdraw(self, token):
         """Take the pending evaluation out of the counts along the trail, which leads to it."""
-        n: cython.int = self.tokens.pop(token)[0]
+        n, s2 = self.tokens.pop(token)
         self.waiting -= 1
+        self.waiting_at[n][s2] -= 1
+        if self.waiting_at[n][s2] == 0:
+            del self.waiting_at[n][s2]
+        if not self.waiting_at[n]:
+            del self.waiting_at[n]
         for i in range(self.trailed):
             self.pending_[self.trail[i]].count -= 1
-        self.pending_[n].own = 0.0
-        if self.pending_[n].count:
-            for other, s2 in self.tokens.values():
-                if other == n:
-                    self.pending_[n].own += inverse(s2)
+        self._sum_own(n)
 
     def _node_of(self, token):
-        try:
-            return self.tokens[token][0]
-        except (KeyError, TypeError):
+        if type(token) is not int or token not in self.tokens:
             raise ValueError(
                 f"token {token!r} is not pending: it was settled or forgotten before, "
                 "or `pend` of this belief never gave it"
-            ) from None
+            )
+        return self.tokens[token][0]
 
     def settle(self, token, value, *, noise=None):
         """Give a pending evaluation its value; `noise` as for `observe`."""
-        y: cython.double = real(value, "value")
+        y: cython.double = moderate(value, "value")
         s2 = self._noise_variance(noise)
         n: cython.int = self._node_of(token)
         if noise is None:
             s2 = self.tokens[token][1]
         self._climb(n)
-        self._check_exact(n, y, s2)
+        self._check_exact(y, s2)
+        exact = self.tokens[token][1] == 0.0
         self._withdraw(token)
         self._tell(n, y, s2)
+        if exact and s2 > 0.0:
+            self._reset_bounds()
+
+    def _reset_bounds(self):
+        """Drop all bounds: arms that a pending exact reading made known are so no longer.
+
+        They were left out of the bounds of OPEN, wherever steps without variance hang on them.
+        """
+        for r in range(self.rows):
+            for n in range(self.used):
+                self.bounds[r, n].valid = 0
 
     def forget(self, token):
         """Drop a pending evaluation: it will not come."""
         n: cython.int = self._node_of(token)
+        exact = self.tokens[token][1] == 0.0
         self._climb(n)
         self._withdraw(token)
-        self._visit()
+        self._changed()
+        if exact:
+            self._reset_bounds()
 
     # ------------------------------------------------------------------ posterior, downwards
 
@@ -893,30 +972,30 @@ class Core:
         mean = np.empty(len(paths))
         std = np.empty(len(paths))
         for i in range(len(paths)):
-            length = self._read(paths[i])
-            self._look_below(length, self._locate(length))
+            self._approach(paths[i], False)
             mean[i] = self.m + self.center
             std[i] = sqrt(self.variance)
         return mean, std
 
     def _chain(self, path):
         """Return g, offset and spread of each node from the root to the end of a path."""
-        length = self._read(path)
-        found = self._locate(length)
+        self._approach(path, False)
+        length = self.length
         d = -1
         g = np.ones(length + 1)
         offset = np.zeros(length + 1)
         spread = np.asarray(self.increments)[: length + 1].copy()
         for i in range(self.trailed):
             n = self.trail[i]
-            if self.nodes_[n].count >= 0:
+            if not self._is_group(n):
                 d += 1
                 g[d] = self.nodes_[n].g
                 offset[d] = self.nodes_[n].offset
                 spread[d] = self.nodes_[n].spread
         if self.prior_mean is not None:
-            for i in range(found + 1, length + 1):
-                offset[i] = self._prior(i) - self._prior(i - 1)
+            path = self._path(length)
+            for i in range(d + 1, length + 1):
+                offset[i] = self._prior(path[:i]) - self._prior(path[: i - 1])
         return g, offset, spread
 
     # ------------------------------------------------------------------ the exact best arm
@@ -943,27 +1022,64 @@ class Core:
         """Return the arm with the highest mean. Exact."""
         return self._highest(MEAN, 0.0, generator(rng))
 
-    def _highest(self, kind, b, rng):
-        if self.row[kind] == NONE:
-            self._make_rows(self.rows + 1, self.nodes_.shape[0])
-            self.row[kind] = self.rows - 1
-        self._search(kind, b, rng)
-        n = self.best_node
-        path = self._complete(n, rng)
+    def _highest_open(self, sqrt_beta, *, rng=None):
+        """Return `highest_upper` over arms that are not known exactly; None if all are."""
+        b: cython.double = at_least_zero(sqrt_beta, "sqrt_beta")
+        return self._highest(OPEN, b, generator(rng))
+
+    def _ceiling(self, sqrt_beta):
+        """Return `highest_upper` by told observations only."""
+        b: cython.double = at_least_zero(sqrt_beta, "sqrt_beta")
+        return self._highest(CEILING, b, None)
+
+    def _best_played(self, deviations):
+        """Return the node with the highest mean - deviations std where a reward was told."""
+        b: cython.double = at_least_zero(deviations, "deviations")
+        return self._highest(PLAYED_LOWER if b > 0.0 else PLAYED_MEAN, -b, None)
+
+    def _arm_at(self, path):
+        """Return the node as an arm, by told observations only, with bounds of no width."""
+        self._approach(path, False)
         value = None
         visits = 0
-        if self._is_arm(n):
+        n = self.trail[self.trailed - 1]
+        if self.found == self.length and self.nodes_[n].count > 0:
+            visits = self.nodes_[n].count
+            value = self.nodes_[n].average
+        mean = self.m + self.center
+        return Arm(
+            self._path(self.length), None, mean, sqrt(self.variance), mean, mean, value, visits
+        )
+
+    def _highest(self, kind, b, rng):
+        self._check_made()
+        if self.row[kind] == NONE:
+            self.bounds = self._longer_bounds(self.rows + 1, self.nodes_.shape[0])
+            self.row[kind] = self.rows
+            self.rows += 1
+        self._search(kind, b, rng)
+        n = self.best_node
+        if n == NONE:
+            return None
+        mean = self.best_m + self.center
+        sd = self.best_sd
+        b = abs(b)
+        value = None
+        visits = 0
+        path = self._path_to(n)
+        if self.played_only or self._is_arm(n):
             visits = self.nodes_[n].count
             if visits:
                 value = self.nodes_[n].average
-        b = abs(b)
+        else:
+            path = self._complete(n, path, rng)  # may ask the user how many children there are
         arm: Arm = Arm.__new__(Arm)  # not by `__init__`, which costs more than the search
-        arm.path = path
+        arm.path = tuple(path)
         arm.params = None
-        arm.mean = self.best_m + self.center
-        arm.std = self.best_sd
-        arm.lower = arm.mean - b * self.best_sd
-        arm.upper = arm.mean + b * self.best_sd
+        arm.mean = mean
+        arm.std = sd
+        arm.lower = mean - b * sd
+        arm.upper = mean + b * sd
         arm.value = value
         arm.visits = visits
         return arm
@@ -981,16 +1097,20 @@ class Core:
         ties = 0
         m = self.nodes_[ROOT].offset
         variance = self.nodes_[ROOT].spread
-        self.row_ = self.row[kind]
+        self.bounds_row = self.row[kind]
         self.b = b
-        self.counts_pending = kind == UPPER and self.waiting > 0
+        self.counts_pending = kind <= OPEN and self.waiting > 0
+        self.skips_known = kind == OPEN
+        self.played_only = kind >= PLAYED_LOWER
         if self.counts_pending:
             variance = self.pending_[ROOT].spread
         self.best = -INF
+        self.best_node = NONE
         self.ties = 0
         self.touched = 1
-        if self.nodes_[ROOT].extra >= 0.0:
-            self._consider(ROOT, m, sqrt(variance + self.nodes_[ROOT].extra), rng)
+        extra = self._extra_seen(ROOT, variance)
+        if extra >= 0.0:
+            self._consider(ROOT, m, sqrt(variance + extra), rng)
         entries = self._enter(0, ROOT, NONE, 0, m, variance, sqrt(variance), rng)
         while top >= 0:
             first = NONE
@@ -999,10 +1119,12 @@ class Core:
                 if self.entries[i].bound > hi:
                     hi = self.entries[i].bound
                     first = i
-                    ties = 1
+                    ties = self._weight(self.entries[i].node)
                 elif self.entries[i].bound == hi:
-                    ties += 1
-                    if self._prefer(self.entries[i].node, self.entries[first].node, ties, rng):
+                    n = self.entries[i].node
+                    weight = self._weight(n)
+                    ties += weight
+                    if self._prefer(n, self.entries[first].node, weight, ties, rng):
                         first = i
             if hi > self.best:
                 top += 1
@@ -1027,7 +1149,7 @@ class Core:
 
         top + gmax (m - m')+ - gmin (m' - m)+ + gmax (b (sd - sd'))+ + smax (b - b')+
         """
-        row = self.row_
+        row = self.bounds_row
         if not self.bounds[row, c].valid:
             return INF
         bound: cython.double = self.bounds[row, c].top
@@ -1049,9 +1171,11 @@ class Core:
         gmax: cython.double = 0.0
         gmin: cython.double = 1.0
         smax: cython.double = 0.0
-        row = self.row_
+        row = self.bounds_row
         b: cython.double = self.b
         pending = self.counts_pending
+        selective = self.skips_known or self.played_only
+        single_steps = self.single_steps
         self.frames[top].node = n
         self.frames[top].entry = entry
         self.frames[top].start = entries
@@ -1067,8 +1191,11 @@ class Core:
                 spread = self.pending_[c].spread
             child_m = g * m + self.nodes_[c].offset
             child_variance = spread + q * q * variance
-            if self.nodes_[c].extra >= 0.0:
-                arm_sd = sqrt(child_variance + self.nodes_[c].extra)
+            extra = self.nodes_[c].extra
+            if selective:
+                extra = self._extra_seen(c, child_variance)
+            if extra >= 0.0:
+                arm_sd = sqrt(child_variance + extra)
                 value = child_m + b * arm_sd
                 if value > best_here:
                     best_here = value
@@ -1077,7 +1204,8 @@ class Core:
                 gmax = max(gmax, g)
                 gmin = min(gmin, g)
                 smax = max(smax, arm_sd)
-            if self.nodes_[c].child != NONE:
+            # Below a new node that was not played nothing is an arm yet.
+            if self.nodes_[c].child != NONE and not (single_steps and self._is_arm(c)):
                 child_sd = sqrt(child_variance)
                 bound = self._bound(c, child_m, child_sd)
                 if bound > self.best:
@@ -1102,10 +1230,19 @@ class Core:
         self.frames[top].smax = smax
         return entries
 
+    def _extra_seen(self, n, variance):
+        """Return `extra` of a node as this search sees it: -1 where it sees no arm."""
+        extra = self.nodes_[n].extra
+        if self.played_only:
+            return 0.0 if self.nodes_[n].count > 0 else -1.0
+        if self.skips_known and variance + extra == 0.0:
+            return -1.0
+        return extra
+
     @cython.final
     def _largest_sd(self, c, sd):
         """Bound the standard deviation of the arms below c's children, now that F_c has sd."""
-        row = self.row_
+        row = self.bounds_row
         grown_by = sd - self.bounds[row, c].sd
         if grown_by > 0.0:  # only after `forget`
             return self.bounds[row, c].smax + self.bounds[row, c].gmax * grown_by
@@ -1115,7 +1252,7 @@ class Core:
     def _leave(self, top, hi, entries):
         """Close a frame: keep what was found as the node's bound, and tell the parent's frame."""
         n = self.frames[top].node
-        row = self.row_
+        row = self.bounds_row
         gmax: cython.double = self.frames[top].gmax
         gmin: cython.double = self.frames[top].gmin
         smax: cython.double = self.frames[top].smax
@@ -1145,7 +1282,7 @@ class Core:
             return
         if value == self.best:
             self.ties += 1
-            if not self._prefer(n, self.best_node, self.ties, rng):
+            if not self._prefer(n, self.best_node, 1, self.ties, rng):
                 return
         else:
             self.ties = 1
@@ -1154,76 +1291,72 @@ class Core:
         self.best_m = m
         self.best_sd = sd
 
-    def _prefer(self, n, other, ties, rng):
-        """Return whether n, the last of so many that are alike so far, is preferred."""
+    @cython.final
+    def _weight(self, n):
+        """Return how many children a node stands for: 1, or those in the group."""
+        return self.nodes_[n].explored if self._is_group(n) else 1
+
+    def _prefer(self, n, other, weight, total, rng):
+        """Return whether n is preferred to those that are alike: its weight of a total so far."""
         if rng is not None:
-            return rng.below(ties) == 0
+            return rng.below(total) < weight
         return (
             self.nodes_[n].parent == self.nodes_[other].parent
             and self.nodes_[n].index < self.nodes_[other].index
         )
 
-    def _complete(self, n, rng):
-        """Return the path of a node's own arm: to the node, or on through an unexplored child."""
+    def _path_to(self, n):
+        """Return the path of a node, as a list."""
         path = []
-        c = n
-        while self.nodes_[c].parent != NONE:
-            if self.nodes_[c].count >= 0:
-                path.append(int(self.nodes_[c].index))
-            c = self.nodes_[c].parent
+        while self.nodes_[n].parent != NONE:
+            if not self._is_group(n):
+                path.append(int(self.nodes_[n].index))
+            n = self.nodes_[n].parent
         path.reverse()
-        if self._is_arm(n):
-            return tuple(path)
+        return path
+
+    def _complete(self, n, path, rng):
+        """Take the path to n on through an unexplored child, to the end of an arm."""
         path.append(int(self._unexplored(n, rng)))
         if self.single_steps:
-            return tuple(path)
+            return path
         for d in range(self.nodes_[n].depth + 1, self.depth):
             width: cython.int = (
                 narrow(self.tree.children(tuple(path))) if self.ragged else self.widths[d]
             )
             if width == 0:
                 break
-            path.append(0 if rng is None or width == OPEN else rng.below(width))
-        return tuple(path)
+            path.append(0 if rng is None or width == ENDLESS else rng.below(width))
+        return path
 
     def _unexplored(self, n, rng):
-        """Return the index of an unexplored child: a random one, the lowest without an rng."""
-        index = self.nodes_[n].explored
-        width = self.nodes_[n].branching
-        seen = self.nodes_[n].explored
-        rank = 0
-        self.trailed = 0  # `_find` writes there
-        if width == OPEN:
-            while self._find(n, index) != NONE:
-                index += 1
-                self.trailed = 0
-            return index
-        if rng is not None:
-            if 2 * seen <= width:
-                while True:
-                    index = rng.below(width)
-                    self.trailed = 0
-                    if self._find(n, index) == NONE:
-                        return index
-            rank = rng.below(width - seen)
-        # Among the first rank + seen + 1 children at least rank + 1 are unexplored.
-        marks = bytearray(rank + seen + 1)
+        """Return the index of an unexplored child: a random one, the lowest without an rng.
+
+        Walks the list, which is sorted, and into the one group that holds it.
+        """
+        rank = 0  # how many unexplored children there are before it
+        if rng is not None and self.nodes_[n].branching < ENDLESS:
+            rank = rng.below(self.nodes_[n].branching - self.nodes_[n].explored)
+        after = 0  # the index after what was passed
         c = self.nodes_[n].child
         while c != NONE:
-            if self.nodes_[c].count >= 0 and self.nodes_[c].index < len(marks):
-                marks[self.nodes_[c].index] = 1
-            if self.nodes_[c].count < 0 and self.nodes_[c].child != NONE:
-                c = self.nodes_[c].child
+            if rank < self.nodes_[c].index - after:
+                break
+            rank -= self.nodes_[c].index - after
+            after = self.nodes_[c].index
+            if not self._is_group(c):
+                after += 1
+                c = self.nodes_[c].sibling
                 continue
-            while c != n and self.nodes_[c].sibling == NONE:
-                c = self.nodes_[c].parent
-            c = self.nodes_[c].sibling if c != n else NONE
-        for index in range(len(marks)):
-            if not marks[index]:
-                if rank == 0:
-                    break
-                rank -= 1
-        return index
+            size = 1 << self.nodes_[self.nodes_[c].parent].group_bits
+            free = min(size, self.nodes_[n].branching - after) - self.nodes_[c].explored
+            if rank < free:
+                c = self.nodes_[c].child
+            else:
+                rank -= free
+                after += size
+                c = self.nodes_[c].sibling
+        return after + rank
 
     # ------------------------------------------------------------------ saving
 
@@ -1234,7 +1367,7 @@ class Core:
         """Return all there is to save, as plain objects and arrays."""
         rows = int(self.rows)
         return {
-            "own": self.__dict__,
+            "own": getattr(self, "__dict__", None),
             "tree": self.tree,
             "noise": self.noise,
             "prior_mean": self.prior_mean,
@@ -1242,12 +1375,13 @@ class Core:
             "single_steps": bool(self.single_steps),
             "increments": np.array(self.increments),
             "tail": np.array(self.tail),
-            "widths": np.array(self.widths),
             "nodes": np.array(np.asarray(self.nodes_)[: self.used]),
             "row": np.array(self.row),
             "bounds": np.array(np.asarray(self.bounds)[:rows, : self.used]),
             "pending": np.array(np.asarray(self.pending_)[: self.used]),
             "tokens": dict(self.tokens),
+            "waiting_at": {n: dict(kinds) for n, kinds in self.waiting_at.items()},
+            "largest": self.largest,
             "last_token": self.last_token,
             "observations": self.observations,
             "likelihood": (self.likelihood, self.likelihood_rest),
@@ -1255,7 +1389,8 @@ class Core:
         }
 
     def __setstate__(self, state):
-        self.__dict__.update(state["own"])
+        if state["own"] is not None:
+            self.__dict__.update(state["own"])
         self.tree = state["tree"]
         self.depth = self.tree.depth
         self.ragged = self.tree.counts is None
@@ -1263,18 +1398,20 @@ class Core:
         self.prior_mean = state["prior_mean"]
         self.center = state["center"]
         self.single_steps = state["single_steps"]
-        self.increments = state["increments"]
-        self.tail = state["tail"]
-        self.widths = state["widths"]
+        self.increments = np.array(state["increments"])  # the state may be read-only
+        self.tail = np.array(state["tail"])
+        self._set_widths()
         self.used = len(state["nodes"])
         self.nodes_ = grown(state["nodes"], NODE, self.used)
-        self.row = state["row"]
+        self.row = np.array(state["row"])
         self.rows = len(state["bounds"])
         self.bounds = aligned(BOUND, state["bounds"].shape)
         np.asarray(self.bounds)[...] = state["bounds"]
         self.pending_ = grown(state["pending"], PENDING, len(state["pending"]))
         self.tokens = dict(state["tokens"])
         self.waiting = len(self.tokens)
+        self.waiting_at = {n: dict(kinds) for n, kinds in state["waiting_at"].items()}
+        self.largest = state["largest"]
         self.last_token = state["last_token"]
         self.observations = state["observations"]
         self.likelihood, self.likelihood_rest = state["likelihood"]
@@ -1286,20 +1423,34 @@ def _blank(cls):
     return cls.__new__(cls)
 
 
+def moderate(value, name):
+    """Return a real number that is not so large that computing with it could overflow."""
+    number = real(value, name)
+    if abs(number) > LARGEST:
+        raise ValueError(
+            f"{name} must be between -{LARGEST:.0e} and {LARGEST:.0e}, got {value!r}; "
+            "measure rewards in larger units"
+        )
+    return number
+
+
 def inverse(x):
     return 1.0 / x if x > 0.0 else INF
 
 
 def narrow(count):
-    """Return a branching as an int: OPEN for `math.inf`."""
-    return OPEN if count == INF else int(count)
+    """Return a branching as an int: ENDLESS for `math.inf`."""
+    return ENDLESS if count == INF else int(count)
 
 
 def several(paths):
     """Return a list of paths, or say that it was one."""
-    if isinstance(paths, (str, bytes)):
-        raise TypeError(f"paths must be a list of paths, got {paths!r}")
-    paths = list(paths)
+    try:
+        paths = list(paths) if not isinstance(paths, (str, bytes)) else None
+    except TypeError:
+        paths = None
+    if paths is None:
+        raise TypeError("paths must be a list of paths, such as [(0, 1), (0, 2)]")
     if paths and isinstance(paths[0], (int, np.integer)):
         raise TypeError(f"paths must be a list of paths, got one path; write [{tuple(paths)}]")
     return paths

@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough._checks import at_least_zero, real, whole
-from bough._core import Core, several
+from bough._core import several
+from bough._subtree import Subtree
 from bough.kernels import Kernel, common_steps
 from bough.trees import Path, Tree
 
 Array = NDArray[np.float64]
 
 
-class Belief(Core):
+class Belief(Subtree):
     """The exact posterior of the reward of every path of a tree.
 
     The reward of a path is a sum of independent Gaussian steps, one for each node on it, whose

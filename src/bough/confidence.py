@@ -28,5 +28,8 @@ class Confidence:
     def sqrt_beta(self, t: int, log_arms: float) -> float:
         """Return sqrt(beta_t) for the t-th play (from 1) over exp(log_arms) arms."""
         t = whole(t, "t", least=1)
+        if log_arms is None:
+            raise TypeError("log_arms is None: this tree's arms cannot be counted, give a bound")
+        log_arms = at_least_zero(log_arms, "log_arms")
         log_ratio = log_arms + 2 * math.log(t) + math.log(math.pi**2 / (6 * self.delta))
         return self.scale * math.sqrt(2 * log_ratio)

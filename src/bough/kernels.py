@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._checks import above_zero, at_least_zero, real, whole
+from bough._checks import above_zero, at_least_zero, listed, real, whole
+from bough.trees import MOST_CHILDREN
 
 Array = NDArray[np.float64]
 
@@ -100,7 +101,7 @@ class Gaussian(Kernel):
 
     def _increments(self, depth: int) -> Array:
         # Not as differences of chi: for wide kernels those would cancel.
-        rate = (1.0 / self.width) ** 2
+        rate = min(1.0 / self.width / self.width, 1e300)
         v = np.exp(-rate * np.arange(depth, -1, -1.0))
         v[1:] *= -np.expm1(-rate)
         return self.variance * v
@@ -162,7 +163,8 @@ class Chi(Kernel):
     values: tuple[float, ...] = field()
 
     def __post_init__(self) -> None:
-        values = tuple(at_least_zero(x, f"values[{d}]") for d, x in enumerate(self.values))
+        given = listed(self.values, "values")
+        values = tuple(at_least_zero(x, f"values[{d}]") for d, x in enumerate(given))
         if not values:
             raise ValueError("values must hold chi_0 to chi_D, got none")
         for d in range(1, len(values)):
@@ -197,6 +199,8 @@ class Sum(Kernel):
     def __post_init__(self) -> None:
         flat: list[Kernel] = []
         for term in self.terms:
+            if not isinstance(term, Kernel):
+                raise TypeError(f"a sum takes kernels, got {term!r}")
             flat.extend(term.terms if isinstance(term, Sum) else [term])
         object.__setattr__(self, "terms", tuple(flat))
 
@@ -217,6 +221,8 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         at_least_zero(self.factor, "factor")
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(f"kernel must be a kernel such as Gaussian(3.0), got {self.kernel!r}")
 
     def _increments(self, depth: int) -> Array:
         return self.factor * self.kernel.increments(depth)
@@ -227,7 +233,10 @@ class Scaled(Kernel):
 
 
 def _read(paths: Sequence[Sequence[int]], depth: int) -> list[tuple[int, ...]]:
-    steps = [tuple(whole(k, "a step", least=0) for k in path) for path in paths]
+    steps = [
+        tuple(whole(k, "a step", least=0, most=MOST_CHILDREN) for k in listed(path, "path"))
+        for path in listed(paths, "paths")
+    ]
     for path in steps:
         if len(path) > depth:
             raise ValueError(f"path {path} has {len(path)} steps, but depth is {depth}")

@@ -5,12 +5,14 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
-from bough._checks import real, whole
+from bough._checks import listed, real, whole
 
 Path = tuple[int, ...]
 
 #: Children are numbered in 32 bits.
 MOST_CHILDREN = 2**31 - 2
+#: Every belief keeps some memory for each depth.
+MOST_DEPTH = 1_000_000
 
 
 class Tree:
@@ -54,7 +56,7 @@ class Tree:
         labels: Sequence[Any] | Callable[[Path], Any] | None = None,
         log_arms: float | None = None,
     ) -> None:
-        self.depth = whole(depth, "depth", least=0)
+        self.depth = whole(depth, "depth", least=0, most=MOST_DEPTH)
         self._given = branching
         #: Children of a node at each depth, or None if a function says.
         self.counts: tuple[float, ...] | None = None
@@ -74,15 +76,14 @@ class Tree:
                 )
 
     def _read_counts(self, branching: Any) -> tuple[float, ...]:
-        if isinstance(branching, (str, bytes)):
+        if isinstance(branching, (str, bytes, dict, set)):
             raise TypeError(
                 f"branching must be an int, a sequence or a function, got {branching!r}"
             )
-        try:
-            counts = list(branching)
-        except TypeError:
+        if not hasattr(branching, "__len__"):
             # The one number may still be wrong in a tree of depth 0.
             return (_count(branching, "branching", least=1),) * self.depth
+        counts = listed(branching, "branching")
         if len(counts) != self.depth:
             raise ValueError(
                 f"branching has {len(counts)} entries, one for each depth, but depth is "
@@ -93,10 +94,12 @@ class Tree:
     def _read_labels(self, labels: Any) -> Any:
         if labels is None or callable(labels):
             return labels
-        if isinstance(labels, (str, bytes)):
-            raise TypeError(f"labels must be a list of names, got the string {labels!r}")
-        per_depth = self.counts is not None and not _is_number(self._given)
-        rows = [list(row) for row in labels] if per_depth else [list(labels)] * self.depth
+        per_depth = self.counts is not None and hasattr(self._given, "__len__")
+        names = listed(labels, "labels")
+        if per_depth:
+            rows = [listed(row, f"labels[{d}]") for d, row in enumerate(names)]
+        else:
+            rows = [names] * self.depth
         if len(rows) != self.depth:
             raise ValueError(
                 f"labels has {len(rows)} entries, but depth is {self.depth}; "
@@ -156,9 +159,10 @@ class Tree:
             raise ValueError(
                 f"path has {len(steps)} steps, but the tree has depth {self.depth}: {path!r}"
             )
-        counts = []
+        counts: list[float] = []
         for i, k in enumerate(steps):
-            counts.append(self.children(steps[:i]))
+            # (No prefix is cut where nobody needs it: paths may be long.)
+            counts.append(self.counts[i] if self.counts else self.children(steps[:i]))
             if counts[-1] == 0:
                 raise ValueError(f"path {steps} goes on below {steps[:i]}, which is a leaf")
             if k >= counts[-1]:
@@ -196,6 +200,8 @@ class Tree:
     @cached_property
     def arms(self) -> int | None:
         """The number of complete paths, a Python int of any size; None if nobody can count them."""
+        if self.depth == 0:
+            return 1
         if self.counts is None or math.inf in self.counts:
             return None
         return math.prod(int(c) for c in self.counts)
@@ -203,13 +209,14 @@ class Tree:
     @property
     def log_arms(self) -> float | None:
         """The logarithm of the number of arms, or the bound of it that was given, or None."""
-        if self.counts is None or math.inf in self.counts:
+        if self.depth and (self.counts is None or math.inf in self.counts):
             return self._log_arms
-        return math.fsum(math.log(c) for c in self.counts)
+        return math.fsum(math.log(c) for c in self.counts or ())
 
     def _key(self) -> tuple[Hashable, ...]:
         labels = self.labels if callable(self.labels) else repr(self.labels)
-        return (self.counts or self._given, self.depth, labels, self._log_arms)
+        branching = self._given if self.counts is None else self.counts
+        return (branching, self.depth, labels, self._log_arms)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tree) and self._key() == other._key()
@@ -222,10 +229,6 @@ class Tree:
         labels = "" if self.labels is None else ", labels=..."
         bound = "" if self._log_arms is None else f", log_arms={self._log_arms!r}"
         return f"Tree({given}, {self.depth}{labels}{bound})"
-
-
-def _is_number(value: Any) -> bool:
-    return not hasattr(value, "__len__") and not callable(value)
 
 
 def _count(value: Any, name: str, *, least: int) -> float:

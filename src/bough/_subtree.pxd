@@ -1,0 +1,39 @@
+"""The C side of `_subtree.py`."""
+
+from bough._core cimport Core, SplitMix64
+
+cdef int ROOT, NONE, ENDLESS
+cdef double INF
+cdef int EXACT_COUNTS
+cdef double COUNT_RATIO, SQRT_HALF, INVERSE_ROOT_TWO_PI
+
+
+# M, the best F of the arms below a node, given F = x of the node: normal, mean a + k x
+cdef struct Maximum:
+    double a
+    double k
+    double variance
+    double x  # where it was linearised: the node's posterior mean at the time
+    long long determined  # whether all arms below are known exactly once F of the node is
+
+
+cdef class Subtree(Core):
+    cdef Maximum[::1] maxima
+    cdef int summarised  # how many nodes have one; 0 if nobody asked for maxima
+    cdef double[:, ::1] ahead_mean  # of the best of u fresh children of a node at each depth
+    cdef double[:, ::1] ahead_sd
+    cdef double[::1] means  # posterior means along the trail
+    # The maximum of what was merged so far: its moments at x, and its slope.
+    cdef double top
+    cdef double top_variance
+    cdef double top_slope
+    cdef bint merged
+
+    cdef void _changed(self) noexcept
+    cdef void _summarise(self, int n, double x) noexcept
+    cdef void _merge(self, double mean, double variance, double slope) noexcept
+    cdef double _ahead(self, double[:, ::1] table, int depth, int count) noexcept
+    cdef int _fresh(self, int n) noexcept
+    cdef int _next(self, int c, int n) noexcept
+    cdef double _q(self, int n) noexcept
+    cdef double _spread(self, int n) noexcept

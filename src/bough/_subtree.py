@@ -1,0 +1,285 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False, infer_types=True
+"""The best arm of each subtree as a random variable, kept up to date along every observation.
+
+M_n is the maximum of F over the arms below node n. Given F_n = x the children of n are independent,
+so M_n given x is the maximum of independent variables, one for each explored child and one for all
+that are unexplored. Each is kept as a normal variable whose mean is linear in x,
+
+    M_n given F_n = x  ~  normal(a_n + k_n x, variance_n),
+
+and the maximum of two is taken by its first two moments (Clark 1961), linearised at the posterior
+mean of F_n. Both are approximations, which understate the expected maximum a little.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import erfc, exp, log, sqrt
+
+if not cython.compiled:
+    from bough._core import Core, SplitMix64
+
+from bough._core import aligned, generator, grown
+
+ROOT = 0
+NONE = -1
+ENDLESS = 2**31 - 1
+INF = float("inf")
+SQRT_HALF = float(np.sqrt(0.5))
+INVERSE_ROOT_TWO_PI = float(1 / np.sqrt(2 * np.pi))
+
+#: Tables of the best of u fresh children hold u = 1, 2, .. up to this, then a geometric sequence.
+EXACT_COUNTS = 64
+COUNT_RATIO = 1.1
+
+MAXIMUM = np.dtype(
+    [(name, np.float64) for name in ("a", "k", "variance", "x")] + [("determined", np.int64)],
+    align=True,
+)
+
+
+def table_counts(most):
+    """Return the numbers u of fresh children that the tables hold: up to `most` and beyond."""
+    counts = [float(u) for u in range(1, min(most, EXACT_COUNTS) + 1)]
+    last = float(EXACT_COUNTS)
+    while last < most:
+        last *= COUNT_RATIO
+        counts.append(last)
+    return counts
+
+
+class Subtree(Core):
+    """A core that also knows the best of each subtree, once `look_ahead` was called."""
+
+    def look_ahead(self, mean, sd):
+        """Keep maxima from now on.
+
+        `mean[i, j]` and `sd[i, j]` are those of the best of `table_counts(...)[j]` fresh children
+        of a node at depth i, relative to F of the node.
+        """
+        self.ahead_mean = mean
+        self.ahead_sd = sd
+        self.means = np.zeros(self.trail.shape[0])
+        self.maxima = aligned(MAXIMUM, self.nodes_.shape[0])
+        self.summarised = 0
+        self._summarise_all()
+
+    @property
+    def subtree_maxima(self):
+        """The maxima as a read-only record array, one for each of `nodes`."""
+        view = np.asarray(self.maxima)[: self.summarised].view(np.ndarray)
+        view.flags.writeable = False
+        return view
+
+    def _summarise_all(self):
+        """Take all maxima anew, each at the posterior mean of its node, the deepest first."""
+        nodes = self.nodes
+        self.summarised = self.used
+        means = np.empty(self.used)
+        levels = []
+        here = [0]
+        means[0] = nodes["offset"][0]
+        while here:
+            levels.append(here)
+            below = []
+            for n in here:
+                c = nodes["child"][n]
+                while c != NONE:
+                    means[c] = nodes["g"][c] * means[n] + nodes["offset"][c]
+                    below.append(int(c))
+                    c = nodes["sibling"][c]
+            here = below
+        for level in reversed(levels):
+            for n in level:
+                self._summarise(n, means[n])
+
+    def _changed(self):
+        Core._changed(self)
+        if self.summarised == 0:
+            return
+        if self.maxima.shape[0] < self.nodes_.shape[0]:
+            self.maxima = grown(self.maxima, MAXIMUM, self.nodes_.shape[0])
+        m = 0.0
+        for i in range(self.trailed):
+            n = self.trail[i]
+            m = self.nodes_[n].g * m + self.nodes_[n].offset
+            self.means[i] = m
+        # Nodes that are new and not on the trail: groups, and children with a mean of their own.
+        while self.summarised < self.used:
+            n = self.summarised
+            self.summarised += 1
+            self._summarise(n, self.maxima[self.nodes_[n].parent].x)
+        for i in range(self.trailed - 1, -1, -1):
+            self._summarise(self.trail[i], self.means[i])
+
+    def _summarise(self, n, x):
+        """Take the maximum of a node from its children and its unexplored ones, for F_n near x."""
+        depth = self.nodes_[n].depth
+        c = self.nodes_[n].child
+        determined = True
+        self.merged = False
+        while c != NONE:
+            k = self.maxima[c].k
+            spread = self._spread(c)
+            self._merge(
+                self.maxima[c].a + k * (self.nodes_[c].g * x + self.nodes_[c].offset),
+                self.maxima[c].variance + k * k * spread,
+                k * self.nodes_[c].g,
+            )
+            if spread > 0.0 or not self.maxima[c].determined:
+                determined = False
+            c = self.nodes_[c].sibling
+        fresh = self._fresh(n)
+        if fresh > 0:
+            sd = self._ahead(self.ahead_sd, depth, fresh)
+            self._merge(x + self._ahead(self.ahead_mean, depth, fresh), sd * sd, 1.0)
+            if self.tail[depth] > 0.0:
+                determined = False
+        elif not self.merged:  # a leaf
+            self._merge(x, 0.0, 1.0)
+        self.maxima[n].a = self.top - self.top_slope * x
+        self.maxima[n].k = self.top_slope
+        self.maxima[n].variance = self.top_variance
+        self.maxima[n].x = x
+        self.maxima[n].determined = determined
+
+    def _merge(self, mean, variance, slope):
+        """Take the maximum of what was merged so far and one more independent variable."""
+        if not self.merged:
+            self.merged = True
+            self.top = mean
+            self.top_variance = variance
+            self.top_slope = slope
+            return
+        gap = mean - self.top
+        both = variance + self.top_variance
+        # Beyond eight standard deviations the smaller one adds less than 1e-15 of them.
+        if gap * gap >= 64.0 * both:
+            if gap > 0.0:
+                self.top = mean
+                self.top_variance = variance
+                self.top_slope = slope
+            return
+        theta = sqrt(both)
+        alpha = gap / theta
+        density = INVERSE_ROOT_TWO_PI * exp(-0.5 * alpha * alpha)
+        weight = 0.5 * erfc(-alpha * SQRT_HALF)  # that the new one is the larger
+        other = 0.5 * erfc(alpha * SQRT_HALF)
+        # Moments relative to the old mean: rise = E[max] - top
+        rise = gap * weight + theta * density
+        second = self.top_variance * other + (gap * gap + variance) * weight + gap * theta * density
+        self.top += rise
+        self.top_variance = max(second - rise * rise, 0.0)
+        self.top_slope = self.top_slope * other + slope * weight
+
+    def _ahead(self, table, depth, count):
+        """Look up the best of so many fresh children."""
+        if count <= EXACT_COUNTS:
+            return table[depth, count - 1]
+        place = EXACT_COUNTS - 1 + log(count / (1.0 * EXACT_COUNTS)) / log(COUNT_RATIO)
+        j = min(cython.cast(cython.int, place), cython.cast(cython.int, table.shape[1]) - 2)
+        share = min(place - j, 1.0)
+        return (1.0 - share) * table[depth, j] + share * table[depth, j + 1]
+
+    def _fresh(self, n):
+        """Return how many unexplored children the node has; of an endless one, a working number."""
+        if self._is_group(n):
+            return 0
+        if self.nodes_[n].branching == ENDLESS:
+            return min(max(self.nodes_[n].visits, 1), EXACT_COUNTS)
+        return self.nodes_[n].branching - self.nodes_[n].explored
+
+    @cython.final
+    def _q(self, n):
+        if self.waiting and self.pending_[n].count:
+            return self.pending_[n].q
+        return self.nodes_[n].g
+
+    @cython.final
+    def _spread(self, n):
+        """Return the variance of F_n given the parent's, with pending evaluations counted."""
+        if self.waiting and self.pending_[n].count:
+            return self.pending_[n].spread
+        return self.nodes_[n].spread
+
+    def _next(self, c, n):
+        """Return the node after c among the children of n, groups opened; NONE after the last."""
+        if (c != n and not self._is_group(c)) or self.nodes_[c].child == NONE:
+            while c != n and self.nodes_[c].sibling == NONE:
+                c = self.nodes_[c].parent
+            if c == n:
+                return NONE
+            c = self.nodes_[c].sibling
+        else:
+            c = self.nodes_[c].child
+        while self._is_group(c):
+            c = self.nodes_[c].child
+        return c
+
+    def descend(self, exploration, skip_known, rng):
+        """Return the arm that selection by subtree maxima comes to, None if all arms are known.
+
+        At each node the child (or the unexplored ones together) with the highest
+        mean + exploration sqrt(2 log(visits + 1)) sd of its maximum is taken.
+        """
+        bonus_scale: cython.double = exploration
+        skip: cython.bint = skip_known
+        random: SplitMix64 = generator(rng)
+        n = ROOT
+        m = self.nodes_[ROOT].offset
+        variance = self._spread(ROOT)
+        while not self._is_arm(n):
+            visits = self.nodes_[n].visits
+            if self.waiting and self.pending_[n].count:
+                visits += self.pending_[n].count
+            gap = m - self.maxima[n].x
+            if gap * gap > self.maxima[n].variance:
+                self._summarise(n, m)
+            bonus = bonus_scale * sqrt(2.0 * log(visits + 1.0))
+            best = -INF
+            choice = NONE
+            ties = 0
+            fresh = self._fresh(n)
+            depth = self.nodes_[n].depth
+            if fresh > 0 and not (skip and variance == 0.0 and self.tail[depth] == 0.0):
+                best = (
+                    m
+                    + self._ahead(self.ahead_mean, depth, fresh)
+                    + bonus * self._ahead(self.ahead_sd, depth, fresh)
+                )
+                choice = n
+                ties = 1
+            c = self._next(n, n) if self.nodes_[n].child != NONE else NONE
+            while c != NONE:
+                k = self.maxima[c].k
+                q = self._q(c)
+                spread = self._spread(c)
+                known = spread + q * q * variance == 0.0 and self.maxima[c].determined
+                if not (skip and known):
+                    score = (
+                        self.maxima[c].a
+                        + k * (self.nodes_[c].g * m + self.nodes_[c].offset)
+                        + bonus * sqrt(self.maxima[c].variance + k * k * spread)
+                    )
+                    if score > best:
+                        best = score
+                        choice = c
+                        ties = 1
+                    elif score == best:
+                        ties += 1
+                        if random is not None and random.below(ties) == 0:
+                            choice = c
+                c = self._next(c, n)
+            if choice == NONE:
+                return None
+            if choice == n:
+                return tuple(self._complete(n, self._path_to(n), random))
+            q = self._q(choice)
+            m = self.nodes_[choice].g * m + self.nodes_[choice].offset
+            variance = self._spread(choice) + q * q * variance
+            n = choice
+        if skip and variance == 0.0:
+            return None
+        return tuple(self._path_to(n))

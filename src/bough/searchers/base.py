@@ -1,0 +1,89 @@
+"""What every searcher does: ask for a path, be told its reward, say what is best."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bough._core import Arm
+from bough.trees import Path, Tree
+
+Rule = Literal["lower", "mean", "observed"]
+
+
+class Exhausted(Exception):  # noqa: N818 - it is an end, not an error
+    """Raised by `ask` when nothing is left to learn."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How good the incumbent is, and how good anything can be, with probability 1 - delta.
+
+    Attributes
+    ----------
+    path
+        The arm with the highest lower confidence bound.
+    lower, upper
+        That bound, and the highest upper confidence bound of all arms. `upper` is infinite if the
+        number of arms is not known.
+    gap
+        `upper - lower`: no arm is better than `path` by more than this.
+    delta
+        The probability with which the bounds may fail, all plays taken together.
+    conditional
+        True if the kernel or the noise were learnt from the data: then the bounds hold as far as
+        what was learnt is right.
+    """
+
+    path: Path
+    lower: float
+    upper: float
+    gap: float
+    delta: float
+    conditional: bool = False
+
+
+class Searcher(ABC):
+    """A policy that says which path to evaluate next.
+
+    `ask` may be called again before `tell`, and `tell` for paths that were never asked for.
+    """
+
+    tree: Tree
+
+    @abstractmethod
+    def ask(self) -> Path:
+        """Return the next path to evaluate; raise `Exhausted` if nothing is left to learn."""
+
+    @abstractmethod
+    def tell(
+        self,
+        path: Sequence[int],
+        value: float | None = None,
+        *,
+        noise: float | None = None,
+        steps: Sequence[float] | None = None,
+    ) -> None:
+        """Take in the reward of a path, asked for or not; again is another observation."""
+
+    @abstractmethod
+    def forget(self, path: Sequence[int]) -> None:
+        """Drop a pending evaluation of the path, the oldest if there are several: it failed."""
+
+    @abstractmethod
+    def best(self, rule: Rule | None = None) -> Arm:
+        """Return the best of the arms that were played."""
+
+    @property
+    @abstractmethod
+    def observations(self) -> int:
+        """How many rewards were told."""
+
+    @property
+    @abstractmethod
+    def pending(self) -> tuple[Path, ...]:
+        """The paths that were asked for and not yet told or forgotten, the oldest first."""
+
+    def best_action(self, rule: Rule | None = None) -> int:
+        """Return the first step of the best arm."""
+        return self.best(rule).path[0]

@@ -1,0 +1,264 @@
+"""Gaussian-process tree search (Dorard and Shawe-Taylor)."""
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from bough._checks import real
+from bough._core import Arm, generator
+from bough.belief import Belief
+from bough.confidence import Confidence
+from bough.kernels import Kernel
+from bough.searchers.base import Certificate, Exhausted, Rule, Searcher
+from bough.searchers.lookahead import fresh_maxima
+from bough.trees import Path, Tree
+
+#: The exploration constant of the subtree rule at scale 1, and the default scale of the arm rule.
+SUBTREE_EXPLORATION = 0.7
+ARM_SCALE = 0.3
+
+
+class GPTS(Searcher):
+    """Search a tree by an exact Gaussian-process belief about all of its paths.
+
+    Parameters
+    ----------
+    tree : Tree
+    kernel : bough.kernels.Kernel
+        How smooth the reward is.
+    noise : float
+        The standard deviation of a reward. With 0 no arm is played twice.
+    mean : float or function
+        The prior mean of the reward, as for `Belief`; 0 by default.
+    select : "subtree" or "arm"
+        `"subtree"` goes down the tree by the distribution of the best arm of each subtree, and
+        finds good paths sooner. `"arm"` plays the arm with the highest upper confidence bound, as
+        in the paper; at scale 1 it carries the paper's bounds of the regret.
+    confidence : Confidence
+        Its `scale` multiplies the exploration of either rule, its `delta` is the certificate's.
+    growth : "complete", "deepening" or "rollout"
+        What a play is. `"complete"`: a complete path. `"deepening"`: a path that ends at the first
+        node that did not exist, whose reward is that of the node. `"rollout"`: a complete path,
+        random below the first node that did not exist, and observed at that node.
+    rng : int or numpy.random.Generator
+        Breaks ties and draws unexplored children. The same seed gives the same search.
+
+    Examples
+    --------
+    >>> import bough
+    >>> search = bough.GPTS(bough.Tree(5, 10), kernel=bough.kernels.Gaussian(3.0), noise=0.1, rng=0)
+    >>> for _ in range(100):
+    ...     path = search.ask()
+    ...     search.tell(path, -sum(path) / 10)
+    >>> search.best().path[0], search.observations
+    (0, 100)
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        kernel: Kernel | None = None,
+        noise: float | None = None,
+        *,
+        mean: float | Callable[[Path], float] | None = None,
+        select: Literal["subtree", "arm"] = "subtree",
+        confidence: Confidence | None = None,
+        growth: Literal["complete", "deepening", "rollout"] = "complete",
+        rng: np.random.Generator | int | None = None,
+    ) -> None:
+        if kernel is None or noise is None:
+            raise ValueError("GPTS needs a kernel and a noise, such as Gaussian(3.0) and 0.1")
+        if select not in ("subtree", "arm"):
+            raise ValueError(f'select must be "subtree" or "arm", got {select!r}')
+        if growth not in ("complete", "deepening", "rollout"):
+            raise ValueError(f'growth must be "complete", "deepening" or "rollout", got {growth!r}')
+        self.tree = tree
+        self.select = select
+        self.growth = growth
+        if confidence is None:
+            confidence = Confidence(scale=ARM_SCALE if select == "arm" else 1.0)
+        self.confidence = confidence
+        self.belief = Belief(
+            tree,
+            kernel,
+            noise,
+            mean=0.0 if mean is None else mean,
+            arms="leaves" if growth == "complete" else "nodes",
+        )
+        self._random = generator(np.random.default_rng(rng))
+        self._increments = kernel.increments(tree.depth)
+        self._asked: Path | None = None  # asked for, and not yet counted as pending
+        self._tokens: dict[Path, deque[int]] = {}
+        self._order: dict[int, Path] = {}  # pending paths by token
+        self._highest_reward: tuple[float, Path] | None = None
+        self._node_of_play: dict[Path, Path] = {}  # of a rollout: the node it is observed at
+        if select == "subtree":
+            self.belief.look_ahead(*fresh_maxima(self._increments, self._widths()))
+
+    def _widths(self) -> list[int]:
+        """Return how many children a node is taken to have at each depth."""
+        if self.tree.counts is None:
+            return [2] * self.tree.depth
+        return [int(c) if c < math.inf else 64 for c in self.tree.counts]
+
+    # ------------------------------------------------------------------ ask and tell
+
+    def ask(self) -> Path:
+        """Return the next path to evaluate; raise `Exhausted` if nothing is left to learn."""
+        if self._asked is not None:
+            self._pend(self._asked)
+        skip = self.belief.noise == 0.0 and (self.observations > 0 or bool(self._order))
+        path: Path | None
+        if self.select == "subtree":
+            scale = SUBTREE_EXPLORATION * self.confidence.scale
+            path = self.belief.descend(scale, skip, self._random)
+        else:
+            b = self._sqrt_beta(self.confidence, self.observations + len(self._order) + 1)
+            choose = self.belief._highest_open if skip else self.belief.highest_upper
+            arm = choose(b, rng=self._random)
+            path = None if arm is None else arm.path
+        if path is None:
+            raise Exhausted(
+                f"all arms are known after {self.observations} observations"
+                + (f" and {len(self._order)} pending ones" if self._order else "")
+            )
+        self._asked = path
+        return path
+
+    def _pend(self, path: Path) -> None:
+        token = self.belief.pend(path)
+        self._tokens.setdefault(path, deque()).append(token)
+        self._order[token] = path
+        self._asked = None
+
+    def _take_token(self, path: Path) -> int:
+        token = self._tokens[path].popleft()
+        if not self._tokens[path]:
+            del self._tokens[path]
+        del self._order[token]
+        return token
+
+    def tell(
+        self,
+        path: Sequence[int],
+        value: float | None = None,
+        *,
+        noise: float | None = None,
+        steps: Sequence[float] | None = None,
+    ) -> None:
+        """Take in the reward of a path.
+
+        Parameters
+        ----------
+        path
+            Asked for or not. Again is another observation.
+        value
+            The reward.
+        noise
+            Its standard deviation, if it is not that of the search.
+        """
+        if value is None:
+            raise ValueError("tell needs the value of the reward")
+        path = self._playable(path)
+        value = real(value, "value")
+        if path in self._tokens:
+            token = self._tokens[path][0]
+            self.belief.settle(token, value, noise=noise)
+            self._take_token(path)
+        else:
+            self.belief.observe(path, value, noise=noise)
+            if path == self._asked:
+                self._asked = None
+        if self._highest_reward is None or value > self._highest_reward[0]:
+            self._highest_reward = (value, path)
+
+    def _playable(self, path: Sequence[int]) -> Path:
+        if type(path) is tuple and path == self._asked:
+            return path
+        if self.growth == "deepening":
+            return self.tree.walk(path)[0]
+        return self.tree.complete(path)
+
+    def forget(self, path: Sequence[int]) -> None:
+        """Drop a pending evaluation of the path, the oldest if there are several: it failed."""
+        path = self._playable(path)
+        if path in self._tokens:
+            self.belief.forget(self._tokens[path][0])
+            self._take_token(path)
+        elif path == self._asked:
+            self._asked = None
+        else:
+            raise ValueError(f"path {path} is not pending: it was told or never asked for")
+
+    # ------------------------------------------------------------------ what is known
+
+    @property
+    def observations(self) -> int:
+        """How many rewards were told."""
+        return len(self.belief)
+
+    @property
+    def pending(self) -> tuple[Path, ...]:
+        """The paths that were asked for and not yet told or forgotten, the oldest first."""
+        asked = () if self._asked is None else (self._asked,)
+        return (*self._order.values(), *asked)
+
+    def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
+        log_arms = self.tree.log_arms
+        if log_arms is None:
+            # A working value: as many arms as there are nodes, each with a frontier.
+            log_arms = math.log(2 * len(self.belief.nodes))
+        return confidence.sqrt_beta(t, log_arms)
+
+    def _theoretical(self) -> float:
+        return self._sqrt_beta(Confidence(self.confidence.delta), self.observations + 1)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The incumbent and its gap, at level delta whatever scale the search itself uses."""
+        b = self._theoretical()
+        lower = self.belief.highest_lower(b)
+        upper = math.inf if self.tree.log_arms is None else self.belief._ceiling(b).upper
+        return Certificate(
+            path=lower.path,
+            lower=lower.lower,
+            upper=upper,
+            gap=upper - lower.lower,
+            delta=self.confidence.delta,
+        )
+
+    def best(self, rule: Rule | None = None) -> Arm:
+        """Return the best of the arms that were played.
+
+        Parameters
+        ----------
+        rule
+            `"lower"`: the highest mean minus one standard deviation (the default). `"mean"`: the
+            highest mean. `"observed"`: the highest single reward (the default without noise).
+        """
+        if rule is None:
+            rule = "observed" if self.belief.noise == 0.0 else "lower"
+        if self._highest_reward is None:
+            raise ValueError("nothing was told yet, so nothing is best")
+        if rule == "observed":
+            arm = self.belief._arm_at(self._highest_reward[1])
+        elif rule in ("lower", "mean"):
+            found = self.belief._best_played(1.0 if rule == "lower" else 0.0)
+            assert found is not None  # something was told
+            arm = found
+        else:
+            raise ValueError(f'rule must be "lower", "mean" or "observed", got {rule!r}')
+        spread = self._theoretical() * arm.std
+        return Arm(
+            arm.path, None, arm.mean, arm.std,
+            arm.mean - spread, arm.mean + spread, arm.value, arm.visits,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return (
+            f"GPTS({self.tree!r}, {self.belief.kernel!r}, noise={self.belief.noise!r}, "
+            f"select={self.select!r}: {self.observations} observations)"
+        )
