@@ -4,8 +4,29 @@ from bough import kernels
 from bough._core import Arm
 from bough.belief import Belief
 from bough.confidence import Confidence
+from bough.maximize import ObjectiveError, Result, maximize
+from bough.searchers import GPTS, Certificate, Exhausted, Searcher
+from bough.stopping import Budget, Gap, IntervalWidth, Target, WallTime
 from bough.trees import Tree
 
-__all__ = ["Arm", "Belief", "Confidence", "Tree", "kernels"]
+__all__ = [
+    "GPTS",
+    "Arm",
+    "Belief",
+    "Budget",
+    "Certificate",
+    "Confidence",
+    "Exhausted",
+    "Gap",
+    "IntervalWidth",
+    "ObjectiveError",
+    "Result",
+    "Searcher",
+    "Target",
+    "Tree",
+    "WallTime",
+    "kernels",
+    "maximize",
+]
 
 __version__ = "0.1.0"

@@ -87,7 +87,7 @@ cdef class SplitMix64:
     cdef unsigned long long state
 
     cdef unsigned long long draw(self) noexcept
-    cdef int below(self, int n) noexcept
+    cpdef int below(self, int n)
 
 
 @cython.final

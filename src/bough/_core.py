@@ -1037,6 +1037,11 @@ class Core:
         b: cython.double = at_least_zero(deviations, "deviations")
         return self._highest(PLAYED_LOWER if b > 0.0 else PLAYED_MEAN, -b, None)
 
+    def _existing_steps(self, path):
+        """Return how many steps of a path lead to nodes that exist."""
+        self._approach(path, False)
+        return self.found
+
     def _arm_at(self, path):
         """Return the node as an arm, by told observations only, with bounds of no width."""
         self._approach(path, False)

@@ -14,7 +14,8 @@ cdef struct Maximum:
     double k
     double variance
     double x  # where it was linearised: the node's posterior mean at the time
-    long long determined  # whether all arms below are known exactly once F of the node is
+    int closed  # whether all arms below are known exactly,
+    int determined  # or would be if F of the node were
 
 
 cdef class Subtree(Core):

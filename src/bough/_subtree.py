@@ -35,7 +35,8 @@ EXACT_COUNTS = 64
 COUNT_RATIO = 1.1
 
 MAXIMUM = np.dtype(
-    [(name, np.float64) for name in ("a", "k", "variance", "x")] + [("determined", np.int64)],
+    [(name, np.float64) for name in ("a", "k", "variance", "x")]
+    + [(name, np.int32) for name in ("closed", "determined")],
     align=True,
 )
 
@@ -118,6 +119,7 @@ class Subtree(Core):
         """Take the maximum of a node from its children and its unexplored ones, for F_n near x."""
         depth = self.nodes_[n].depth
         c = self.nodes_[n].child
+        closed = True
         determined = True
         self.merged = False
         while c != NONE:
@@ -128,21 +130,28 @@ class Subtree(Core):
                 self.maxima[c].variance + k * k * spread,
                 k * self.nodes_[c].g,
             )
-            if spread > 0.0 or not self.maxima[c].determined:
-                determined = False
+            if not self.maxima[c].closed:
+                closed = False
+                if spread > 0.0 or not self.maxima[c].determined:
+                    determined = False
             c = self.nodes_[c].sibling
         fresh = self._fresh(n)
         if fresh > 0:
             sd = self._ahead(self.ahead_sd, depth, fresh)
             self._merge(x + self._ahead(self.ahead_mean, depth, fresh), sd * sd, 1.0)
+            closed = False
             if self.tail[depth] > 0.0:
                 determined = False
         elif not self.merged:  # a leaf
             self._merge(x, 0.0, 1.0)
+            closed = False
+        if determined and self._q(n) == 0.0:  # F of the node is known
+            closed = True
         self.maxima[n].a = self.top - self.top_slope * x
         self.maxima[n].k = self.top_slope
         self.maxima[n].variance = self.top_variance
         self.maxima[n].x = x
+        self.maxima[n].closed = closed
         self.maxima[n].determined = determined
 
     def _merge(self, mean, variance, slope):
@@ -256,7 +265,9 @@ class Subtree(Core):
                 k = self.maxima[c].k
                 q = self._q(c)
                 spread = self._spread(c)
-                known = spread + q * q * variance == 0.0 and self.maxima[c].determined
+                known = self.maxima[c].closed or (
+                    self.maxima[c].determined and spread + q * q * variance == 0.0
+                )
                 if not (skip and known):
                     score = (
                         self.maxima[c].a

@@ -3,12 +3,12 @@
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from bough._checks import real
-from bough._core import Arm, generator
+from bough._checks import at_least_zero, real
+from bough._core import Arm, SplitMix64
 from bough.belief import Belief
 from bough.confidence import Confidence
 from bough.kernels import Kernel
@@ -19,6 +19,18 @@ from bough.trees import Path, Tree
 #: The exploration constant of the subtree rule at scale 1, and the default scale of the arm rule.
 SUBTREE_EXPLORATION = 0.7
 ARM_SCALE = 0.3
+
+
+def new_generator(rng: np.random.Generator | int | None) -> SplitMix64:
+    """Return the core's own small generator, seeded by an rng of any kind."""
+    return SplitMix64(np.random.default_rng(rng).integers(2**64, dtype=np.uint64))
+
+
+class Play(NamedTuple):
+    """A path to evaluate, and the node at which its reward is observed."""
+
+    path: Path
+    node: Path
 
 
 class GPTS(Searcher):
@@ -53,8 +65,8 @@ class GPTS(Searcher):
     >>> for _ in range(100):
     ...     path = search.ask()
     ...     search.tell(path, -sum(path) / 10)
-    >>> search.best().path[0], search.observations
-    (0, 100)
+    >>> search.observations, len(search.best().path)
+    (100, 10)
     """
 
     def __init__(
@@ -88,13 +100,13 @@ class GPTS(Searcher):
             mean=0.0 if mean is None else mean,
             arms="leaves" if growth == "complete" else "nodes",
         )
-        self._random = generator(np.random.default_rng(rng))
+        self._random = new_generator(rng)
         self._increments = kernel.increments(tree.depth)
-        self._asked: Path | None = None  # asked for, and not yet counted as pending
-        self._tokens: dict[Path, deque[int]] = {}
-        self._order: dict[int, Path] = {}  # pending paths by token
+        self._asked: Play | None = None  # asked for, and not yet counted as pending
+        self._plays: dict[int, Play] = {}  # pending ones, by the belief's token
+        self._tokens: dict[Path, deque[int]] = {}  # theirs, by path, the oldest first
         self._highest_reward: tuple[float, Path] | None = None
-        self._node_of_play: dict[Path, Path] = {}  # of a rollout: the node it is observed at
+        self._best_rollout: dict[Path, tuple[float, Path]] = {}  # the best play of each node
         if select == "subtree":
             self.belief.look_ahead(*fresh_maxima(self._increments, self._widths()))
 
@@ -110,35 +122,52 @@ class GPTS(Searcher):
         """Return the next path to evaluate; raise `Exhausted` if nothing is left to learn."""
         if self._asked is not None:
             self._pend(self._asked)
-        skip = self.belief.noise == 0.0 and (self.observations > 0 or bool(self._order))
-        path: Path | None
-        if self.select == "subtree":
-            scale = SUBTREE_EXPLORATION * self.confidence.scale
-            path = self.belief.descend(scale, skip, self._random)
-        else:
-            b = self._sqrt_beta(self.confidence, self.observations + len(self._order) + 1)
-            choose = self.belief._highest_open if skip else self.belief.highest_upper
-            arm = choose(b, rng=self._random)
-            path = None if arm is None else arm.path
-        if path is None:
-            raise Exhausted(
-                f"all arms are known after {self.observations} observations"
-                + (f" and {len(self._order)} pending ones" if self._order else "")
-            )
-        self._asked = path
-        return path
+        node = self._choose()
+        if node is None:
+            waiting = f" and {len(self._plays)} pending ones" if self._plays else ""
+            raise Exhausted(f"all arms are known after {self.observations} observations{waiting}")
+        self._asked = Play(self._roll_out(node), node)
+        return self._asked.path
 
-    def _pend(self, path: Path) -> None:
-        token = self.belief.pend(path)
-        self._tokens.setdefault(path, deque()).append(token)
-        self._order[token] = path
+    def _choose(self) -> Path | None:
+        """Return the arm that the rule selects, None if all are known."""
+        plays = self.observations + len(self._plays)
+        skip = self.belief.noise == 0.0 and plays > 0
+        if self.select == "subtree":
+            exploration = SUBTREE_EXPLORATION * self.confidence.scale
+            return self.belief.descend(exploration, skip, self._random)
+        b = self._sqrt_beta(self.confidence, plays + 1)
+        choose = self.belief._highest_open if skip else self.belief.highest_upper
+        arm = choose(b, rng=self._random)
+        return None if arm is None else arm.path
+
+    def _roll_out(self, node: Path) -> Path:
+        """Return what is played for a node: itself, or a random completion of it."""
+        if self.growth != "rollout":
+            return node
+        path = list(node)
+        while (width := self.tree.children(tuple(path))) > 0:
+            path.append(self._random.below(int(width)) if width < math.inf else 0)
+        return tuple(path)
+
+    def _pend(self, play: "Play") -> None:
+        token = self.belief.pend(play.node, noise=self._noise_at(play.node, None))
+        self._tokens.setdefault(play.path, deque()).append(token)
+        self._plays[token] = play
         self._asked = None
+
+    def _noise_at(self, node: Path, noise: float | None) -> float | None:
+        """Return the standard deviation of a play observed at a node; None for the belief's."""
+        if self.growth != "rollout":
+            return noise
+        own = self.belief.noise if noise is None else at_least_zero(noise, "noise")
+        return math.sqrt(own**2 + float(self._increments[len(node) + 1 :].sum()))
 
     def _take_token(self, path: Path) -> int:
         token = self._tokens[path].popleft()
         if not self._tokens[path]:
             del self._tokens[path]
-        del self._order[token]
+        del self._plays[token]
         return token
 
     def tell(
@@ -159,24 +188,43 @@ class GPTS(Searcher):
             The reward.
         noise
             Its standard deviation, if it is not that of the search.
+        steps
+            The (discounted) immediate rewards along the path, one for each step, instead of the
+            value, which is their sum: each is a reading of its own step, and `noise` is theirs.
         """
-        if value is None:
-            raise ValueError("tell needs the value of the reward")
         path = self._playable(path)
-        value = real(value, "value")
+        if (value is None) == (steps is None):
+            raise ValueError("tell takes the value of the reward, or the steps that sum up to it")
+        if steps is not None:
+            raise ValueError("this search takes values, not steps")
+        reward = real(value, "value")
         if path in self._tokens:
             token = self._tokens[path][0]
-            self.belief.settle(token, value, noise=noise)
+            node = self._plays[token].node
+            self.belief.settle(token, reward, noise=self._noise_at(node, noise))
             self._take_token(path)
         else:
-            self.belief.observe(path, value, noise=noise)
-            if path == self._asked:
+            node = self._node_of(path)
+            self.belief.observe(node, reward, noise=self._noise_at(node, noise))
+            if self._asked is not None and path == self._asked.path:
                 self._asked = None
-        if self._highest_reward is None or value > self._highest_reward[0]:
-            self._highest_reward = (value, path)
+        if self._highest_reward is None or reward > self._highest_reward[0]:
+            self._highest_reward = (reward, path)
+        if self.growth == "rollout":
+            best = self._best_rollout.get(node)
+            if best is None or reward > best[0]:
+                self._best_rollout[node] = (reward, path)
+
+    def _node_of(self, path: Path) -> Path:
+        """Return the node at which a play of a path is observed."""
+        if self.growth != "rollout":
+            return path
+        if self._asked is not None and path == self._asked.path:
+            return self._asked.node
+        return path[: self.belief._existing_steps(path) + 1]
 
     def _playable(self, path: Sequence[int]) -> Path:
-        if type(path) is tuple and path == self._asked:
+        if self._asked is not None and type(path) is tuple and path == self._asked.path:
             return path
         if self.growth == "deepening":
             return self.tree.walk(path)[0]
@@ -188,7 +236,7 @@ class GPTS(Searcher):
         if path in self._tokens:
             self.belief.forget(self._tokens[path][0])
             self._take_token(path)
-        elif path == self._asked:
+        elif self._asked is not None and path == self._asked.path:
             self._asked = None
         else:
             raise ValueError(f"path {path} is not pending: it was told or never asked for")
@@ -203,8 +251,8 @@ class GPTS(Searcher):
     @property
     def pending(self) -> tuple[Path, ...]:
         """The paths that were asked for and not yet told or forgotten, the oldest first."""
-        asked = () if self._asked is None else (self._asked,)
-        return (*self._order.values(), *asked)
+        plays = [*self._plays.values(), *([] if self._asked is None else [self._asked])]
+        return tuple(play.path for play in plays)
 
     def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
         log_arms = self.tree.log_arms
@@ -244,7 +292,10 @@ class GPTS(Searcher):
         if self._highest_reward is None:
             raise ValueError("nothing was told yet, so nothing is best")
         if rule == "observed":
-            arm = self.belief._arm_at(self._highest_reward[1])
+            highest = self._highest_reward[1]
+            if self.growth == "rollout":
+                highest = next(n for n, (_, p) in self._best_rollout.items() if p == highest)
+            arm = self.belief._arm_at(highest)
         elif rule in ("lower", "mean"):
             found = self.belief._best_played(1.0 if rule == "lower" else 0.0)
             assert found is not None  # something was told
@@ -252,8 +303,9 @@ class GPTS(Searcher):
         else:
             raise ValueError(f'rule must be "lower", "mean" or "observed", got {rule!r}')
         spread = self._theoretical() * arm.std
+        path = self._best_rollout[arm.path][1] if self.growth == "rollout" else arm.path
         return Arm(
-            arm.path, None, arm.mean, arm.std,
+            path, None, arm.mean, arm.std,
             arm.mean - spread, arm.mean + spread, arm.value, arm.visits,
         )  # fmt: skip
 

@@ -1,0 +1,210 @@
+"""The `bough` command."""
+
+import importlib
+import importlib.util
+import json
+import math
+import pathlib
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from bough import kernels
+from bough.kernels import Kernel
+from bough.maximize import ObjectiveError, Result, maximize
+from bough.problems import BY_NAME
+from bough.searchers import GPTS
+from bough.stopping import Gap, StopRule, WallTime
+from bough.trees import Tree
+
+KERNELS: dict[str, type[Kernel]] = {
+    "discounted": kernels.Discounted,
+    "gaussian": kernels.Gaussian,
+    "geometric": kernels.Geometric,
+    "linear": kernels.Linear,
+}
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="bough")
+def main() -> None:
+    """Find the best path through a tree far too large to enumerate."""
+
+
+@main.command()
+@click.argument("problem")
+@click.option("--branching", type=int, help="Children of a node, for a function of your own.")
+@click.option("--depth", type=int, help="Steps of a path, for a function of your own.")
+@click.option("--budget", type=click.IntRange(min=1), help="Evaluations.  [default: 1000]")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit.")
+@click.option("--gap", type=click.FloatRange(min=0), help="Stop when the gap is this small.")
+@click.option("--noise", type=click.FloatRange(min=0), help="Standard deviation of a reward.")
+@click.option("--kernel", help="linear, gaussian:WIDTH, discounted:DISCOUNT, geometric:RATIO.")
+@click.option("--select", type=click.Choice(["subtree", "arm"]), default="subtree")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+def search(
+    problem: str,
+    branching: int | None,
+    depth: int | None,
+    budget: int | None,
+    seconds: float | None,
+    gap: float | None,
+    noise: float | None,
+    kernel: str | None,
+    select: Any,
+    seed: int,
+    as_json: bool,
+) -> None:
+    r"""Search PROBLEM: a built-in one by its name, or a function of your own.
+
+    \b
+    bough search smooth --budget 10000
+    bough search rewards.py:total --branching 4 --depth 8 --kernel linear --noise 0.1
+    bough search package.module:total --branching 4 --depth 8 --kernel gaussian:2 --noise 0
+
+    A function of your own is called with a path, a tuple of ints, and returns its reward.
+    """
+    known = None
+    objective: Callable[[Any], Any]
+    if problem in BY_NAME:
+        for name, value in (("--branching", branching), ("--depth", depth), ("--kernel", kernel)):
+            if value is not None:
+                raise click.UsageError(f"{name} is for a function of your own, not for {problem}.")
+        known = BY_NAME[problem](seed=seed, noise=0.1 if noise is None else noise)
+        objective, tree = known, known.tree
+        searcher = GPTS(tree, known.kernel, known.noise, mean=known.mean, select=select, rng=seed)
+    else:
+        objective = _load(problem)
+        if branching is None or depth is None:
+            raise click.UsageError(f"{problem} needs --branching and --depth.")
+        if kernel is None or noise is None:
+            raise click.UsageError(f"{problem} needs --kernel and --noise.")
+        try:
+            tree = Tree(branching, depth)
+            searcher = GPTS(tree, _kernel(kernel), noise, select=select, rng=seed)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+    stop: list[StopRule] = []
+    if seconds is not None:
+        stop.append(WallTime(seconds))
+    if gap is not None:
+        stop.append(Gap(gap))
+    if budget is None and not stop:
+        budget = 1000
+    begin = time.perf_counter()
+    try:
+        result = maximize(
+            objective, tree, budget=budget, searcher=searcher, stop=stop,
+            progress=False if as_json else None,
+        )  # fmt: skip
+    except ObjectiveError as error:
+        raise click.ClickException(str(error)) from None
+    elapsed = time.perf_counter() - begin
+    facts = _facts(problem, result, elapsed, known)
+    click.echo(json.dumps(facts, indent=2) if as_json else _page(facts))
+    if result.stopped_by == "interrupt":
+        sys.exit(130)
+
+
+def _facts(problem: str, result: Result, elapsed: float, known: Any) -> dict[str, Any]:
+    """Return what there is to say, as plain values; what is not finite becomes None."""
+    tree = result.searcher.tree
+    facts: dict[str, Any] = {
+        "problem": problem,
+        "arms": str(tree.arms),
+        "stopped_by": result.stopped_by,
+        "evaluations": len(result.history),
+        "seconds": elapsed,
+        "evaluations_per_second": len(result.history) / elapsed if elapsed else None,
+    }
+    if result.best is not None and result.certificate is not None:
+        best, certificate = result.best, result.certificate
+        facts["best"] = {
+            "path": list(best.path),
+            "mean": best.mean,
+            "std": best.std,
+            "visits": best.visits,
+        }
+        facts["certificate"] = {
+            "path": list(certificate.path),
+            "lower": certificate.lower,
+            "upper": certificate.upper if math.isfinite(certificate.upper) else None,
+            "gap": certificate.gap if math.isfinite(certificate.gap) else None,
+            "confidence": 1 - certificate.delta,
+        }
+        if known is not None:
+            facts["optimum"] = {"value": known.optimum, "path": list(known.best_path)}
+            facts["regret"] = known.optimum - known.value(best.path)
+    return facts
+
+
+def _page(facts: dict[str, Any]) -> str:
+    """Return the facts as a page to read."""
+    per_second = facts["evaluations_per_second"] or 0.0
+    lines = [
+        f"{facts['problem']}: {int(facts['arms']):,} paths, {facts['evaluations']:,} evaluated in "
+        f"{facts['seconds']:.2f} s ({per_second:,.0f} a second), "
+        f"stopped by {facts['stopped_by']}",
+    ]
+    if "best" not in facts:
+        return "\n".join([*lines, "nothing was evaluated"])
+    best, certificate = facts["best"], facts["certificate"]
+    times = "once" if best["visits"] == 1 else f"{best['visits']:,} times"
+    lines += [
+        "",
+        f"  best path    {' '.join(map(str, best['path']))}",
+        f"  reward       {best['mean']:.4f} +- {best['std']:.4f}, evaluated {times}",
+    ]
+    if certificate["upper"] is None:
+        lines.append("  certificate  none: the number of paths is not known")
+    else:
+        lines.append(
+            f"  certificate  no path is worth more than {certificate['upper']:.4f}: gap "
+            f"{certificate['gap']:.4f} at confidence {certificate['confidence']:g}"
+        )
+    if "optimum" in facts:
+        lines.append(
+            f"  optimum      {facts['optimum']['value']:.4f}, so the best path is worth "
+            f"{facts['regret']:.4f} less"
+        )
+    return "\n".join(lines)
+
+
+def _kernel(text: str) -> Kernel:
+    """Read a kernel such as `gaussian:3`."""
+    name, *numbers = text.split(":")
+    if name not in KERNELS:
+        raise click.UsageError(f"--kernel must be one of {', '.join(KERNELS)}, got {text!r}.")
+    try:
+        return KERNELS[name](*[float(number) for number in numbers])
+    except (TypeError, ValueError) as error:
+        raise click.UsageError(f"--kernel {text}: {error}") from None
+
+
+def _load(text: str) -> Callable[[Any], Any]:
+    """Find `file.py:function` or `package.module:function`."""
+    where, _, name = text.rpartition(":")
+    if not where:
+        raise click.UsageError(
+            f"{text!r} is no built-in problem ({', '.join(BY_NAME)}) and no FILE.py:FUNCTION."
+        )
+    try:
+        if where.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(pathlib.Path(where).stem, where)
+            if spec is None or spec.loader is None or not pathlib.Path(where).exists():
+                raise click.UsageError(f"there is no file {where}.")
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+        else:
+            sys.path.insert(0, "")
+            module = importlib.import_module(where)
+    except ImportError as error:
+        raise click.UsageError(f"cannot import {where}: {error}") from None
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise click.UsageError(f"{where} has no function {name}.")
+    return function  # type: ignore[no-any-return]

@@ -1,0 +1,52 @@
+"""A bar that shows best, bound and gap, the way a MIP solver does."""
+
+import sys
+from time import monotonic
+from typing import Any
+
+#: Seconds between two looks at the certificate, which costs more than an evaluation of nothing.
+INTERVAL = 0.2
+
+
+class Bar:
+    """A tqdm bar, or nothing: `progress` is True, False, or None for a bar on a terminal."""
+
+    def __init__(self, progress: bool | None, total: int | None) -> None:
+        if progress is None:
+            progress = sys.stderr.isatty()
+        self._bar: Any = None
+        self._next = 0.0
+        self._waiting = 0
+        if progress:
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, unit="play", file=sys.stderr, dynamic_ncols=True)
+
+    def __enter__(self) -> "Bar":
+        return self
+
+    def update(self, search: Any) -> None:
+        """Note one more evaluation."""
+        if self._bar is None:
+            return
+        self._waiting += 1
+        now = monotonic()
+        if now >= self._next:
+            self._next = now + INTERVAL
+            self._show(search)
+
+    def _show(self, search: Any) -> None:
+        if search.observations:
+            best = search.best()
+            text = f"best {best.mean:.4g}"
+            certificate = getattr(search, "certificate", None)
+            if certificate is not None:
+                text += f"  bound {certificate.upper:.4g}  gap {certificate.gap:.3g}"
+            self._bar.set_postfix_str(text, refresh=False)
+        self._bar.update(self._waiting)
+        self._waiting = 0
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.update(self._waiting)
+            self._bar.close()
