@@ -24,7 +24,7 @@ cdef struct Node:
     double offset  # g (mu + v h)
     double spread  # v g
     double extra  # variance that the node's own arm adds to V; -1 if it has no own arm
-    int depth
+    int count  # rewards told at this very node; -1 for a group
     int branching  # children in the tree; 0 for a leaf, ENDLESS if they never run out
     int explored  # children that are nodes (of a group: those in it)
     int group_bits  # the list holds groups of 2^group_bits neighbours (0: the children themselves)
@@ -37,7 +37,7 @@ cdef struct Node:
     double mu
     double average  # plain mean of the rewards told at this very node
     int visits  # readings at the node or below
-    int count  # rewards told at this very node; -1 for a group
+    int depth
 
 
 # An upper bound of the best arm below the children of a node, as it was when they were searched.

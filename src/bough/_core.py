@@ -54,14 +54,14 @@ MOST_FORESEEN = 1000
 NODE = np.dtype(
     [(name, np.int32) for name in ("child", "sibling", "parent", "index")]
     + [(name, np.float64) for name in ("g", "offset", "spread", "extra")]
-    + [(name, np.int32) for name in ("depth", "branching", "explored", "group_bits")]
+    + [(name, np.int32) for name in ("count", "branching", "explored", "group_bits")]
     + [
         (name, np.float64)
         for name in (
             "own_precision", "own_value", "sub_precision", "sub_shift", "v", "mu", "average",
         )
     ]
-    + [(name, np.int32) for name in ("visits", "count")],
+    + [(name, np.int32) for name in ("visits", "depth")],
     align=True,
 )  # fmt: skip
 
@@ -1124,10 +1124,12 @@ class Core:
                 if self.entries[i].bound > hi:
                     hi = self.entries[i].bound
                     first = i
-                    ties = self._weight(self.entries[i].node)
+                    ties = 0
                 elif self.entries[i].bound == hi:
                     n = self.entries[i].node
                     weight = self._weight(n)
+                    if ties == 0:
+                        ties = self._weight(self.entries[first].node)
                     ties += weight
                     if self._prefer(n, self.entries[first].node, weight, ties, rng):
                         first = i
