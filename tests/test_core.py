@@ -5,6 +5,7 @@ import doctest
 import importlib.util
 import pathlib
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -13,18 +14,29 @@ from strategies import Hill, Ragged, noise_of
 import bough
 from bough import Belief, Tree, kernels
 from bough import _core as compiled
+from bough._subtree import Subtree
+from bough.searchers.lookahead import fresh_maxima
 
-SOURCE = pathlib.Path(__file__).parent.parent / "src" / "bough" / "_core.py"
+SOURCE = pathlib.Path(__file__).parent.parent / "src" / "bough"
 
 
 @pytest.fixture(scope="module")
 def source():
-    """Return the core as plain Python."""
-    spec = importlib.util.spec_from_file_location("uncompiled_core", SOURCE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.__file__.endswith(".py")
-    return module
+    """Return the core as plain Python, and with it the subtree maxima."""
+    kept = {name: sys.modules[name] for name in ("bough._core", "bough._subtree")}
+    try:
+        for name in kept:
+            path = SOURCE / f"{name.removeprefix('bough.')}.py"
+            spec = importlib.util.spec_from_file_location(name, path)
+            sys.modules[name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(sys.modules[name])
+        core, subtree = (sys.modules[name] for name in kept)
+    finally:
+        sys.modules.update(kept)
+    assert core.__file__.endswith(".py")
+    assert issubclass(subtree.Subtree, core.Core)
+    core.Subtree = subtree.Subtree
+    return core
 
 
 def play(module, tree, kernel, noise, mean, single_steps, steps):
@@ -67,6 +79,35 @@ def test_the_source_gives_the_same_bits(source, name):
     slow, slow_nodes = play(source, *CASES[name])
     assert fast == slow  # floats compared bit for bit
     assert fast_nodes == slow_nodes
+
+
+def descend(module, subtree, noise, branching):
+    """Return what a hundred descents by subtree maxima give."""
+    tree, kernel = Tree(branching, 3), kernels.Gaussian(1.5)
+    core = subtree(tree, kernel.increments(3), noise, 0.25, False)
+    core.look_ahead(*fresh_maxima(kernel.increments(3), [branching] * 3))
+    rng = module.SplitMix64(7)
+    paths, token = [], None
+    for t in range(100):
+        path = core.descend(0.7, noise == 0.0 and t > 0, rng)
+        if path is None:
+            break
+        paths.append(path)
+        if t % 6 == 5:
+            token = core.pend(path)
+        elif token is not None:
+            core.settle(token, noise_of(3, path))
+            token = None
+        else:
+            core.observe(path, noise_of(3, path))
+    return paths, np.ascontiguousarray(core.subtree_maxima).tobytes()
+
+
+@pytest.mark.parametrize(("noise", "branching"), [(0.3, 3), (0.0, 3), (0.3, 50)])
+def test_the_source_of_the_subtree_maxima_gives_the_same_bits(source, noise, branching):
+    fast = descend(compiled, Subtree, noise, branching)
+    slow = descend(source, source.Subtree, noise, branching)
+    assert fast == slow
 
 
 def test_splitmix_is_the_published_generator(source):

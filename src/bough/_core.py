@@ -1125,7 +1125,7 @@ class Core:
                     hi = self.entries[i].bound
                     first = i
                     ties = 0
-                elif self.entries[i].bound == hi:
+                elif self.entries[i].bound == hi and first != NONE:
                     n = self.entries[i].node
                     weight = self._weight(n)
                     if ties == 0:

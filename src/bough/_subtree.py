@@ -197,7 +197,7 @@ class Subtree(Core):
         if self._is_group(n):
             return 0
         if self.nodes_[n].branching == ENDLESS:
-            return min(max(self.nodes_[n].visits, 1), EXACT_COUNTS)
+            return max(self.nodes_[n].visits, 1)
         return self.nodes_[n].branching - self.nodes_[n].explored
 
     @cython.final
@@ -233,6 +233,8 @@ class Subtree(Core):
         At each node the child (or the unexplored ones together) with the highest
         mean + exploration sqrt(2 log(visits + 1)) sd of its maximum is taken.
         """
+        if self.summarised == 0:
+            raise RuntimeError("call look_ahead first")
         bonus_scale: cython.double = exploration
         skip: cython.bint = skip_known
         random: SplitMix64 = generator(rng)
@@ -294,3 +296,19 @@ class Subtree(Core):
         if skip and variance == 0.0:
             return None
         return tuple(self._path_to(n))
+
+    def _state(self):
+        state = Core._state(self)
+        if self.summarised:
+            state["maxima"] = np.array(np.asarray(self.maxima)[: self.summarised])
+            state["ahead"] = np.array(self.ahead_mean), np.array(self.ahead_sd)
+        return state
+
+    def __setstate__(self, state):
+        Core.__setstate__(self, state)
+        if "maxima" in state:
+            self.ahead_mean = np.array(state["ahead"][0])
+            self.ahead_sd = np.array(state["ahead"][1])
+            self.means = np.zeros(self.trail.shape[0])
+            self.summarised = len(state["maxima"])
+            self.maxima = grown(state["maxima"], MAXIMUM, self.nodes_.shape[0])

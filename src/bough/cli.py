@@ -208,3 +208,7 @@ def _load(text: str) -> Callable[[Any], Any]:
     if not callable(function):
         raise click.UsageError(f"{where} has no function {name}.")
     return function  # type: ignore[no-any-return]
+
+
+if __name__ == "__main__":
+    main()

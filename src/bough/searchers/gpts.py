@@ -13,12 +13,14 @@ from bough.belief import Belief
 from bough.confidence import Confidence
 from bough.kernels import Kernel
 from bough.searchers.base import Certificate, Exhausted, Rule, Searcher
-from bough.searchers.lookahead import fresh_maxima
+from bough.searchers.lookahead import fresh_maxima, one_level_maxima
 from bough.trees import Path, Tree
 
 #: The exploration constant of the subtree rule at scale 1, and the default scale of the arm rule.
 SUBTREE_EXPLORATION = 0.7
 ARM_SCALE = 0.3
+#: The most unexplored children that are tabulated where nobody knows how many there may be.
+MOST_FRESH = 10_000
 
 
 def new_generator(rng: np.random.Generator | int | None) -> SplitMix64:
@@ -107,14 +109,33 @@ class GPTS(Searcher):
         self._tokens: dict[Path, deque[int]] = {}  # theirs, by path, the oldest first
         self._highest_reward: tuple[float, Path] | None = None
         self._best_rollout: dict[Path, tuple[float, Path]] = {}  # the best play of each node
+        self._widths: list[int] | None = None
         if select == "subtree":
-            self.belief.look_ahead(*fresh_maxima(self._increments, self._widths()))
+            self._look_ahead()
 
-    def _widths(self) -> list[int]:
-        """Return how many children a node is taken to have at each depth."""
-        if self.tree.counts is None:
-            return [2] * self.tree.depth
-        return [int(c) if c < math.inf else 64 for c in self.tree.counts]
+    def _look_ahead(self) -> None:
+        """Tell the belief what to expect of unexplored children.
+
+        Where a function says how many children there are, those of the nodes seen so far tell how
+        many to expect; so this is done anew each time that the observations have doubled.
+        """
+        counts = self.tree.counts
+        if counts is not None and math.inf in counts:
+            self.belief.look_ahead(*one_level_maxima(self._increments, MOST_FRESH))
+            return
+        widths = self._seen_widths() if counts is None else [int(c) for c in counts]
+        if widths != self._widths:
+            self._widths = widths
+            most = MOST_FRESH if counts is None else None
+            self.belief.look_ahead(*fresh_maxima(self._increments, widths, most))
+
+    def _seen_widths(self) -> list[int]:
+        nodes = self.belief.nodes
+        nodes = nodes[nodes["count"] >= 0]
+        seen = np.bincount(nodes["depth"], minlength=self.tree.depth + 1)
+        children = np.bincount(nodes["depth"], nodes["branching"], minlength=self.tree.depth + 1)
+        means = children[:-1] / np.maximum(seen[:-1], 1)
+        return [max(round(mean), 1) for mean in means.tolist()]
 
     # ------------------------------------------------------------------ ask and tell
 
@@ -208,6 +229,9 @@ class GPTS(Searcher):
             self.belief.observe(node, reward, noise=self._noise_at(node, noise))
             if self._asked is not None and path == self._asked.path:
                 self._asked = None
+        told = self.observations
+        if self.tree.counts is None and self.select == "subtree" and told & (told - 1) == 0:
+            self._look_ahead()
         if self._highest_reward is None or reward > self._highest_reward[0]:
             self._highest_reward = (reward, path)
         if self.growth == "rollout":

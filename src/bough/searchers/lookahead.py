@@ -13,7 +13,9 @@ Array = NDArray[np.float64]
 POINTS = 4096
 
 
-def fresh_maxima(increments: Array, widths: Sequence[int]) -> tuple[Array, Array]:
+def fresh_maxima(
+    increments: Array, widths: Sequence[int], most: int | None = None
+) -> tuple[Array, Array]:
     """Tabulate the best of u fresh children of a node at each depth, relative to F of the node.
 
     That best is the maximum over u children of w + M, where w is the child's step and M the same
@@ -26,20 +28,22 @@ def fresh_maxima(increments: Array, widths: Sequence[int]) -> tuple[Array, Array
         v_0 .. v_D.
     widths
         How many children a node at depth 0 .. D-1 has.
+    most
+        The largest u to tabulate, if it is not the largest of the widths.
 
     Returns
     -------
     mean, sd : array
-        Of shape (D + 1, len(counts)), where counts = `table_counts(max(widths))`.
+        Of shape (D + 1, len(counts)), where counts = `table_counts(most)`.
     """
     depth = len(increments) - 1
-    counts = np.array(table_counts(max(widths, default=1)))
+    counts = np.array(table_counts(max(widths, default=1) if most is None else most))
     mean, sd = np.zeros((depth + 1, len(counts))), np.zeros((depth + 1, len(counts)))
     total = float(increments[1:].sum())
     if total == 0.0:
         return mean, sd
     # No maximum exceeds its expectation by much, and that is at most sqrt(2 total log N).
-    log_arms = float(np.sum(np.log(np.asarray(widths, dtype=float))))
+    log_arms = float(np.sum(np.log(np.asarray(widths, dtype=float)))) + np.log(counts[-1])
     unit = np.sqrt(total)
     low, high = -8.0 * unit, (np.sqrt(2.0 * log_arms) + 8.0) * unit
     step = (high - low) / POINTS
@@ -59,3 +63,13 @@ def fresh_maxima(increments: Array, widths: Sequence[int]) -> tuple[Array, Array
             sd[i, j] = np.sqrt(best @ (middle - mean[i, j]) ** 2)
         mass = np.diff(below ** widths[i], prepend=0.0)
     return mean, sd
+
+
+def one_level_maxima(increments: Array, most: int) -> tuple[Array, Array]:
+    """Tabulate the best of u fresh children of a node at each depth, not looking further down.
+
+    All that makes sense where a node has no end of children.
+    """
+    unit_mean, unit_sd = fresh_maxima(np.array([0.0, 1.0]), [1], most)
+    steps = np.append(np.sqrt(increments[1:]), 0.0)[:, None]
+    return steps * unit_mean[0], steps * unit_sd[0]

@@ -1,0 +1,276 @@
+"""The loop: when it stops, what it keeps, and what it does when things go wrong."""
+
+import itertools
+import math
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import bough
+from bough import GPTS, Budget, Gap, IntervalWidth, Target, Tree, WallTime, kernels, maximize
+from bough.problems import Smooth
+
+TREE = Tree(3, 4)
+
+
+def search(noise=0.1, **keywords):
+    return GPTS(TREE, kernels.Linear(), noise, rng=0, **keywords)
+
+
+def reward(path):
+    return sum(path) / 8
+
+
+def test_it_finds_the_best_path():
+    result = maximize(reward, TREE, budget=200, searcher=search(noise=0.0))
+    assert result.best.path == (2, 2, 2, 2)
+    assert result.stopped_by == "exhausted"
+    assert result.certificate.gap == 0.0
+    assert len(result.history) == 81
+    assert result.history.values.max() == 1.0
+    assert np.all(np.diff(result.history.seconds) >= 0)
+    assert "best path   (2, 2, 2, 2)" in repr(result)
+
+
+@pytest.mark.parametrize(
+    ("stop", "word"),
+    [
+        (Budget(7), "budget"),
+        (WallTime(0.05), "seconds"),
+        (Gap(5.0), "gap"),
+        (IntervalWidth(1.0), "interval width"),
+        (Target(0.7), "target"),
+        ([Budget(1000), lambda s: s.observations >= 5], "<lambda>"),
+        (lambda s: "enough" if s.observations >= 5 else None, "enough"),
+    ],
+)
+def test_stop_rules(stop, word):
+    result = maximize(reward, TREE, searcher=search(), stop=stop)
+    assert result.stopped_by == word
+    assert len(result.history) > 0
+    assert result.searcher.pending == ()
+
+
+def test_stop_rules_hold_when_they_say_so():
+    result = maximize(reward, TREE, searcher=search(), stop=Gap(2.0))
+    assert result.certificate.gap <= 2.0
+    result = maximize(reward, TREE, searcher=search(), stop=IntervalWidth(0.5))
+    assert result.best.upper - result.best.lower <= 0.5
+    result = maximize(reward, TREE, searcher=search(), stop=Target(0.9))
+    assert result.best.mean >= 0.9
+
+
+def test_callbacks():
+    seen = []
+    result = maximize(
+        reward,
+        TREE,
+        budget=50,
+        searcher=search(),
+        callbacks=[lambda s: seen.append(s.observations), lambda s: s.observations == 9],
+    )
+    assert result.stopped_by == "callback"
+    assert seen == list(range(1, 10))
+
+
+def test_labels_and_known_noise():
+    tree = Tree(2, 3, labels=["left", "right"])
+    calls = []
+
+    def objective(names):
+        calls.append(names)
+        return names.count("right"), 0.5
+
+    found = maximize(
+        objective, tree, budget=20, searcher=GPTS(tree, kernels.Linear(9.0), 1.0, rng=0)
+    )
+    assert set(itertools.chain(*calls)) == {"left", "right"}
+    assert found.searcher.belief.nodes["own_precision"].max() % 4.0 == pytest.approx(0.0, abs=1e-9)
+
+
+def test_an_objective_that_raises():
+    def objective(path):
+        if path[0] == 2:
+            raise ZeroDivisionError("no luck")
+        return 1.0
+
+    with pytest.raises(bough.ObjectiveError, match=r"failed at path \(2, .*no luck") as caught:
+        maximize(objective, TREE, budget=500, searcher=search())
+    assert caught.value.path[0] == 2
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    kept = caught.value.result
+    assert len(kept.history) == kept.searcher.observations
+    assert kept.searcher.pending == ()
+    again = maximize(objective, TREE, budget=30, searcher=search(), catch=ZeroDivisionError)
+    assert again.searcher.observations == 30
+    assert all(path[0] != 2 for path in again.history.paths)
+
+
+@pytest.mark.parametrize("value", [math.nan, "high", None, 1j, (1.0, 2.0, 3.0), (1.0, "x"), [1.0]])
+def test_an_objective_that_returns_nonsense(value):
+    with pytest.raises(bough.ObjectiveError, match="the objective failed at path"):
+        maximize(lambda path: value, TREE, budget=5, searcher=search())
+
+
+@pytest.mark.parametrize("value", [1, True, np.float32(2), np.array(3.0), (1.0, 0.5)])
+def test_an_objective_that_returns_numbers_of_all_kinds(value):
+    result = maximize(lambda path: value, TREE, budget=5, searcher=search())
+    assert len(result.history) == 5
+
+
+def test_interrupts_return_what_was_found():
+    calls = [0]
+
+    def objective(path):
+        calls[0] += 1
+        if calls[0] == 20:
+            raise KeyboardInterrupt
+        return reward(path)
+
+    result = maximize(objective, TREE, budget=1000, searcher=search())
+    assert result.stopped_by == "interrupt"
+    assert len(result.history) == result.searcher.observations == 19
+    assert result.searcher.pending == ()
+    again = maximize(reward, TREE, budget=40, searcher=result.searcher)
+    assert again.searcher.observations == 40
+
+
+def test_a_real_signal_in_the_middle_of_an_objective():
+    def objective(path):
+        time.sleep(0.02)
+        return reward(path)
+
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    result = maximize(objective, TREE, stop=WallTime(20), searcher=search())
+    assert result.stopped_by == "interrupt"
+    assert 0 < len(result.history) < 100
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "message"),
+    [
+        ({}, ValueError, "say when to stop"),
+        ({"budget": 0}, ValueError, "budget must be at least 1"),
+        ({"budget": -5}, ValueError, "budget must be at least 1"),
+        ({"budget": 2.5}, TypeError, "budget must be an int"),
+        ({"budget": 5, "searcher": "magic"}, ValueError, "searcher must be one of"),
+        ({"budget": 5, "searcher": 7}, TypeError, "searcher must be a searcher"),
+        ({"budget": 5, "searcher": lambda tree: 7}, TypeError, "searcher must be a searcher"),
+        (
+            {"budget": 5, "searcher": GPTS(Tree(2, 2), kernels.Linear(), 0.1)},
+            ValueError,
+            r"the searcher is for Tree\(2, 2\)",
+        ),
+    ],
+)
+def test_bad_arguments(keywords, error, message):
+    with pytest.raises(error, match=message):
+        maximize(reward, TREE, **keywords)
+
+
+def test_bad_stop_rules():
+    for make, message in (
+        (lambda: WallTime(0.0), "seconds must be above zero"),
+        (lambda: Gap(-1.0), "eps must not be negative"),
+        (lambda: IntervalWidth(math.nan), "eps must be finite"),
+        (lambda: Target(math.inf), "value must be finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
+
+
+def test_a_factory_and_a_bar(capsys):
+    result = maximize(
+        reward,
+        TREE,
+        budget=30,
+        searcher=lambda tree: GPTS(tree, kernels.Linear(), 0.1, rng=1),
+        progress=True,
+    )
+    assert result.stopped_by == "budget"
+    shown = capsys.readouterr().err
+    assert "best" in shown
+    assert "bound" in shown
+    assert "gap" in shown
+    maximize(reward, TREE, budget=3, searcher=search())
+    assert capsys.readouterr().err == ""
+
+
+def test_smooth_knows_its_best_path():
+    for seed in range(3):
+        problem = Smooth(3, 5, discount=0.9, seed=seed, noise=0.0)
+        values = {p: problem.value(p) for p in itertools.product(range(3), repeat=5)}
+        assert problem.optimum == max(values.values()) == values[problem.best_path]
+        assert problem(problem.best_path) == problem.optimum
+    assert Smooth(seed=1).optimum != Smooth(seed=2).optimum
+    assert Smooth().tree.arms == 5**10
+    # Steps have the variances that the kernel says, over seeds.
+    v = Smooth(2, 3).kernel.increments(3)
+    sample = np.array([Smooth(2, 3, seed=s).value((0, 1, 0)) for s in range(4000)])
+    assert sample.mean() == pytest.approx(0.5, abs=0.02)
+    assert sample.var() == pytest.approx(v.sum(), rel=0.1)
+
+
+def bough_command(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "bough.cli", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_command(tmp_path):
+    import json
+
+    page = bough_command("search", "smooth", "--budget", "300")
+    assert page.returncode == 0
+    for word in ("9,765,625 paths", "best path", "certificate", "optimum", "a second"):
+        assert word in page.stdout
+    first, second = (
+        bough_command("search", "smooth", "--budget", "200", "--seed", "3", "--json")
+        for _ in range(2)
+    )
+    facts = json.loads(first.stdout)
+    assert facts["evaluations"] == 200
+    assert facts["best"] == json.loads(second.stdout)["best"]
+    assert facts["regret"] == pytest.approx(
+        Smooth(seed=3).optimum - Smooth(seed=3).value(tuple(facts["best"]["path"]))
+    )
+    pathlib.Path(tmp_path, "mine.py").write_text(
+        "def total(path):\n    return sum(path)\n\ndef broken(path):\n    return 1 / 0\n"
+    )
+    options = ["--branching", "3", "--depth", "3", "--kernel", "linear:9", "--noise", "0"]
+    for name in ("mine.py:total", "mine:total"):
+        own = bough_command("search", name, *options, "--json", cwd=tmp_path)
+        assert json.loads(own.stdout)["best"]["path"] == [2, 2, 2]
+        assert json.loads(own.stdout)["stopped_by"] == "exhausted"
+    for arguments, message in (
+        (["search", "smoth"], "no built-in problem"),
+        (["search", "mine.py:total"], "needs --branching and --depth"),
+        (["search", "mine.py:none", *options], "has no function none"),
+        (["search", "other.py:total", *options], "there is no file other.py"),
+        (["search", "no.such.module:f", *options], "cannot import no.such.module"),
+        (["search", "mine.py:broken", *options], "division by zero"),
+        (["search", "smooth", "--budget", "0"], "--budget"),
+        (["search", "smooth", "--depth", "3"], "--depth is for a function of your own"),
+        (["search", "mine.py:total", *options[:4], "--kernel", "cubic", "--noise", "0"], "cubic"),
+        (
+            ["search", "mine.py:total", *options[:4], "--kernel", "gaussian", "--noise", "0"],
+            "width",
+        ),
+    ):
+        bad = bough_command(*arguments, cwd=tmp_path)
+        assert bad.returncode != 0
+        assert message in bad.stderr
+        assert "Traceback" not in bad.stderr
