@@ -52,18 +52,20 @@ def test_it_finds_the_best_path():
     ],
 )
 def test_stop_rules(stop, word):
-    result = maximize(reward, TREE, searcher=search(), stop=stop)
+    result = maximize(reward, TREE, budget=20_000, searcher=search(), stop=stop)
     assert result.stopped_by == word
     assert len(result.history) > 0
     assert result.searcher.pending == ()
 
 
 def test_stop_rules_hold_when_they_say_so():
-    result = maximize(reward, TREE, searcher=search(), stop=Gap(2.0))
-    assert result.certificate.gap <= 2.0
-    result = maximize(reward, TREE, searcher=search(), stop=IntervalWidth(0.5))
+    careful = search(select="arm", confidence=bough.Confidence(scale=1.0))
+    result = maximize(reward, TREE, budget=20_000, searcher=careful, stop=Gap(1.0))
+    assert result.stopped_by == "gap"
+    assert result.certificate.gap <= 1.0
+    result = maximize(reward, TREE, budget=20_000, searcher=search(), stop=IntervalWidth(0.5))
     assert result.best.upper - result.best.lower <= 0.5
-    result = maximize(reward, TREE, searcher=search(), stop=Target(0.9))
+    result = maximize(reward, TREE, budget=20_000, searcher=search(), stop=Target(0.9))
     assert result.best.mean >= 0.9
 
 
@@ -109,8 +111,15 @@ def test_an_objective_that_raises():
     assert len(kept.history) == kept.searcher.observations
     assert kept.searcher.pending == ()
     again = maximize(objective, TREE, budget=30, searcher=search(), catch=ZeroDivisionError)
-    assert again.searcher.observations == 30
+    assert again.stopped_by == "budget"
+    assert 0 < again.searcher.observations < 30  # those that failed count too
     assert all(path[0] != 2 for path in again.history.paths)
+    assert again.searcher.pending == ()
+    all_fail = maximize(
+        lambda path: 1 / 0, TREE, budget=30, searcher=search(), catch=ZeroDivisionError
+    )
+    assert all_fail.best is None
+    assert "after 0 evaluations" in repr(all_fail)
 
 
 @pytest.mark.parametrize("value", [math.nan, "high", None, 1j, (1.0, 2.0, 3.0), (1.0, "x"), [1.0]])
@@ -149,7 +158,7 @@ def test_a_real_signal_in_the_middle_of_an_objective():
 
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
-    result = maximize(objective, TREE, stop=WallTime(20), searcher=search())
+    result = maximize(objective, TREE, stop=WallTime(5), searcher=search())
     assert result.stopped_by == "interrupt"
     assert 0 < len(result.history) < 100
 

@@ -103,7 +103,7 @@ def maximize(
     tree
         What is searched.
     budget
-        How many evaluations there may be.
+        How many evaluations there may be, failed ones and those told before included.
     searcher
         A searcher, its name, or a function that makes one for the tree.
     stop
@@ -137,8 +137,8 @@ def maximize(
     """
     rules: list[StopRule] = [stop] if callable(stop) else list(stop)
     if budget is not None:
-        rules.insert(0, Budget(budget))
-    if not rules:
+        Budget(budget)  # checks it; failed evaluations count too, and only the loop knows of them
+    elif not rules:
         raise ValueError("say when to stop: give a budget or a stop rule, such as budget=1000")
     for rule in rules:
         if isinstance(rule, WallTime):
@@ -146,7 +146,7 @@ def maximize(
     search = _searcher(searcher, tree, rng)
     callbacks = list(callbacks)
     run = _Run(search)
-    stopped_by = _first(rules, search) if search.observations else None
+    stopped_by = run.stopped_by(budget, rules) if search.observations else None
     try:
         with Bar(progress, budget) as bar:
             while stopped_by is None:
@@ -157,11 +157,10 @@ def maximize(
                     break
                 run.evaluate(objective, path, catch)
                 bar.update(search)
-                stopped_by = _first(rules, search)
+                stopped_by = run.stopped_by(budget, rules)
                 if stopped_by is None:
                     stopped_by = _first(callbacks, search, "callback")
     except KeyboardInterrupt:
-        run.drop_pending()
         stopped_by = "interrupt"
     except ObjectiveError as error:
         error.result = run.result("error")
@@ -206,6 +205,7 @@ class _Run:
         self.paths: list[Path] = []
         self.values: list[float] = []
         self.seconds: list[float] = []
+        self.failed = 0
         self.begin = perf_counter()
 
     def evaluate(self, objective: Callable[[Any], Any], path: Path, catch: Any) -> None:
@@ -214,10 +214,10 @@ class _Run:
             value, noise = _reward(objective(self.search.tree.decode(path)))
             self.search.tell(path, value, noise=noise)
         except catch:
-            self.search.forget(path)
+            # It stays pending until the end, so that the search goes on elsewhere.
+            self.failed += 1
             return
         except Exception as error:
-            self.search.forget(path)
             failure = ObjectiveError(f"the objective failed at path {path}: {error!r}")
             failure.path = path
             raise failure from error
@@ -225,11 +225,16 @@ class _Run:
         self.values.append(value)
         self.seconds.append(perf_counter() - self.begin)
 
-    def drop_pending(self) -> None:
-        for path in self.search.pending:
-            self.search.forget(path)
+    def stopped_by(self, budget: int | None, rules: Sequence[StopRule]) -> str | None:
+        """Return what says that it is enough."""
+        if budget is not None and self.search.observations + self.failed >= budget:
+            return "budget"
+        return _first(rules, self.search) if self.search.observations else None
 
     def result(self, stopped_by: str) -> Result:
+        """Return what was found; what is still pending will not come."""
+        for path in self.search.pending:
+            self.search.forget(path)
         told = self.search.observations > 0
         certificate = getattr(self.search, "certificate", None) if told else None
         history = History(self.paths, np.array(self.values), np.array(self.seconds))
