@@ -831,8 +831,8 @@ class Core:
         return n
 
     def _grow_as_foreseen(self, plan):
-        # A list is split once in MOST_GROUPS or more children, so groups are at most as many.
-        self._reserve(sum([2 * len(children) + MOST_GROUPS + 1 for children in plan.values()]))
+        # A child may need a group, and every MOST_GROUPS of them a list be split into as many.
+        self._reserve(sum([3 * len(children) + MOST_GROUPS + 1 for children in plan.values()]))
         n = ROOT
         self.trail[0] = ROOT
         self.trailed = 1

@@ -30,6 +30,7 @@ cdef class Subtree(Core):
     cdef double top_slope
     cdef bint merged
 
+    cdef void _reserve(self, int more)
     cdef void _changed(self) noexcept
     cdef void _summarise(self, int n, double x) noexcept
     cdef void _merge(self, double mean, double variance, double slope) noexcept

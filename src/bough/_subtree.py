@@ -54,6 +54,10 @@ def table_counts(most):
 class Subtree(Core):
     """A core that also knows the best of each subtree, once `look_ahead` was called."""
 
+    def __init__(self, tree, increments, noise, mean, single_steps):
+        self.summarised = 0
+        Core.__init__(self, tree, increments, noise, mean, single_steps)
+
     def look_ahead(self, mean, sd):
         """Keep maxima from now on.
 
@@ -96,12 +100,16 @@ class Subtree(Core):
             for n in level:
                 self._summarise(n, means[n])
 
+    def _reserve(self, more):
+        if self.summarised and self.used + more > self.maxima.shape[0]:
+            capacity = max(2 * self.maxima.shape[0], self.used + more)
+            self.maxima = grown(self.maxima, MAXIMUM, capacity)
+        Core._reserve(self, more)
+
     def _changed(self):
         Core._changed(self)
         if self.summarised == 0:
             return
-        if self.maxima.shape[0] < self.nodes_.shape[0]:
-            self.maxima = grown(self.maxima, MAXIMUM, self.nodes_.shape[0])
         m = 0.0
         for i in range(self.trailed):
             n = self.trail[i]
@@ -306,6 +314,7 @@ class Subtree(Core):
 
     def __setstate__(self, state):
         Core.__setstate__(self, state)
+        self.summarised = 0
         if "maxima" in state:
             self.ahead_mean = np.array(state["ahead"][0])
             self.ahead_sd = np.array(state["ahead"][1])
