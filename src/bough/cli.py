@@ -59,7 +59,7 @@ def search(
     seed: int,
     as_json: bool,
 ) -> None:
-    r"""Search PROBLEM: a built-in one by its name, or a function of your own.
+    """Search PROBLEM: a built-in one by its name, or a function of your own.
 
     \b
     bough search smooth --budget 10000
@@ -67,7 +67,7 @@ def search(
     bough search package.module:total --branching 4 --depth 8 --kernel gaussian:2 --noise 0
 
     A function of your own is called with a path, a tuple of ints, and returns its reward.
-    """
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
     known = None
     objective: Callable[[Any], Any]
     if problem in BY_NAME:
