@@ -271,7 +271,8 @@ class Core:
     def log_likelihood(self):
         """Return the logarithm of the density of everything told so far.
 
-        Its relative error is about 1e-16 times the largest value over the smallest noise.
+        Its relative error is about 1e-16 times the largest value over the smallest noise: below
+        1e-9 while the noise is 0 or above 1e-6 of the values, 2e-8 at 1e-8 of them.
         """
         return self.likelihood + self.likelihood_rest
 
