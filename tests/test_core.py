@@ -68,6 +68,7 @@ def play(module, tree, kernel, noise, mean, single_steps, steps):
 
 CASES = {
     "leaves": (Tree(3, 4), kernels.Gaussian(2.0), 0.3, 0.5, False, 150),
+    "precise": (Tree(3, 4), kernels.Linear(), 1e-7, 0.5, False, 60),
     "wide": (Tree(100, 2), kernels.Linear(), 0.3, 0.0, False, 120),
     "ragged nodes": (Tree(Ragged(3, 2), 5), kernels.Discounted(0.8), 0.3, Hill(1), True, 100),
 }

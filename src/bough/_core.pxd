@@ -8,9 +8,10 @@ cimport cython
 
 cdef int ROOT, NONE, ENDLESS, LONGEST_LIST, MOST_GROUPS, GROUP_BITS, MOST_FORESEEN
 cdef int UPPER, OPEN, CEILING, LOWER, MEAN, PLAYED_LOWER, PLAYED_MEAN, SEARCHES
-cdef double INF, LOG_TWO_PI, LARGEST, TINY
+cdef double INF, LOG_TWO_PI, LARGEST, TINY, PRECISE
 cdef unsigned long long MASK, GOLDEN, MIX_A, MIX_B
 
+cdef bint is_difference(double d, double a, double b) noexcept
 cdef double inverse(double x) noexcept
 
 
@@ -134,6 +135,8 @@ cdef class Core:
     cdef double largest  # absolute value told so far
     cdef double likelihood  # a compensated sum: the total is likelihood + likelihood_rest
     cdef double likelihood_rest
+    cdef double farthest  # deviation from the prior mean told so far
+    cdef object precise  # readings whose likelihood asks for more digits; None if there are none
 
     # Scratch space.
     cdef int[::1] steps  # the last path that was read,
@@ -184,6 +187,7 @@ cdef class Core:
     cdef void _pass_up(self, double tau, double eta) noexcept
     cdef void _changed(self) noexcept
     cdef void _note(self, double residual, double variance) noexcept
+    cdef void _keep_if_precise(self, int n, double value, double offset, double variance, double s2, bint is_step)
     cdef double _noise_variance(self, noise)
     cdef void _check_exact(self, double y, double s2)
     cdef void _tell(self, int n, double y, double s2)

@@ -27,11 +27,14 @@ mu = 0, so g = 1), which change nothing in the mathematics and keep every list o
 
 from __future__ import annotations
 
+import copy
+
 import cython
 import numpy as np
 from cython.cimports.libc.math import log, sqrt
 
 from bough._checks import at_least_zero, real
+from bough._precise import Precise
 
 ROOT = 0
 NONE = -1
@@ -43,6 +46,9 @@ LOG_TWO_PI = float(np.log(2 * np.pi))
 #: and no variance smaller than the inverse of that counts as more than zero. So nothing overflows.
 LARGEST = 1e50
 TINY = 1e-100
+#: A reading whose variance, or that of its prediction, is below this share of the largest squared
+#: deviation from the prior mean is precise: its likelihood asks for more digits than a double has.
+PRECISE = 1e-10
 #: A list of children is split into groups when it would grow longer than this ...
 LONGEST_LIST = 32
 #: ... into at most this many groups, each of a multiple of 2^GROUP_BITS neighbours.
@@ -224,6 +230,8 @@ class Core:
         self.observations = 0
         self.likelihood = 0.0
         self.likelihood_rest = 0.0
+        self.farthest = 0.0
+        self.precise = None
         self.touched = 0
         self._make_scratch()
         self._reserve(1)
@@ -271,10 +279,14 @@ class Core:
     def log_likelihood(self):
         """Return the logarithm of the density of everything told so far.
 
-        Its relative error is about 1e-16 times the largest value over the smallest noise: below
-        1e-9 while the noise is 0 or above 1e-6 of the values, 2e-8 at 1e-8 of them.
+        A reading that was certain beforehand has no density, and is left out. The sum is kept up to
+        date, unless there was noise of less than 1e-5 of the values (and more than none): then it
+        is taken anew, with more digits, from the readings since.
         """
-        return self.likelihood + self.likelihood_rest
+        if self.precise is None:
+            return self.likelihood + self.likelihood_rest
+        center = self.center
+        return self.precise.total(self.nodes, self.prior_mean or (lambda path: center))
 
     # ------------------------------------------------------------------ paths and nodes
 
@@ -648,6 +660,30 @@ class Core:
             self.likelihood_rest += (term - total) + self.likelihood
         self.likelihood = total
 
+    def _keep_if_precise(self, n, value, offset, variance, s2, is_step):
+        """Keep a reading as it is, if its likelihood asks for more digits than are kept here.
+
+        The value less the offset is what will be kept here; the reading was predicted to have the
+        given variance.
+        """
+        deviation = value - offset
+        self.farthest = max(self.farthest, abs(deviation))
+        if variance + s2 == 0.0:
+            return  # it was certain
+        if self.precise is None:
+            limit = PRECISE * self.farthest * self.farthest
+            coarse = s2 >= limit
+            if s2 == 0.0:
+                # An exact value is kept as it came if it is the first at its node, in `average`.
+                first = not is_step and self.nodes_[n].count == 0
+                coarse = first or is_difference(deviation, value, offset)
+            if coarse and variance + s2 >= limit:
+                return
+            self.precise = Precise(
+                self.nodes, np.asarray(self.increments), self.center, self.log_likelihood()
+            )
+        self.precise.add(n, value, s2, is_step)
+
     def observe(self, path, value, *, noise=None):
         """Take in a noisy reading of F at a node (the reward of an arm, if the node is a leaf).
 
@@ -695,6 +731,7 @@ class Core:
         """Take in a reading of F at the end of the trail, whose posterior is (m, variance)."""
         tau = self._tau(n)
         eta = self._eta(n)
+        self._keep_if_precise(n, y, self.center, self.variance, s2, False)
         self.nodes_[n].count += 1
         self.nodes_[n].average += (y - self.nodes_[n].average) / self.nodes_[n].count
         self.largest = max(self.largest, abs(y))
@@ -739,8 +776,9 @@ class Core:
                 "if rewards vary, give noise > 0"
             )
         self.largest = max(self.largest, abs(r))
-        r -= offset
         n = self._grow(plan)
+        self._keep_if_precise(n, r, offset, step_variance, s2, True)
+        r -= offset
         tau = self._tau(n)
         eta = self._eta(n)
         v = self.nodes_[n].v
@@ -1393,6 +1431,8 @@ class Core:
             "last_token": self.last_token,
             "observations": self.observations,
             "likelihood": (self.likelihood, self.likelihood_rest),
+            "farthest": self.farthest,
+            "precise": copy.copy(self.precise),
             "touched": self.touched,
         }
 
@@ -1423,6 +1463,8 @@ class Core:
         self.last_token = state["last_token"]
         self.observations = state["observations"]
         self.likelihood, self.likelihood_rest = state["likelihood"]
+        self.farthest = state["farthest"]
+        self.precise = copy.copy(state["precise"])
         self.touched = state["touched"]
         self._make_scratch()
 
@@ -1440,6 +1482,12 @@ def moderate(value, name):
             "measure rewards in larger units"
         )
     return number
+
+
+def is_difference(d, a, b):
+    """Return whether d, which is a - b rounded, is that without rounding."""
+    taken = a - d
+    return (a - (d + taken)) + (taken - b) == 0.0
 
 
 def inverse(x):

@@ -1,0 +1,92 @@
+"""The likelihood where the noise is far below the values, against the oracle."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from oracle import Oracle
+
+from bough import Belief, Tree, kernels
+
+
+def told(tree, kernel, mean, readings):
+    belief = Belief(tree, kernel, 1.0, mean=mean)
+    for kind, path, value, s2 in readings:
+        observe = belief.observe if kind == "sum" else belief.observe_step
+        observe(path, value, noise=s2**0.5)
+    return belief
+
+
+def check(tree, kernel, mean, readings):
+    belief = told(tree, kernel, mean, readings)
+    oracle = Oracle(kernel.increments(tree.depth), mean, readings, exact=True)
+    true = oracle.posterior([()])[2]
+    assert belief.log_likelihood() == pytest.approx(true, rel=1e-9, abs=1e-9)
+    return belief
+
+
+@pytest.mark.parametrize("s", [1e-4, 1e-6, 1e-8, 1e-12])
+@pytest.mark.parametrize("mean", [0.0, -3.0, 1e4, lambda path: 1 / 3 + 0.1 * len(path)])
+def test_a_triangle_of_readings(s, mean):
+    """F of a node, the step below, and F below that: the last is predicted to within the noise."""
+    tree, kernel = Tree(3, 3), kernels.Linear()
+    up = mean(()) if callable(mean) else mean
+    v = s * s
+    readings = [
+        ("sum", (0,), up + 0.7, 0.25),
+        ("sum", (0,), up + 0.1 / 3, v),
+        ("step", (0, 1), -0.77, v),
+        ("sum", (0, 1), (up + 0.1 / 3 - 0.77) + 0.6 * s, v),
+        ("sum", (0,), up + 0.1 / 3 + 0.5 * s, v),
+        ("sum", (0, 2, 1), up - 0.2, 0.5),
+    ]
+    check(tree, kernel, mean, readings)
+    check(tree, kernel, mean, readings[::-1])
+
+
+@pytest.mark.parametrize("exact_first", [True, False])
+def test_exact_values_that_a_difference_from_the_mean_would_round(exact_first):
+    """Told before the precise ones, alone and after a noisy one, and as the step of the root."""
+    tree, kernel = Tree(3, 3), kernels.Linear(2.0)
+    y = 1.2345678901234567
+    precise = [("step", (0, 1), 0.3, 1e-16), ("sum", (0, 1), y + 0.3 + 1e-8, 1e-16)]
+    for exact in (
+        [("sum", (0,), y, 0.0)],
+        [("sum", (0,), y, 0.09), ("sum", (0,), y, 0.0)],
+        [("step", (), y, 0.0), ("step", (0,), 0.0, 0.0)],
+    ):
+        readings = [*exact, *precise] if exact_first else [*precise, *exact]
+        check(tree, kernel, -3.0, readings)
+
+
+def test_steps_of_hardly_any_variance_without_noise():
+    kernel = kernels.Chi((1.0 + 1e-22, 1.0, 1e-24))
+    readings = [("sum", (0,), 1 / 3, 0.0), ("sum", (), 1 / 3 + 1e-11, 0.0)]
+    readings += [("sum", (0, 1), 1 / 3 - 1e-12, 0.0)]
+    check(Tree(2, 2), kernel, 0.0, readings)
+
+
+def test_children_in_groups():
+    rng = np.random.default_rng(0)
+    readings = [("sum", (int(k),), float(y), 1e-18) for k, y in enumerate(rng.normal(size=70))]
+    readings += [("sum", (3,), readings[3][2] + 1e-9, 1e-18)]
+    check(Tree(100, 2), kernels.Gaussian(2.0), 0.5, readings)
+
+
+def test_copies_go_their_own_way():
+    readings = [("sum", (0, 1), 0.3, 1e-18), ("sum", (0, 1), 0.3 + 1e-9, 1e-18)]
+    belief = check(Tree(2, 2), kernels.Linear(), 0.1, readings)
+    kept = belief.log_likelihood()
+    for other in (copy.copy(belief), pickle.loads(pickle.dumps(belief))):
+        assert other.log_likelihood() == kept
+        other.observe((1, 1), 0.2)
+        assert other.log_likelihood() != kept == belief.log_likelihood()
+
+
+def test_ordinary_noise_keeps_no_readings():
+    """However large the prior mean: what counts is how far the values lie from it."""
+    belief = Belief(Tree(2, 3), kernels.Linear(), 0.01, mean=1e6)
+    for k in range(8):
+        belief.observe((k >> 2, k >> 1 & 1, k & 1), 1e6 + k / 8)
+    assert belief.__reduce__()[2]["precise"] is None
