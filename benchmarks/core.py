@@ -15,7 +15,9 @@ import numpy as np
 
 import bough
 from bough import kernels
-from bough._core import BOUND, NODE, SplitMix64
+from bough._choice import BOUND
+from bough._core import NODE
+from bough._random import SplitMix64
 
 SETTINGS = [
     ("Linear 5^10", bough.Tree(5, 10), kernels.Linear()),

@@ -8,7 +8,7 @@ import pytest
 from strategies import Hill, Ragged, noise_of
 
 from bough import Belief, Confidence, Tree, kernels
-from bough._core import SplitMix64
+from bough._random import SplitMix64
 
 
 class Arms:

@@ -13,35 +13,46 @@ from strategies import Hill, Ragged, noise_of
 
 import bough
 from bough import Belief, Tree, kernels
-from bough import _core as compiled
+from bough._choice import BOUND, Choice
+from bough._core import NODE, Core
+from bough._random import SplitMix64
 from bough._subtree import Subtree
 from bough.searchers.lookahead import fresh_maxima
 
 SOURCE = pathlib.Path(__file__).parent.parent / "src" / "bough"
+MODULES = ["bough._random", "bough._core", "bough._choice", "bough._subtree"]
+
+
+class Compiled:
+    SplitMix64, Choice, Subtree = SplitMix64, Choice, Subtree
 
 
 @pytest.fixture(scope="module")
 def source():
-    """Return the core as plain Python, and with it the subtree maxima."""
-    kept = {name: sys.modules[name] for name in ("bough._core", "bough._subtree")}
+    """Return the same classes as plain Python."""
+    kept = {name: sys.modules[name] for name in MODULES}
     try:
         for name in kept:
             path = SOURCE / f"{name.removeprefix('bough.')}.py"
             spec = importlib.util.spec_from_file_location(name, path)
             sys.modules[name] = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(sys.modules[name])
-        core, subtree = (sys.modules[name] for name in kept)
+        random, core, choice, subtree = (sys.modules[name] for name in MODULES)
     finally:
         sys.modules.update(kept)
     assert core.__file__.endswith(".py")
-    assert issubclass(subtree.Subtree, core.Core)
-    core.Subtree = subtree.Subtree
-    return core
+    assert issubclass(subtree.Subtree, choice.Choice)
+    assert issubclass(choice.Choice, core.Core)
+
+    class Source:
+        SplitMix64, Choice, Subtree = random.SplitMix64, choice.Choice, subtree.Subtree
+
+    return Source
 
 
 def play(module, tree, kernel, noise, mean, single_steps, steps):
     """Return everything that a few hundred steps of all kinds give."""
-    core = module.Core(tree, kernel.increments(tree.depth), noise, mean, single_steps)
+    core = module.Choice(tree, kernel.increments(tree.depth), noise, mean, single_steps)
     rng = module.SplitMix64(7)
     seen = []
     tokens = []
@@ -76,16 +87,16 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_source_gives_the_same_bits(source, name):
-    fast, fast_nodes = play(compiled, *CASES[name])
+    fast, fast_nodes = play(Compiled, *CASES[name])
     slow, slow_nodes = play(source, *CASES[name])
     assert fast == slow  # floats compared bit for bit
     assert fast_nodes == slow_nodes
 
 
-def descend(module, subtree, noise, branching):
+def descend(module, noise, branching):
     """Return what a hundred descents by subtree maxima give."""
     tree, kernel = Tree(branching, 3), kernels.Gaussian(1.5)
-    core = subtree(tree, kernel.increments(3), noise, 0.25, False)
+    core = module.Subtree(tree, kernel.increments(3), noise, 0.25, False)
     core.look_ahead(*fresh_maxima(kernel.increments(3), [branching] * 3))
     rng = module.SplitMix64(7)
     paths, token = [], None
@@ -106,8 +117,8 @@ def descend(module, subtree, noise, branching):
 
 @pytest.mark.parametrize(("noise", "branching"), [(0.3, 3), (0.0, 3), (0.3, 50)])
 def test_the_source_of_the_subtree_maxima_gives_the_same_bits(source, noise, branching):
-    fast = descend(compiled, Subtree, noise, branching)
-    slow = descend(source, source.Subtree, noise, branching)
+    fast = descend(Compiled, noise, branching)
+    slow = descend(source, noise, branching)
     assert fast == slow
 
 
@@ -121,15 +132,15 @@ def test_splitmix_is_the_published_generator(source):
 @pytest.mark.parametrize("name", ["posterior"])
 def test_examples_in_the_compiled_docstrings(name):
     """Pytest collects no doctests from a compiled module."""
-    text = getattr(compiled.Core, name).__doc__
+    text = getattr(Core, name).__doc__
     test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
     assert test.examples
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
 def test_records_fill_cache_lines():
-    assert compiled.NODE.itemsize == 128
-    assert compiled.BOUND.itemsize == 64
+    assert NODE.itemsize == 128
+    assert BOUND.itemsize == 64
     belief = Belief(Tree(2, 2), kernels.Linear(), 0.1)
     assert belief.nodes.ctypes.data % 64 == 0
 
@@ -137,7 +148,7 @@ def test_records_fill_cache_lines():
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_copies_go_on_alike(copied):
     belief = Belief(Tree(4, 5), kernels.Gaussian(2.0), 0.2, mean=1.0)
-    rng = compiled.SplitMix64(5)
+    rng = SplitMix64(5)
     for t in range(50):
         belief.observe(belief.highest_upper(2.0, rng=rng).path, noise_of(1, t))
     token = belief.pend((0, 0, 0, 0, 0))

@@ -7,7 +7,7 @@ import pytest
 from strategies import noise_of
 
 from bough import Belief, Tree, kernels
-from bough._core import SplitMix64
+from bough._random import SplitMix64
 from bough._subtree import table_counts
 from bough.searchers.lookahead import fresh_maxima
 

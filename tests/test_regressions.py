@@ -11,7 +11,7 @@ import pytest
 from strategies import Hill
 
 from bough import Belief, Tree, kernels
-from bough._core import SplitMix64
+from bough._random import SplitMix64
 
 
 @pytest.mark.parametrize("branching", [math.inf, 3000])

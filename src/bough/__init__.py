@@ -1,7 +1,7 @@
 """Find the best path through a tree far too large to enumerate, with few evaluations."""
 
 from bough import kernels
-from bough._core import Arm
+from bough._choice import Arm
 from bough.belief import Belief
 from bough.confidence import Confidence
 from bough.maximize import ObjectiveError, Result, maximize

@@ -7,9 +7,7 @@ Doubles and ints inside the methods are inferred.
 cimport cython
 
 cdef int ROOT, NONE, ENDLESS, LONGEST_LIST, MOST_GROUPS, GROUP_BITS, MOST_FORESEEN
-cdef int UPPER, OPEN, CEILING, LOWER, MEAN, PLAYED_LOWER, PLAYED_MEAN, SEARCHES
 cdef double INF, LOG_TWO_PI, LARGEST, TINY, PRECISE
-cdef unsigned long long MASK, GOLDEN, MIX_A, MIX_B
 
 cdef bint is_difference(double d, double a, double b) noexcept
 cdef double inverse(double x) noexcept
@@ -41,18 +39,6 @@ cdef struct Node:
     int depth
 
 
-# An upper bound of the best arm below the children of a node, as it was when they were searched.
-cdef struct Bound:
-    double top  # the bound when the node had ...
-    double m  # ... this posterior mean,
-    double sd  # this standard deviation,
-    double b  # and this b was asked for
-    double gmax  # most and least that an arm below moves with F of the node
-    double gmin
-    double smax  # largest standard deviation of those arms
-    long long valid  # 0 when something below has changed since
-
-
 # What a node with pending evaluations at or below it looks like when they are counted.
 cdef struct Pending:
     long long count  # pending evaluations at the node or below; else nothing here is valid
@@ -62,62 +48,13 @@ cdef struct Pending:
     double tau  # contribution to the parent's Q
 
 
-# A node that the search is in the middle of, and a child of it that may be worth entering.
-cdef struct Frame:
-    int node
-    int entry  # where the parent's frame keeps this node
-    int start  # first entry of this frame
-    double m
-    double sd
-    double top  # best of the arms of the children, and of the bounds not worth an entry
-    double gmax
-    double gmin
-    double smax
-
-
-cdef struct Entry:
-    double bound
-    double m
-    double variance
-    double sd
-    long long node
-
-
-@cython.final
-cdef class SplitMix64:
-    cdef unsigned long long state
-
-    cdef unsigned long long draw(self) noexcept
-    cpdef int below(self, int n)
-
-
-@cython.final
-@cython.freelist(16)
-cdef class Arm:
-    cdef readonly tuple path
-    cdef readonly object params
-    cdef readonly double mean
-    cdef readonly double std
-    cdef readonly double lower
-    cdef readonly double upper
-    cdef readonly object value
-    cdef readonly int visits
-
-
-cpdef generator(rng)
-
-
 cdef class Core:
     cdef readonly object tree
     cdef readonly double noise
     cdef readonly double center  # the root's prior mean
-    cdef readonly long long touched  # nodes, by the last search
 
     cdef Node[::1] nodes_
     cdef int used  # how many of them there are
-    cdef Bound[:, ::1] bounds  # one row for each kind of search made so far
-    cdef int[::1] row  # the row of each kind, NONE if there was no such search
-    cdef int rows
     cdef Pending[::1] pending_
     cdef int waiting  # how many evaluations are pending
     cdef dict tokens  # of pending evaluations: the node, and s^2
@@ -149,18 +86,6 @@ cdef class Core:
     cdef double variance
     cdef double m_above  # and one step before it (0 above the root)
     cdef double variance_above
-    cdef Frame[::1] frames
-    cdef Entry[::1] entries
-    cdef int bounds_row  # of the search being made: its bounds,
-    cdef double b  # its b,
-    cdef bint counts_pending  # whether its standard deviations count pending evaluations,
-    cdef bint skips_known  # whether it leaves out arms that are known exactly,
-    cdef bint played_only  # or those where no reward was told,
-    cdef double best  # and the best arm so far; best_node is NONE if there is none
-    cdef int best_node
-    cdef double best_m
-    cdef double best_sd
-    cdef int ties
 
     cdef int _read(self, path)
     cdef tuple _path(self, int length)
@@ -177,6 +102,7 @@ cdef class Core:
     cdef int _new_group(self, int place, int index, int shift) noexcept
     cdef void _regroup(self, int place)
     cdef bint _is_group(self, int n) noexcept
+    cdef int _weight(self, int n) noexcept
     cdef double _precision(self, int n) noexcept
     cdef double _known_value(self, int n) noexcept
     cdef double _shift(self, int n) noexcept
@@ -197,17 +123,4 @@ cdef class Core:
     cdef void _count_pending(self, int n) noexcept
     cdef void _sum_own(self, int n)
     cdef void _withdraw(self, token)
-    cdef void _reset_bounds(self) noexcept
-    cdef object _highest(self, int kind, double b, SplitMix64 rng)
-    cdef void _search(self, int kind, double b, SplitMix64 rng)
-    cdef double _bound(self, int c, double m, double sd) noexcept
-    cdef int _enter(self, int top, int n, int entry, int entries, double m, double variance, double sd, SplitMix64 rng)
-    cdef double _extra_seen(self, int n, double variance) noexcept
-    cdef double _largest_sd(self, int c, double sd) noexcept
-    cdef void _leave(self, int top, double hi, int entries) noexcept
-    cdef void _consider(self, int n, double m, double sd, SplitMix64 rng) noexcept
-    cdef int _weight(self, int n) noexcept
-    cdef bint _prefer(self, int n, int other, int weight, int total, SplitMix64 rng) noexcept
-    cdef list _path_to(self, int n)
-    cdef list _complete(self, int n, list path, SplitMix64 rng)
-    cdef int _unexplored(self, int n, SplitMix64 rng)
+    cdef void _reopened(self) noexcept

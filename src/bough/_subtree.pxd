@@ -1,6 +1,7 @@
 """The C side of `_subtree.py`."""
 
-from bough._core cimport Core, SplitMix64
+from bough._choice cimport Choice
+from bough._random cimport SplitMix64
 
 cdef int ROOT, NONE, ENDLESS
 cdef double INF
@@ -18,7 +19,7 @@ cdef struct Maximum:
     int determined  # or would be if F of the node were
 
 
-cdef class Subtree(Core):
+cdef class Subtree(Choice):
     cdef Maximum[::1] maxima
     cdef int summarised  # how many nodes have one; 0 if nobody asked for maxima
     cdef double[:, ::1] ahead_mean  # of the best of u fresh children of a node at each depth

@@ -19,9 +19,11 @@ import numpy as np
 from cython.cimports.libc.math import erfc, exp, log, sqrt
 
 if not cython.compiled:
-    from bough._core import Core, SplitMix64
+    from bough._choice import Choice
+    from bough._random import SplitMix64
 
-from bough._core import aligned, generator, grown
+from bough._core import aligned, grown
+from bough._random import generator
 
 ROOT = 0
 NONE = -1
@@ -51,12 +53,12 @@ def table_counts(most):
     return counts
 
 
-class Subtree(Core):
+class Subtree(Choice):
     """A core that also knows the best of each subtree, once `look_ahead` was called."""
 
     def __init__(self, tree, increments, noise, mean, single_steps):
         self.summarised = 0
-        Core.__init__(self, tree, increments, noise, mean, single_steps)
+        Choice.__init__(self, tree, increments, noise, mean, single_steps)
 
     def look_ahead(self, mean, sd):
         """Keep maxima from now on.
@@ -104,10 +106,10 @@ class Subtree(Core):
         if self.summarised and self.used + more > self.maxima.shape[0]:
             capacity = max(2 * self.maxima.shape[0], self.used + more)
             self.maxima = grown(self.maxima, MAXIMUM, capacity)
-        Core._reserve(self, more)
+        Choice._reserve(self, more)
 
     def _changed(self):
-        Core._changed(self)
+        Choice._changed(self)
         if self.summarised == 0:
             return
         m = 0.0
@@ -306,14 +308,14 @@ class Subtree(Core):
         return tuple(self._path_to(n))
 
     def _state(self):
-        state = Core._state(self)
+        state = Choice._state(self)
         if self.summarised:
             state["maxima"] = np.array(np.asarray(self.maxima)[: self.summarised])
             state["ahead"] = np.array(self.ahead_mean), np.array(self.ahead_sd)
         return state
 
     def __setstate__(self, state):
-        Core.__setstate__(self, state)
+        Choice.__setstate__(self, state)
         self.summarised = 0
         if "maxima" in state:
             self.ahead_mean = np.array(state["ahead"][0])

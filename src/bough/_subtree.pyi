@@ -3,12 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._core import Core, SplitMix64
+from bough._choice import Choice
+from bough._random import SplitMix64
 from bough.trees import Path
 
 def table_counts(most: int) -> list[float]: ...
 
-class Subtree(Core):
+class Subtree(Choice):
     def look_ahead(self, mean: NDArray[np.float64], sd: NDArray[np.float64]) -> None: ...
     @property
     def subtree_maxima(self) -> NDArray[np.void]: ...

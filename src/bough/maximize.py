@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough._checks import real
-from bough._core import Arm
+from bough._choice import Arm
 from bough.progress import Bar
 from bough.searchers.base import Certificate, Exhausted, Searcher
 from bough.searchers.gpts import GPTS

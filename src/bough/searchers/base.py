@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bough._core import Arm
+from bough._choice import Arm
 from bough.trees import Path, Tree
 
 Rule = Literal["lower", "mean", "observed"]

@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from bough._checks import at_least_zero, real
-from bough._core import Arm, SplitMix64
+from bough._choice import Arm
+from bough._random import SplitMix64
 from bough.belief import Belief
 from bough.confidence import Confidence
 from bough.kernels import Kernel
