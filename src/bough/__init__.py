@@ -5,12 +5,13 @@ from bough._choice import Arm
 from bough.belief import Belief
 from bough.confidence import Confidence
 from bough.maximize import ObjectiveError, Result, maximize
-from bough.searchers import GPTS, Certificate, Exhausted, Searcher
+from bough.searchers import GPTS, UCT, Certificate, Exhausted, Searcher
 from bough.stopping import Budget, Gap, IntervalWidth, Target, WallTime
 from bough.trees import Tree
 
 __all__ = [
     "GPTS",
+    "UCT",
     "Arm",
     "Belief",
     "Budget",

@@ -6,7 +6,8 @@ from bough._random cimport SplitMix64
 cdef int ROOT, NONE, ENDLESS
 cdef double INF
 cdef int EXACT_COUNTS
-cdef double COUNT_RATIO, SQRT_HALF, INVERSE_ROOT_TWO_PI
+cdef double COUNT_RATIO, FARTHEST, PLACES
+cdef double[:, ::1] NORMAL
 
 
 # M, the best F of the arms below a node, given F = x of the node: normal, mean a + k x

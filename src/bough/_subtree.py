@@ -14,9 +14,11 @@ mean of F_n. Both are approximations, which understate the expected maximum a li
 
 from __future__ import annotations
 
+import math
+
 import cython
 import numpy as np
-from cython.cimports.libc.math import erfc, exp, log, sqrt
+from cython.cimports.libc.math import log, sqrt
 
 if not cython.compiled:
     from bough._choice import Choice
@@ -29,9 +31,10 @@ ROOT = 0
 NONE = -1
 ENDLESS = 2**31 - 1
 INF = float("inf")
-SQRT_HALF = float(np.sqrt(0.5))
-INVERSE_ROOT_TWO_PI = float(1 / np.sqrt(2 * np.pi))
 
+#: The normal distribution is tabulated so far out, at so many places a standard deviation.
+FARTHEST = 8.0
+PLACES = 64.0
 #: Tables of the best of u fresh children hold u = 1, 2, .. up to this, then a geometric sequence.
 EXACT_COUNTS = 64
 COUNT_RATIO = 1.1
@@ -41,6 +44,19 @@ MAXIMUM = np.dtype(
     + [(name, np.int32) for name in ("closed", "determined")],
     align=True,
 )
+
+
+def _normal_table():
+    """Return density and upper tail of the normal distribution at 0, 1/PLACES, .. FARTHEST."""
+    places = [i / PLACES for i in range(int(FARTHEST * PLACES) + 1)]
+    rows = [
+        (math.exp(-x * x / 2) / math.sqrt(2 * math.pi), math.erfc(x / math.sqrt(2)) / 2)
+        for x in places
+    ]
+    return np.array(rows)
+
+
+NORMAL = _normal_table()
 
 
 def table_counts(most):
@@ -125,6 +141,7 @@ class Subtree(Choice):
         for i in range(self.trailed - 1, -1, -1):
             self._summarise(self.trail[i], self.means[i])
 
+    @cython.final
     def _summarise(self, n, x):
         """Take the maximum of a node from its children and its unexplored ones, for F_n near x."""
         depth = self.nodes_[n].depth
@@ -164,6 +181,7 @@ class Subtree(Choice):
         self.maxima[n].closed = closed
         self.maxima[n].determined = determined
 
+    @cython.final
     def _merge(self, mean, variance, slope):
         """Take the maximum of what was merged so far and one more independent variable."""
         if not self.merged:
@@ -174,37 +192,58 @@ class Subtree(Choice):
             return
         gap = mean - self.top
         both = variance + self.top_variance
+        if gap > 0.0:  # moments are taken relative to the larger mean
+            mean, self.top = self.top, mean
+            variance, self.top_variance = self.top_variance, variance
+            slope, self.top_slope = self.top_slope, slope
+        else:
+            gap = -gap
         # Beyond eight standard deviations the smaller one adds less than 1e-15 of them.
-        if gap * gap >= 64.0 * both:
-            if gap > 0.0:
-                self.top = mean
-                self.top_variance = variance
-                self.top_slope = slope
+        if gap * gap >= FARTHEST * FARTHEST * both:
             return
         theta = sqrt(both)
         alpha = gap / theta
-        density = INVERSE_ROOT_TWO_PI * exp(-0.5 * alpha * alpha)
-        weight = 0.5 * erfc(-alpha * SQRT_HALF)  # that the new one is the larger
-        other = 0.5 * erfc(alpha * SQRT_HALF)
-        # Moments relative to the old mean: rise = E[max] - top
-        rise = gap * weight + theta * density
-        second = self.top_variance * other + (gap * gap + variance) * weight + gap * theta * density
+        # Density and upper tail of the normal distribution at alpha, by Taylor's formula at the
+        # nearest place of the table: to 1e-12.
+        place = cython.cast(cython.int, alpha * PLACES + 0.5)
+        a0 = place * (1.0 / PLACES)
+        x = alpha - a0
+        h2 = a0 * a0 - 1.0
+        h3 = a0 * (a0 * a0 - 3.0)
+        h4 = a0 * h3 - 3.0 * h2
+        density: cython.double = NORMAL[place, 0]
+        below: cython.double = NORMAL[place, 1] - density * x * (
+            1.0 + x * (-0.5 * a0 + x * ((1.0 / 6.0) * h2 - x * (1.0 / 24.0) * h3))
+        )  # the chance that the smaller one is the larger after all
+        density *= 1.0 + x * (
+            -a0 + x * (0.5 * h2 + x * ((-1.0 / 6.0) * h3 + x * (1.0 / 24.0) * h4))
+        )
+        rise = theta * density - gap * below
+        second = (
+            self.top_variance * (1.0 - below)
+            + (gap * gap + variance) * below
+            - gap * theta * density
+        )
         self.top += rise
         self.top_variance = max(second - rise * rise, 0.0)
-        self.top_slope = self.top_slope * other + slope * weight
+        self.top_slope += (slope - self.top_slope) * below
 
+    @cython.final
     def _ahead(self, table, depth, count):
         """Look up the best of so many fresh children."""
         if count <= EXACT_COUNTS:
             return table[depth, count - 1]
         place = EXACT_COUNTS - 1 + log(count / (1.0 * EXACT_COUNTS)) / log(COUNT_RATIO)
-        j = min(cython.cast(cython.int, place), cython.cast(cython.int, table.shape[1]) - 2)
+        j: cython.int = min(
+            cython.cast(cython.int, place), cython.cast(cython.int, table.shape[1]) - 2
+        )
         share = min(place - j, 1.0)
         return (1.0 - share) * table[depth, j] + share * table[depth, j + 1]
 
+    @cython.final
     def _fresh(self, n):
         """Return how many unexplored children the node has; of an endless one, a working number."""
-        if self._is_group(n):
+        if self.nodes_[n].count < 0:  # a group
             return 0
         if self.nodes_[n].branching == ENDLESS:
             return max(self.nodes_[n].visits, 1)
@@ -223,9 +262,10 @@ class Subtree(Choice):
             return self.pending_[n].spread
         return self.nodes_[n].spread
 
+    @cython.final
     def _next(self, c, n):
         """Return the node after c among the children of n, groups opened; NONE after the last."""
-        if (c != n and not self._is_group(c)) or self.nodes_[c].child == NONE:
+        if (c != n and self.nodes_[c].count >= 0) or self.nodes_[c].child == NONE:
             while c != n and self.nodes_[c].sibling == NONE:
                 c = self.nodes_[c].parent
             if c == n:
@@ -233,7 +273,7 @@ class Subtree(Choice):
             c = self.nodes_[c].sibling
         else:
             c = self.nodes_[c].child
-        while self._is_group(c):
+        while self.nodes_[c].count < 0:
             c = self.nodes_[c].child
         return c
 

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from bough._checks import real
 from bough._choice import Arm
 from bough.progress import Bar
-from bough.searchers.base import Certificate, Exhausted, Searcher
-from bough.searchers.gpts import GPTS
+from bough.searchers import GPTS, UCT, Certificate, Exhausted, Searcher
 from bough.stopping import Budget, StopRule, WallTime
 from bough.trees import Path, Tree
 
 #: Searchers by name, for `maximize(..., searcher="gpts")`.
-SEARCHERS: dict[str, Callable[..., Searcher]] = {"gpts": GPTS}
+SEARCHERS: dict[str, Callable[..., Searcher]] = {"gpts": GPTS, "uct": UCT}
 
 
 class ObjectiveError(Exception):

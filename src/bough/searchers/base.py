@@ -1,11 +1,16 @@
 """What every searcher does: ask for a path, be told its reward, say what is best."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
+import numpy as np
+
+from bough._checks import listed, real
 from bough._choice import Arm
+from bough._random import SplitMix64
 from bough.trees import Path, Tree
 
 Rule = Literal["lower", "mean", "observed"]
@@ -87,3 +92,31 @@ class Searcher(ABC):
     def best_action(self, rule: Rule | None = None) -> int:
         """Return the first step of the best arm."""
         return self.best(rule).path[0]
+
+
+def new_generator(rng: np.random.Generator | int | None) -> SplitMix64:
+    """Return the core's own small generator, seeded by an rng of any kind."""
+    return SplitMix64(np.random.default_rng(rng).integers(2**64, dtype=np.uint64))
+
+
+def check_rule(rule: str | None) -> None:
+    """Refuse what is no rule of `best`."""
+    if rule is not None and rule not in get_args(Rule):
+        raise ValueError(f'rule must be "lower", "mean" or "observed", got {rule!r}')
+
+
+def reward_of(value: float | None, steps: Sequence[float] | None, length: int) -> float:
+    """Return the reward that `tell` was given: the value, or the steps that sum up to it."""
+    if (value is None) == (steps is None):
+        raise ValueError("tell takes the value of the reward, or the steps that sum up to it")
+    if steps is None:
+        return real(value, "value")
+    return math.fsum(read_steps(steps, length))
+
+
+def read_steps(steps: Sequence[float], length: int) -> list[float]:
+    """Check the immediate rewards along a path."""
+    rewards = [real(r, f"steps[{i}]") for i, r in enumerate(listed(steps, "steps"))]
+    if len(rewards) != length:
+        raise ValueError(f"steps has {len(rewards)} rewards for a path of {length} steps")
+    return rewards

@@ -9,11 +9,17 @@ import numpy as np
 
 from bough._checks import at_least_zero, real
 from bough._choice import Arm
-from bough._random import SplitMix64
 from bough.belief import Belief
 from bough.confidence import Confidence
 from bough.kernels import Kernel
-from bough.searchers.base import Certificate, Exhausted, Rule, Searcher
+from bough.searchers.base import (
+    Certificate,
+    Exhausted,
+    Rule,
+    Searcher,
+    check_rule,
+    new_generator,
+)
 from bough.searchers.lookahead import fresh_maxima, one_level_maxima
 from bough.trees import Path, Tree
 
@@ -22,11 +28,6 @@ SUBTREE_EXPLORATION = 0.7
 ARM_SCALE = 0.3
 #: The most unexplored children that are tabulated where nobody knows how many there may be.
 MOST_FRESH = 10_000
-
-
-def new_generator(rng: np.random.Generator | int | None) -> SplitMix64:
-    """Return the core's own small generator, seeded by an rng of any kind."""
-    return SplitMix64(np.random.default_rng(rng).integers(2**64, dtype=np.uint64))
 
 
 class Play(NamedTuple):

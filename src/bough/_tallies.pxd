@@ -1,0 +1,42 @@
+"""The C side of `_tallies.py`."""
+
+from bough._random cimport SplitMix64
+
+cdef int ROOT, NONE
+cdef double INF
+
+
+cdef struct Tally:
+    int child  # first of the list of children, which is in the order of the index, or NONE
+    int sibling  # next in the list that this node is in, or NONE
+    int parent
+    int index  # which child it is
+    int branching  # children in the tree; 0 for a leaf
+    int explored  # children that are nodes
+    int visits  # rewards received through the node
+    int waiting  # evaluations pending through it
+    double average  # of the rewards
+    double scatter  # sum of their squared deviations from it
+
+
+cdef class Tallies:
+    cdef readonly object tree
+    cdef readonly long long observations
+    cdef readonly double lowest  # of all rewards
+    cdef readonly double highest
+
+    cdef Tally[::1] nodes_
+    cdef int used
+    cdef int before  # the node in front of where the last one sought is, or belongs
+    cdef bint ragged  # a function says how many children a node has
+    cdef int[::1] widths  # else branching at each depth
+
+    cdef int _width(self, tuple path, int length)
+    cdef int _new(self, int parent, int index, int branching) noexcept
+    cdef int _find(self, int n, int index) noexcept
+    cdef int _end_of(self, tuple path)
+    cpdef tuple path_to(self, int n)
+    cpdef add(self, tuple path, double reward)
+    cpdef wait(self, tuple path, int change)
+    cpdef tuple descend(self, double exploration, SplitMix64 rng)
+    cdef int _unexplored(self, int n, int rank) noexcept
