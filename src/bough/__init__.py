@@ -4,7 +4,7 @@ from bough import kernels
 from bough._choice import Arm
 from bough.belief import Belief
 from bough.confidence import Confidence
-from bough.maximize import ObjectiveError, Result, maximize
+from bough.maximize import ObjectiveError, Result, maximize, minimize
 from bough.searchers import GPTS, UCT, Certificate, Exhausted, Searcher
 from bough.stopping import Budget, Gap, IntervalWidth, Target, WallTime
 from bough.trees import Tree
@@ -28,6 +28,7 @@ __all__ = [
     "WallTime",
     "kernels",
     "maximize",
+    "minimize",
 ]
 
 __version__ = "0.1.0"

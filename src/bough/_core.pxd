@@ -86,6 +86,10 @@ cdef class Core:
     cdef double variance
     cdef double m_above  # and one step before it (0 above the root)
     cdef double variance_above
+    cdef double[::1] values  # the last rewards of single steps,
+    cdef double[::1] variances  # of their noise,
+    cdef double[::1] residuals  # how far each was from what was predicted,
+    cdef double[::1] totals  # and the variance of that, without the noise
 
     cdef int _read(self, path)
     cdef tuple _path(self, int length)
@@ -113,7 +117,14 @@ cdef class Core:
     cdef void _pass_up(self, double tau, double eta) noexcept
     cdef void _changed(self) noexcept
     cdef void _note(self, double residual, double variance) noexcept
-    cdef void _keep_if_precise(self, int n, double value, double offset, double variance, double s2, bint is_step)
+    cdef void _add_density(self, double residual, double variance) noexcept
+    cdef void _take_value(self, int n, double y, double s2) noexcept
+    cdef void _take_step(self, int n, double r, double s2) noexcept
+    cdef void _foretell_steps(self, dict plan)
+    cdef void _take_steps(self)
+    cdef void _keep_steps_if_precise(self)
+    cdef bint _is_precise(self, int n, double value, double offset, double variance, double s2, bint is_step) noexcept
+    cdef void _keep(self, int n, double value, double variance, double s2, bint is_step)
     cdef double _noise_variance(self, noise)
     cdef void _check_exact(self, double y, double s2)
     cdef void _tell(self, int n, double y, double s2)

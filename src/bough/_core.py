@@ -32,7 +32,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import log, sqrt
 
-from bough._checks import at_least_zero, real
+from bough._checks import at_least_zero, listed, real
 from bough._precise import Precise
 
 ROOT = 0
@@ -126,6 +126,10 @@ class Core:
         # A path has at most 8 groups between one node and the next: an index has 32 bits.
         self.steps = np.zeros(self.depth + 1, dtype=np.int32)
         self.trail = np.zeros(9 * (self.depth + 1), dtype=np.int32)
+        self.values = np.zeros(self.depth)
+        self.variances = np.zeros(self.depth)
+        self.residuals = np.zeros(self.depth)
+        self.totals = np.zeros(self.depth)
 
     # ------------------------------------------------------------------ reading the state
 
@@ -521,6 +525,9 @@ class Core:
         for i in range(self.trailed):
             self.nodes_[self.trail[i]].visits += 1
         self.observations += 1
+        self._add_density(residual, variance)
+
+    def _add_density(self, residual, variance):
         if variance < TINY:
             return  # it was certain, and so it came
         term = -0.5 * (LOG_TWO_PI + log(variance) + residual * residual / variance)
@@ -531,29 +538,33 @@ class Core:
             self.likelihood_rest += (term - total) + self.likelihood
         self.likelihood = total
 
-    def _keep_if_precise(self, n, value, offset, variance, s2, is_step):
-        """Keep a reading as it is, if its likelihood asks for more digits than are kept here.
+    def _is_precise(self, n, value, offset, variance, s2, is_step):
+        """Return whether the likelihood of a reading asks for more digits than are kept here.
 
         The value less the offset is what will be kept here; the reading was predicted to have the
         given variance.
         """
         deviation = value - offset
         self.farthest = max(self.farthest, abs(deviation))
+        limit = PRECISE * self.farthest * self.farthest
         if variance + s2 == 0.0:
-            return  # it was certain
+            return False  # it was certain
+        if variance + s2 < limit or 0.0 < s2 < limit:
+            return True
+        if s2 > 0.0:
+            return False
+        # An exact value is kept as it came if it is the first at its node, in `average`.
+        first = not is_step and self.nodes_[n].count == 0
+        return not (first or is_difference(deviation, value, offset))
+
+    def _keep(self, n, value, variance, s2, is_step):
+        """Keep a reading as it is, from the first precise one on."""
         if self.precise is None:
-            limit = PRECISE * self.farthest * self.farthest
-            coarse = s2 >= limit
-            if s2 == 0.0:
-                # An exact value is kept as it came if it is the first at its node, in `average`.
-                first = not is_step and self.nodes_[n].count == 0
-                coarse = first or is_difference(deviation, value, offset)
-            if coarse and variance + s2 >= limit:
-                return
             self.precise = Precise(
                 self.nodes, np.asarray(self.increments), self.center, self.log_likelihood()
             )
-        self.precise.add(n, value, s2, is_step)
+        if variance + s2 > 0.0:
+            self.precise.add(n, value, s2, is_step)
 
     def observe(self, path, value, *, noise=None):
         """Take in a noisy reading of F at a node (the reward of an arm, if the node is a leaf).
@@ -602,11 +613,20 @@ class Core:
         """Take in a reading of F at the end of the trail, whose posterior is (m, variance)."""
         tau = self._tau(n)
         eta = self._eta(n)
-        self._keep_if_precise(n, y, self.center, self.variance, s2, False)
+        precise = self._is_precise(n, y, self.center, self.variance, s2, False)
+        if precise or self.precise is not None:
+            self._keep(n, y, self.variance, s2, False)
         self.nodes_[n].count += 1
         self.nodes_[n].average += (y - self.nodes_[n].average) / self.nodes_[n].count
         self.largest = max(self.largest, abs(y))
         y -= self.center
+        self._take_value(n, y, s2)
+        self._pass_up(tau, eta)
+        self._note(y - self.m, self.variance + s2)
+        self._changed()
+
+    def _take_value(self, n, y, s2):
+        """Add a reading of F to the node's own."""
         if s2 > 0.0:
             precision = 1.0 / s2
             if self.nodes_[n].own_precision < INF:
@@ -617,9 +637,6 @@ class Core:
         else:
             self.nodes_[n].own_precision = INF
             self.nodes_[n].own_value = y
-        self._pass_up(tau, eta)
-        self._note(y - self.m, self.variance + s2)
-        self._changed()
 
     def observe_step(self, path, value, *, noise):
         """Take in a noisy reading of the step of one node, in the units of the sum.
@@ -648,10 +665,18 @@ class Core:
             )
         self.largest = max(self.largest, abs(r))
         n = self._grow(plan)
-        self._keep_if_precise(n, r, offset, step_variance, s2, True)
+        if self._is_precise(n, r, offset, step_variance, s2, True) or self.precise is not None:
+            self._keep(n, r, step_variance, s2, True)
         r -= offset
         tau = self._tau(n)
         eta = self._eta(n)
+        self._take_step(n, r, s2)
+        self._pass_up(tau, eta)
+        self._note(r - step_mean, step_variance + s2)
+        self._changed()
+
+    def _take_step(self, n, r, s2):
+        """Let a reading of the node's step change what is believed of it beforehand."""
         v = self.nodes_[n].v
         if v > 0.0:
             self.nodes_[n].mu += (r - self.nodes_[n].mu) * (v / (v + s2))
@@ -659,9 +684,149 @@ class Core:
             self.nodes_[n].v = v if v >= TINY else 0.0
             if s2 == 0.0:
                 self.nodes_[n].mu = r
-        self._pass_up(tau, eta)
-        self._note(r - step_mean, step_variance + s2)
+
+    def observe_steps(self, path, values, *, noise):
+        """Take in the immediate rewards along a path: one observation, of the node at its end.
+
+        They sum up to F there. So the first is a reading of F of the first node (the root's step is
+        part of it), and each other one a reading of its own step.
+
+        Parameters
+        ----------
+        path : sequence of int
+            The node, not the root.
+        values : sequence of float
+            One for each step, in the units of the sum.
+        noise : float or sequence of float
+            The standard deviation of each.
+        """
+        values = [moderate(r, f"values[{i}]") for i, r in enumerate(listed(values, "values"))]
+        if hasattr(noise, "__len__"):
+            noise = [at_least_zero(s, f"noise[{i}]") for i, s in enumerate(listed(noise, "noise"))]
+        else:
+            noise = [at_least_zero(noise, "noise")] * len(values)
+        plan = self._approach(path, True)
+        length = self.length
+        if len(values) != length or len(noise) != length or length == 0:
+            raise ValueError(
+                f"a path of {length} steps needs a value and a noise for each, "
+                f"got {len(values)} values and {len(noise)} noises"
+            )
+        for i in range(length):
+            self.values[i] = values[i]
+            self.variances[i] = self._noise_variance(noise[i])
+        self._foretell_steps(plan)
+        total: cython.double = 0.0
+        for i in range(length):
+            total += self.values[i]
+        n = self._grow(plan)
+        self._keep_steps_if_precise()
+        self.nodes_[n].count += 1
+        self.nodes_[n].average += (total - self.nodes_[n].average) / self.nodes_[n].count
+        self._take_steps()
         self._changed()
+
+    def _keep_steps_if_precise(self):
+        """Keep the rewards along the trail as they are, if one of them asks for it."""
+        precise = self.precise is not None
+        for turn in range(2):
+            for k in range(self.trailed):
+                n = self.trail[k]
+                i = self.nodes_[n].depth - 1
+                if i < 0 or self._is_group(n):
+                    continue
+                y = self.values[i]
+                s2 = self.variances[i]
+                offset = self.center if i == 0 else 0.0
+                if turn == 0 and self._is_precise(n, y, offset, self.totals[i], s2, True):
+                    precise = True
+                if turn == 1 and precise:
+                    self._keep(n, y, self.totals[i], s2, i > 0)
+
+    def _foretell_steps(self, plan):
+        """Find how far each reward is from what those before it say, and how far it could be.
+
+        Given what was told before, F along the path is a Markov chain: a Kalman filter.
+        """
+        m = self.nodes_[ROOT].offset
+        V = self.nodes_[ROOT].spread
+        place = 0  # on the trail
+        for i in range(self.length):
+            g = 1.0
+            offset = 0.0
+            spread = self.increments[i + 1]
+            if i < self.found:
+                place += 1
+                while self._is_group(self.trail[place]):
+                    place += 1
+                n = self.trail[place]
+                g = self.nodes_[n].g
+                offset = self.nodes_[n].offset
+                spread = self.nodes_[n].spread
+            elif plan is not None:
+                for index, _, mu in plan[i]:
+                    if index == self.steps[i]:
+                        offset = mu
+            s2 = self.variances[i]
+            m_here = g * m + offset
+            V_here = spread + g * g * V
+            if i == 0:
+                predicted = m_here + self.center
+                variance = V_here
+                share = V_here
+                left = s2 * V_here
+            else:
+                predicted = m_here - m
+                variance = spread + (1.0 - g) * (1.0 - g) * V
+                share = spread - g * (1.0 - g) * V
+                left = spread * V + s2 * V_here
+            residual = self.values[i] - predicted
+            if variance + s2 > 0.0:
+                m_here += residual * (share / (variance + s2))
+                V_here = left / (variance + s2)
+            elif abs(residual) > 1e-9 * max(abs(self.values[i]), self.largest):
+                raise ValueError(
+                    f"values[{i}] is {self.values[i]!r} and contradicts what is known: without "
+                    f"noise, and after what was told before, this step is exactly {predicted!r}; "
+                    "if rewards vary, give noise > 0"
+                )
+            self.residuals[i] = residual
+            self.totals[i] = variance
+            m = m_here
+            V = V_here
+
+    def _take_steps(self):
+        """Take in the rewards along the trail, from its end upwards, and bring it up to date."""
+        tau = 0.0  # what the node below sent before
+        eta = 0.0
+        below = NONE
+        self.observations += 1
+        for k in range(self.trailed - 1, -1, -1):
+            n = self.trail[k]
+            self.nodes_[n].visits += 1
+            old_tau = self._tau(n)
+            old_eta = self._eta(n)
+            i = self.nodes_[n].depth - 1
+            if below != NONE:
+                new_tau = self._tau(below)
+                if new_tau < INF:
+                    self._add_message(n, new_tau - tau, self._eta(below) - eta)
+                else:
+                    self._add_message(n, new_tau, self._eta(below))
+            if i >= 0 and not self._is_group(n):
+                y = self.values[i]
+                s2 = self.variances[i]
+                offset = self.center if i == 0 else 0.0
+                self.largest = max(self.largest, abs(y))
+                if i == 0:
+                    self._take_value(n, y - offset, s2)
+                else:
+                    self._take_step(n, y, s2)
+                self._add_density(self.residuals[i], self.totals[i] + s2)
+            self._refresh(n)
+            below = n
+            tau = old_tau
+            eta = old_eta
 
     # ------------------------------------------------------------------ growing the tree
 

@@ -39,6 +39,13 @@ class Core:
     def observe_step(
         self, path: Sequence[int], value: SupportsFloat, *, noise: SupportsFloat
     ) -> None: ...
+    def observe_steps(
+        self,
+        path: Sequence[int],
+        values: Sequence[SupportsFloat],
+        *,
+        noise: SupportsFloat | Sequence[SupportsFloat],
+    ) -> None: ...
     def pend(self, path: Sequence[int], *, noise: SupportsFloat | None = None) -> int: ...
     def settle(
         self, token: int, value: SupportsFloat, *, noise: SupportsFloat | None = None

@@ -54,7 +54,7 @@ class Precise:
         for n in np.flatnonzero(real & (nodes["own_precision"] > 0)).tolist():
             own = nodes[n]
             value = Decimal(float(own["own_value"])) + self.center
-            if own["own_precision"] == np.inf and own["count"] == 1:
+            if own["own_precision"] == np.inf and own["average"] - center == own["own_value"]:
                 value = Decimal(float(own["average"]))  # just as it was told
             self.known[n] = (value, Decimal(1) / Decimal(float(own["own_precision"])))
         for n in np.flatnonzero(real & (nodes["v"] != increments[nodes["depth"]])).tolist():

@@ -38,6 +38,8 @@ cdef class Subtree(Choice):
     cdef void _merge(self, double mean, double variance, double slope) noexcept
     cdef double _ahead(self, double[:, ::1] table, int depth, int count) noexcept
     cdef int _fresh(self, int n) noexcept
+    cdef int _highest_child(self, int n, double m, double variance, double bonus, bint skip, SplitMix64 random)
+    cdef bint _is_known(self, int c, double spread, double variance) noexcept
     cdef int _next(self, int c, int n) noexcept
     cdef double _q(self, int n) noexcept
     cdef double _spread(self, int n) noexcept

@@ -286,55 +286,21 @@ class Subtree(Choice):
         if self.summarised == 0:
             raise RuntimeError("call look_ahead first")
         bonus_scale: cython.double = exploration
-        skip: cython.bint = skip_known
+        # (Before anything was told an arm may be known too, if the prior says so: it is played.)
+        skip: cython.bint = skip_known and self.observations + self.waiting > 0
         random: SplitMix64 = generator(rng)
         n = ROOT
         m = self.nodes_[ROOT].offset
         variance = self._spread(ROOT)
         while not self._is_arm(n):
-            visits = self.nodes_[n].visits
-            if self.waiting and self.pending_[n].count:
-                visits += self.pending_[n].count
             gap = m - self.maxima[n].x
             if gap * gap > self.maxima[n].variance:
                 self._summarise(n, m)
+            visits = self.nodes_[n].visits
+            if self.waiting and self.pending_[n].count:
+                visits += self.pending_[n].count
             bonus = bonus_scale * sqrt(2.0 * log(visits + 1.0))
-            best = -INF
-            choice = NONE
-            ties = 0
-            fresh = self._fresh(n)
-            depth = self.nodes_[n].depth
-            if fresh > 0 and not (skip and variance == 0.0 and self.tail[depth] == 0.0):
-                best = (
-                    m
-                    + self._ahead(self.ahead_mean, depth, fresh)
-                    + bonus * self._ahead(self.ahead_sd, depth, fresh)
-                )
-                choice = n
-                ties = 1
-            c = self._next(n, n) if self.nodes_[n].child != NONE else NONE
-            while c != NONE:
-                k = self.maxima[c].k
-                q = self._q(c)
-                spread = self._spread(c)
-                known = self.maxima[c].closed or (
-                    self.maxima[c].determined and spread + q * q * variance == 0.0
-                )
-                if not (skip and known):
-                    score = (
-                        self.maxima[c].a
-                        + k * (self.nodes_[c].g * m + self.nodes_[c].offset)
-                        + bonus * sqrt(self.maxima[c].variance + k * k * spread)
-                    )
-                    if score > best:
-                        best = score
-                        choice = c
-                        ties = 1
-                    elif score == best:
-                        ties += 1
-                        if random is not None and random.below(ties) == 0:
-                            choice = c
-                c = self._next(c, n)
+            choice = self._highest_child(n, m, variance, bonus, skip, random)
             if choice == NONE:
                 return None
             if choice == n:
@@ -346,6 +312,62 @@ class Subtree(Choice):
         if skip and variance == 0.0:
             return None
         return tuple(self._path_to(n))
+
+    @cython.final
+    def _highest_child(self, n, m, variance, bonus, skip, random):
+        """Return the child of n with the highest mean + bonus sd of its maximum.
+
+        n itself stands for its unexplored children, NONE for no child; F_n has posterior mean m.
+        """
+        best = -INF
+        choice = NONE
+        ties = 0
+        fresh = self._fresh(n)
+        depth = self.nodes_[n].depth
+        if fresh > 0 and not (skip and variance == 0.0 and self.tail[depth] == 0.0):
+            best = (
+                m
+                + self._ahead(self.ahead_mean, depth, fresh)
+                + bonus * self._ahead(self.ahead_sd, depth, fresh)
+            )
+            choice = n
+            ties = 1
+        c = self._next(n, n) if self.nodes_[n].child != NONE else NONE
+        while c != NONE:
+            k = self.maxima[c].k
+            spread = self._spread(c)
+            if not (skip and self._is_known(c, spread, variance)):
+                score = (
+                    self.maxima[c].a
+                    + k * (self.nodes_[c].g * m + self.nodes_[c].offset)
+                    + bonus * sqrt(self.maxima[c].variance + k * k * spread)
+                )
+                if score > best:
+                    best = score
+                    choice = c
+                    ties = 1
+                elif score == best:
+                    ties += 1
+                    if random is not None and random.below(ties) == 0:
+                        choice = c
+            c = self._next(c, n)
+        return choice
+
+    @cython.final
+    def _is_known(self, c, spread, variance):
+        """Return whether all arms below c are known, where F of its parent has the variance."""
+        if self.maxima[c].closed:
+            return True
+        q = self._q(c)
+        return self.maxima[c].determined and spread + q * q * variance == 0.0
+
+    def best_first_step(self):
+        """Return the step from the root whose subtree has the highest mean of its maximum."""
+        if self.summarised == 0:
+            raise RuntimeError("call look_ahead first")
+        m = self.nodes_[ROOT].offset
+        choice = self._highest_child(ROOT, m, self._spread(ROOT), 0.0, False, None)
+        return self._unexplored(ROOT, None) if choice == ROOT else self.nodes_[choice].index
 
     def _state(self):
         state = Choice._state(self)

@@ -1,16 +1,12 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False, infer_types=True
-"""Counts and averages of the rewards received through each node: the memory of searchers that
-have no model."""
+"""Counts and averages of rewards by node: the memory of searchers that have no model."""
 
 from __future__ import annotations
 
 import cython
 import numpy as np
 from cython.cimports.libc.math import log, sqrt
-
-if not cython.compiled:
-    from bough._random import SplitMix64
 
 from bough._core import aligned, grown
 

@@ -1,7 +1,7 @@
 """The loop: ask, evaluate, tell, until a rule says stop."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +12,7 @@ from bough._checks import real
 from bough._choice import Arm
 from bough.progress import Bar
 from bough.searchers import GPTS, UCT, Certificate, Exhausted, Searcher
-from bough.stopping import Budget, StopRule, WallTime
+from bough.stopping import Budget, StopRule, Target, WallTime
 from bough.trees import Path, Tree
 
 #: Searchers by name, for `maximize(..., searcher="gpts")`.
@@ -135,6 +135,53 @@ def maximize(
     ('budget', 60)
     """
     rules: list[StopRule] = [stop] if callable(stop) else list(stop)
+    return _loop(objective, tree, 1.0, budget, searcher, rules, catch, callbacks, progress, rng)
+
+
+def minimize(
+    objective: Callable[[Any], Any],
+    tree: Tree,
+    *,
+    budget: int | None = None,
+    searcher: str | Searcher | Callable[[Tree], Searcher] | None = None,
+    stop: StopRule | Iterable[StopRule] = (),
+    catch: type[Exception] | tuple[type[Exception], ...] = (),
+    callbacks: Iterable[Callable[[Searcher], object]] = (),
+    progress: bool | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> Result:
+    """Find the path of a tree with the lowest value: `maximize` of the negative.
+
+    The result speaks of the values themselves: `best.mean` is low, and `certificate.lower` bounds
+    what any path can have from below. `Target(value)` stops at or below the value. The searcher,
+    and so your own rules and callbacks, sees the negative of each value.
+
+    >>> import bough
+    >>> tree = bough.Tree(branching=4, depth=5)
+    >>> search = bough.GPTS(tree, bough.kernels.Linear(), noise=0.0, rng=0)
+    >>> stop = bough.Target(3.0)
+    >>> result = bough.minimize(lambda path: sum(path), tree, searcher=search, stop=stop)
+    >>> result.stopped_by, result.best.mean <= 3.0
+    ('target', True)
+    """
+    rules: list[StopRule] = [stop] if callable(stop) else list(stop)
+    rules = [Target(-rule.value) if isinstance(rule, Target) else rule for rule in rules]
+    return _loop(objective, tree, -1.0, budget, searcher, rules, catch, callbacks, progress, rng)
+
+
+def _loop(
+    objective: Callable[[Any], Any],
+    tree: Tree,
+    sign: float,
+    budget: int | None,
+    searcher: Any,
+    rules: list[StopRule],
+    catch: Any,
+    callbacks: Iterable[Callable[[Searcher], object]],
+    progress: bool | None,
+    rng: Any,
+) -> Result:
+    """Find the path with the highest sign times value."""
     if budget is not None:
         Budget(budget)  # checks it; failed evaluations count too, and only the loop knows of them
     elif not rules:
@@ -144,10 +191,10 @@ def maximize(
             rule.start()
     search = _searcher(searcher, tree, rng)
     callbacks = list(callbacks)
-    run = _Run(search)
+    run = _Run(search, sign)
     stopped_by = run.stopped_by(budget, rules) if search.observations else None
     try:
-        with Bar(progress, budget) as bar:
+        with Bar(progress, budget, sign) as bar:
             while stopped_by is None:
                 try:
                     path = search.ask()
@@ -199,8 +246,9 @@ def _first(rules: Sequence[Any], search: Searcher, name: str | None = None) -> s
 class _Run:
     """What has happened so far."""
 
-    def __init__(self, search: Searcher) -> None:
+    def __init__(self, search: Searcher, sign: float) -> None:
         self.search = search
+        self.sign = sign
         self.paths: list[Path] = []
         self.values: list[float] = []
         self.seconds: list[float] = []
@@ -211,7 +259,7 @@ class _Run:
         """Evaluate a path and tell the searcher; if that fails nothing of it is kept."""
         try:
             value, noise = _reward(objective(self.search.tree.decode(path)))
-            self.search.tell(path, value, noise=noise)
+            self.search.tell(path, self.sign * value, noise=noise)
         except catch:
             # It stays pending until the end, so that the search goes on elsewhere.
             self.failed += 1
@@ -238,7 +286,17 @@ class _Run:
         certificate = getattr(self.search, "certificate", None) if told else None
         history = History(self.paths, np.array(self.values), np.array(self.seconds))
         best = self.search.best() if told else None
+        if self.sign < 0:
+            best = None if best is None else _negative(best)
+            if certificate is not None:
+                low, high = -certificate.upper, -certificate.lower
+                certificate = replace(certificate, lower=low, upper=high)
         return Result(best, certificate, history, stopped_by, self.search)
+
+
+def _negative(arm: Arm) -> Arm:
+    value = None if arm.value is None else -arm.value
+    return Arm(arm.path, arm.params, -arm.mean, arm.std, -arm.upper, -arm.lower, value, arm.visits)
 
 
 def _reward(returned: Any) -> tuple[float, float | None]:

@@ -11,9 +11,10 @@ INTERVAL = 0.2
 class Bar:
     """A tqdm bar, or nothing: `progress` is True, False, or None for a bar on a terminal."""
 
-    def __init__(self, progress: bool | None, total: int | None) -> None:
+    def __init__(self, progress: bool | None, total: int | None, sign: float = 1.0) -> None:
         if progress is None:
             progress = sys.stderr.isatty()
+        self._sign = sign  # of the user's values as the searcher sees them
         self._bar: Any = None
         self._next = 0.0
         self._waiting = 0
@@ -38,10 +39,10 @@ class Bar:
     def _show(self, search: Any) -> None:
         if search.observations:
             best = search.best()
-            text = f"best {best.mean:.4g}"
+            text = f"best {self._sign * best.mean:.4g}"
             certificate = getattr(search, "certificate", None)
             if certificate is not None:
-                text += f"  bound {certificate.upper:.4g}  gap {certificate.gap:.3g}"
+                text += f"  bound {self._sign * certificate.upper:.4g}  gap {certificate.gap:.3g}"
             self._bar.set_postfix_str(text, refresh=False)
         self._bar.update(self._waiting)
         self._waiting = 0

@@ -4,7 +4,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from bough._choice import Arm
 from bough._random import SplitMix64
 from bough.trees import Path, Tree
 
-Rule = Literal["lower", "mean", "observed"]
+RULES = ("lower", "mean", "observed")
 
 
 class Exhausted(Exception):  # noqa: N818 - it is an end, not an error
@@ -76,7 +75,7 @@ class Searcher(ABC):
         """Drop a pending evaluation of the path, the oldest if there are several: it failed."""
 
     @abstractmethod
-    def best(self, rule: Rule | None = None) -> Arm:
+    def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played."""
 
     @property
@@ -89,8 +88,10 @@ class Searcher(ABC):
     def pending(self) -> tuple[Path, ...]:
         """The paths that were asked for and not yet told or forgotten, the oldest first."""
 
-    def best_action(self, rule: Rule | None = None) -> int:
+    def best_action(self, rule: str | None = None) -> int:
         """Return the first step of the best arm."""
+        if self.tree.depth == 0:
+            raise ValueError("a tree of depth 0 has no actions")
         return self.best(rule).path[0]
 
 
@@ -101,7 +102,7 @@ def new_generator(rng: np.random.Generator | int | None) -> SplitMix64:
 
 def check_rule(rule: str | None) -> None:
     """Refuse what is no rule of `best`."""
-    if rule is not None and rule not in get_args(Rule):
+    if rule is not None and rule not in RULES:
         raise ValueError(f'rule must be "lower", "mean" or "observed", got {rule!r}')
 
 

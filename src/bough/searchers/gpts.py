@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from bough._checks import at_least_zero, real
+from bough._checks import at_least_zero
 from bough._choice import Arm
 from bough.belief import Belief
 from bough.confidence import Confidence
@@ -15,10 +15,10 @@ from bough.kernels import Kernel
 from bough.searchers.base import (
     Certificate,
     Exhausted,
-    Rule,
     Searcher,
     check_rule,
     new_generator,
+    reward_of,
 )
 from bough.searchers.lookahead import fresh_maxima, one_level_maxima
 from bough.trees import Path, Tree
@@ -106,10 +106,15 @@ class GPTS(Searcher):
         )
         self._random = new_generator(rng)
         self._increments = kernel.increments(tree.depth)
-        self._asked: Play | None = None  # asked for, and not yet counted as pending
+        self._exact = self.belief.noise == 0.0
+        self._exploration = SUBTREE_EXPLORATION * confidence.scale
+        self._learns_widths = select == "subtree" and tree.counts is None
+        self._asked: Path | None = None  # asked for, and not yet counted as pending
+        self._asked_at: Path = ()  # the node at which it is observed
         self._plays: dict[int, Play] = {}  # pending ones, by the belief's token
         self._tokens: dict[Path, deque[int]] = {}  # theirs, by path, the oldest first
-        self._highest_reward: tuple[float, Path] | None = None
+        self._highest_reward = -math.inf
+        self._highest_path: Path = ()
         self._best_rollout: dict[Path, tuple[float, Path]] = {}  # the best play of each node
         self._widths: list[int] | None = None
         if select == "subtree":
@@ -144,40 +149,38 @@ class GPTS(Searcher):
     def ask(self) -> Path:
         """Return the next path to evaluate; raise `Exhausted` if nothing is left to learn."""
         if self._asked is not None:
-            self._pend(self._asked)
-        node = self._choose()
+            self._pend(self._asked, self._asked_at)
+            self._asked = None
+        if self.select == "subtree":
+            node = self.belief.descend(self._exploration, self._exact, self._random)
+        else:
+            node = self._highest_arm()
         if node is None:
             waiting = f" and {len(self._plays)} pending ones" if self._plays else ""
             raise Exhausted(f"all arms are known after {self.observations} observations{waiting}")
-        self._asked = Play(self._roll_out(node), node)
-        return self._asked.path
+        self._asked = self._roll_out(node) if self.growth == "rollout" else node
+        self._asked_at = node
+        return self._asked
 
-    def _choose(self) -> Path | None:
-        """Return the arm that the rule selects, None if all are known."""
+    def _highest_arm(self) -> Path | None:
+        """Return the arm with the highest upper confidence bound, None if all are known."""
         plays = self.observations + len(self._plays)
-        skip = self.belief.noise == 0.0 and plays > 0
-        if self.select == "subtree":
-            exploration = SUBTREE_EXPLORATION * self.confidence.scale
-            return self.belief.descend(exploration, skip, self._random)
         b = self._sqrt_beta(self.confidence, plays + 1)
-        choose = self.belief._highest_open if skip else self.belief.highest_upper
+        choose = self.belief._highest_open if self._exact and plays else self.belief.highest_upper
         arm = choose(b, rng=self._random)
         return None if arm is None else arm.path
 
     def _roll_out(self, node: Path) -> Path:
-        """Return what is played for a node: itself, or a random completion of it."""
-        if self.growth != "rollout":
-            return node
+        """Return a random completion of the path to a node."""
         path = list(node)
         while (width := self.tree.children(tuple(path))) > 0:
             path.append(self._random.below(int(width)) if width < math.inf else 0)
         return tuple(path)
 
-    def _pend(self, play: "Play") -> None:
-        token = self.belief.pend(play.node, noise=self._noise_at(play.node, None))
-        self._tokens.setdefault(play.path, deque()).append(token)
-        self._plays[token] = play
-        self._asked = None
+    def _pend(self, path: Path, node: Path) -> None:
+        token = self.belief.pend(node, noise=self._noise_at(node, None))
+        self._tokens.setdefault(path, deque()).append(token)
+        self._plays[token] = Play(path, node)
 
     def _noise_at(self, node: Path, noise: float | None) -> float | None:
         """Return the standard deviation of a play observed at a node; None for the belief's."""
@@ -185,13 +188,6 @@ class GPTS(Searcher):
             return noise
         own = self.belief.noise if noise is None else at_least_zero(noise, "noise")
         return math.sqrt(own**2 + float(self._increments[len(node) + 1 :].sum()))
-
-    def _take_token(self, path: Path) -> int:
-        token = self._tokens[path].popleft()
-        if not self._tokens[path]:
-            del self._tokens[path]
-        del self._plays[token]
-        return token
 
     def tell(
         self,
@@ -213,45 +209,69 @@ class GPTS(Searcher):
             Its standard deviation, if it is not that of the search.
         steps
             The (discounted) immediate rewards along the path, one for each step, instead of the
-            value, which is their sum: each is a reading of its own step, and `noise` is theirs.
+            value, which is their sum. The noise, of the sum as ever, is shared out among them in
+            proportion to what the kernel expects of each.
         """
-        path = self._playable(path)
-        if (value is None) == (steps is None):
-            raise ValueError("tell takes the value of the reward, or the steps that sum up to it")
-        if steps is not None:
-            raise ValueError("this search takes values, not steps")
-        reward = real(value, "value")
-        if path in self._tokens:
-            token = self._tokens[path][0]
-            node = self._plays[token].node
-            self.belief.settle(token, reward, noise=self._noise_at(node, noise))
-            self._take_token(path)
+        if type(path) is not tuple or path != self._asked:
+            path = self._playable(path)
+        if steps is None and type(value) is float:
+            reward = value  # the belief checks it
         else:
-            node = self._node_of(path)
+            reward = reward_of(value, steps, len(path))
+        token, node = self._play_of(path)
+        if steps is not None:
+            self._tell_steps(node, steps, noise)
+            if token is not None:
+                self.belief.forget(token)
+        elif token is not None:
+            self.belief.settle(token, reward, noise=self._noise_at(node, noise))
+        elif noise is None and self.growth != "rollout":
+            self.belief.observe(node, reward)
+        else:
             self.belief.observe(node, reward, noise=self._noise_at(node, noise))
-            if self._asked is not None and path == self._asked.path:
-                self._asked = None
-        told = self.observations
-        if self.tree.counts is None and self.select == "subtree" and told & (told - 1) == 0:
-            self._look_ahead()
-        if self._highest_reward is None or reward > self._highest_reward[0]:
-            self._highest_reward = (reward, path)
+        self._told(path, node, reward, token)
+
+    def _play_of(self, path: Path) -> tuple[int | None, Path]:
+        """Return the token of a path if it is pending, and the node at which it is observed."""
+        if self._tokens and path in self._tokens:
+            token = self._tokens[path][0]
+            return token, self._plays[token].node
+        if self.growth != "rollout":
+            return None, path
+        if path == self._asked:
+            return None, self._asked_at
+        return None, path[: self.belief._existing_steps(path) + 1]
+
+    def _tell_steps(self, node: Path, steps: Sequence[float], noise: float | None) -> None:
+        """Take in the rewards of the steps to a node."""
+        own = self.belief.noise if noise is None else at_least_zero(noise, "noise")
+        shares = self._increments[1 : len(steps) + 1]
+        if not shares.any():
+            shares = np.ones(len(steps))
+        noises = own * np.sqrt(shares / shares.sum())
+        self.belief.observe_steps(
+            node, list(steps)[: len(node)], noise=noises[: len(node)].tolist()
+        )
+
+    def _told(self, path: Path, node: Path, reward: float, token: int | None) -> None:
+        """Remember what the belief does not: which play is over, and which was the best."""
+        if token is not None:
+            self._drop(path, token)
+        elif path == self._asked:
+            self._asked = None
+        if reward > self._highest_reward:
+            self._highest_reward = reward
+            self._highest_path = path
         if self.growth == "rollout":
             best = self._best_rollout.get(node)
             if best is None or reward > best[0]:
                 self._best_rollout[node] = (reward, path)
-
-    def _node_of(self, path: Path) -> Path:
-        """Return the node at which a play of a path is observed."""
-        if self.growth != "rollout":
-            return path
-        if self._asked is not None and path == self._asked.path:
-            return self._asked.node
-        return path[: self.belief._existing_steps(path) + 1]
+        if self._learns_widths:
+            told = self.observations
+            if told & (told - 1) == 0:
+                self._look_ahead()
 
     def _playable(self, path: Sequence[int]) -> Path:
-        if self._asked is not None and type(path) is tuple and path == self._asked.path:
-            return path
         if self.growth == "deepening":
             return self.tree.walk(path)[0]
         return self.tree.complete(path)
@@ -260,12 +280,19 @@ class GPTS(Searcher):
         """Drop a pending evaluation of the path, the oldest if there are several: it failed."""
         path = self._playable(path)
         if path in self._tokens:
-            self.belief.forget(self._tokens[path][0])
-            self._take_token(path)
-        elif self._asked is not None and path == self._asked.path:
+            token = self._tokens[path][0]
+            self.belief.forget(token)
+            self._drop(path, token)
+        elif path == self._asked:
             self._asked = None
         else:
             raise ValueError(f"path {path} is not pending: it was told or never asked for")
+
+    def _drop(self, path: Path, token: int) -> None:
+        self._tokens[path].popleft()
+        if not self._tokens[path]:
+            del self._tokens[path]
+        del self._plays[token]
 
     # ------------------------------------------------------------------ what is known
 
@@ -277,8 +304,8 @@ class GPTS(Searcher):
     @property
     def pending(self) -> tuple[Path, ...]:
         """The paths that were asked for and not yet told or forgotten, the oldest first."""
-        plays = [*self._plays.values(), *([] if self._asked is None else [self._asked])]
-        return tuple(play.path for play in plays)
+        pending = [play.path for play in self._plays.values()]
+        return (*pending, *([] if self._asked is None else [self._asked]))
 
     def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
         log_arms = self.tree.log_arms
@@ -304,7 +331,7 @@ class GPTS(Searcher):
             delta=self.confidence.delta,
         )
 
-    def best(self, rule: Rule | None = None) -> Arm:
+    def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played.
 
         Parameters
@@ -313,27 +340,37 @@ class GPTS(Searcher):
             `"lower"`: the highest mean minus one standard deviation (the default). `"mean"`: the
             highest mean. `"observed"`: the highest single reward (the default without noise).
         """
+        check_rule(rule)
         if rule is None:
-            rule = "observed" if self.belief.noise == 0.0 else "lower"
-        if self._highest_reward is None:
+            rule = "observed" if self._exact else "lower"
+        if self.observations == 0:
             raise ValueError("nothing was told yet, so nothing is best")
         if rule == "observed":
-            highest = self._highest_reward[1]
+            highest = self._highest_path
             if self.growth == "rollout":
                 highest = next(n for n, (_, p) in self._best_rollout.items() if p == highest)
             arm = self.belief._arm_at(highest)
-        elif rule in ("lower", "mean"):
+        else:
             found = self.belief._best_played(1.0 if rule == "lower" else 0.0)
             assert found is not None  # something was told
             arm = found
-        else:
-            raise ValueError(f'rule must be "lower", "mean" or "observed", got {rule!r}')
         spread = self._theoretical() * arm.std
         path = self._best_rollout[arm.path][1] if self.growth == "rollout" else arm.path
         return Arm(
             path, None, arm.mean, arm.std,
             arm.mean - spread, arm.mean + spread, arm.value, arm.visits,
         )  # fmt: skip
+
+    def best_action(self, rule: str | None = None) -> int:
+        """Return the first step of the best arm.
+
+        With `"subtree"`, the step whose subtree has the highest mean of its maximum, played or not.
+        """
+        if rule != "subtree" or self.tree.depth == 0:
+            return super().best_action(rule)
+        if self.select == "arm" and self._widths is None:
+            self._look_ahead()
+        return self.belief.best_first_step()
 
     def __repr__(self) -> str:
         return (

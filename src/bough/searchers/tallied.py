@@ -9,7 +9,7 @@ import numpy as np
 from bough._checks import real
 from bough._choice import Arm
 from bough._tallies import Tallies
-from bough.searchers.base import Rule, Searcher, check_rule, new_generator, reward_of
+from bough.searchers.base import Searcher, check_rule, new_generator, reward_of
 from bough.trees import Path, Tree
 
 
@@ -70,16 +70,16 @@ class Tallied(Searcher):
         steps: Sequence[float] | None = None,
     ) -> None:
         """Take in the reward of a path, or the steps that sum up to it; `noise` is not used."""
-        known = type(path) is tuple and path == self._asked
-        path = path if known else self.tree.complete(path)  # type: ignore[assignment]
+        if type(path) is not tuple or path != self._asked:
+            path = self.tree.complete(path)
         reward = reward_of(value, steps, len(path))
-        self.tallies.add(path, reward)  # type: ignore[arg-type]
+        self.tallies.add(path, reward)
         if self._pending and path in self._pending:
-            self._settle(path)  # type: ignore[arg-type]
+            self._settle(path)
         elif path == self._asked:
             self._asked = None
         if self._highest_reward is None or reward > self._highest_reward[0]:
-            self._highest_reward = (reward, path)  # type: ignore[assignment]
+            self._highest_reward = (reward, path)
 
     def _settle(self, path: Path) -> None:
         self._pending.remove(path)
@@ -105,7 +105,7 @@ class Tallied(Searcher):
         """The paths that were asked for and not yet told or forgotten, the oldest first."""
         return (*self._pending, *([] if self._asked is None else [self._asked]))
 
-    def best(self, rule: Rule | None = None) -> Arm:
+    def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played.
 
         The mean of an arm is the average of its rewards, and the standard deviation that of such

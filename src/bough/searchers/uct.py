@@ -13,9 +13,9 @@ EXPLORATION = 0.2
 class UCT(Tallied):
     """Go down the tree as if every node were a bandit whose arms are its children.
 
-    At a node whose children were all visited it takes the one with the highest average reward plus
-    `exploration` sqrt(log n_node / n_child), in units of the range of rewards; before that, a random
-    one of those not yet visited.
+    At a node whose children were all visited it takes the one with the highest average reward
+    plus `exploration` sqrt(log n_node / n_child), in units of the range of rewards; before that, a
+    random one of those not yet visited.
 
     Parameters
     ----------
