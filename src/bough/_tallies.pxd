@@ -16,7 +16,6 @@ cdef struct Tally:
     int visits  # rewards received through the node
     int waiting  # evaluations pending through it
     double average  # of the rewards
-    double scatter  # sum of their squared deviations from it
 
 
 cdef class Tallies:
@@ -24,6 +23,9 @@ cdef class Tallies:
     cdef readonly long long observations
     cdef readonly double lowest  # of all rewards
     cdef readonly double highest
+    cdef long long arms  # how many were played
+    cdef double within  # sum of squared deviations from the average of the arm,
+    cdef double scatter  # and from that of all rewards
 
     cdef Tally[::1] nodes_
     cdef int used
@@ -34,9 +36,11 @@ cdef class Tallies:
     cdef int _width(self, tuple path, int length)
     cdef int _new(self, int parent, int index, int branching) noexcept
     cdef int _find(self, int n, int index) noexcept
-    cdef int _end_of(self, tuple path)
+    cpdef int end_of(self, tuple path)
     cpdef tuple path_to(self, int n)
     cpdef add(self, tuple path, double reward)
+    cpdef double variance(self)
+    cpdef int most_visited(self)
     cpdef wait(self, tuple path, int change)
     cpdef tuple descend(self, double exploration, SplitMix64 rng)
     cdef int _unexplored(self, int n, int rank) noexcept

@@ -21,7 +21,7 @@ TALLY = np.dtype(
             "child", "sibling", "parent", "index", "branching", "explored", "visits", "waiting",
         )
     ]
-    + [(name, np.float64) for name in ("average", "scatter")],
+    + [("average", np.float64)],
     align=True,
 )  # fmt: skip
 
@@ -33,6 +33,9 @@ class Tallies:
         self.tree = tree
         self._set_widths()
         self.observations = 0
+        self.arms = 0
+        self.within = 0.0
+        self.scatter = 0.0
         self.lowest = INF
         self.highest = -INF
         self.used = 0
@@ -83,7 +86,7 @@ class Tallies:
             return c
         return NONE
 
-    def _end_of(self, path):
+    def end_of(self, path):
         """Return the node at the end of a checked path, made if need be, lists in order."""
         length = len(path)
         n = ROOT
@@ -127,20 +130,35 @@ class Tallies:
 
     def add(self, path, reward):
         """Take in the reward of a checked path, for every node on it."""
-        n = self._end_of(path)
+        n = self.end_of(path)
         self.observations += 1
         self.lowest = min(self.lowest, reward)
         self.highest = max(self.highest, reward)
+        change = reward - self.nodes_[n].average  # from what the same arm gave before
+        if self.nodes_[n].visits == 0:
+            self.arms += 1
+        else:
+            self.within += change * change * self.nodes_[n].visits / (self.nodes_[n].visits + 1.0)
         while n != NONE:
             self.nodes_[n].visits += 1
             change = reward - self.nodes_[n].average
             self.nodes_[n].average += change / self.nodes_[n].visits
-            self.nodes_[n].scatter += change * (reward - self.nodes_[n].average)
+            if n == ROOT:
+                self.scatter += change * (reward - self.nodes_[n].average)
             n = self.nodes_[n].parent
+
+    def variance(self):
+        """Return the variance of rewards of one and the same arm, as far as anybody knows.
+
+        While no arm was played twice it is that of all rewards, which is the most it can be.
+        """
+        if self.observations > self.arms:
+            return self.within / (self.observations - self.arms)
+        return self.scatter / max(self.observations - 1.0, 1.0)
 
     def wait(self, path, change):
         """Count one more (or one fewer) pending evaluation of a checked path."""
-        n = self._end_of(path)
+        n = self.end_of(path)
         while n != NONE:
             self.nodes_[n].waiting += change
             n = self.nodes_[n].parent
@@ -187,6 +205,29 @@ class Tallies:
                 return tuple(path)
             path.append(rng.below(width))
 
+    def most_visited(self):
+        """Return the arm where one comes by the most visited child each time, as a node.
+
+        Of those visited equally often, the one with the highest average.
+        """
+        n = ROOT
+        while self.nodes_[n].branching:
+            best = NONE
+            c = self.nodes_[n].child
+            while c != NONE:
+                if (
+                    best == NONE
+                    or self.nodes_[c].visits > self.nodes_[best].visits
+                    or (
+                        self.nodes_[c].visits == self.nodes_[best].visits
+                        and self.nodes_[c].average > self.nodes_[best].average
+                    )
+                ):
+                    best = c
+                c = self.nodes_[c].sibling
+            n = best
+        return n
+
     def _unexplored(self, n, rank):
         """Return the index of the child that has so many unexplored ones before it."""
         after = 0
@@ -204,10 +245,12 @@ class Tallies:
 
     def _state(self):
         nodes = np.array(np.asarray(self.nodes_)[: self.used])
-        return self.tree, nodes, self.observations, self.lowest, self.highest
+        rewards = self.arms, self.within, self.scatter
+        return self.tree, nodes, self.observations, self.lowest, self.highest, rewards
 
     def __setstate__(self, state):
-        self.tree, nodes, self.observations, self.lowest, self.highest = state
+        self.tree, nodes, self.observations, self.lowest, self.highest, rewards = state
+        self.arms, self.within, self.scatter = rewards
         self._set_widths()
         self.used = len(nodes)
         self.nodes_ = grown(nodes, TALLY, max(256, self.used))
