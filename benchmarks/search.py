@@ -24,7 +24,7 @@ MARKS = (100, 300, 1_000, 3_000, 10_000)
 UCT_CONSTANTS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.4)
 #: Candidates for `Confidence(scale=...)` of either rule.
 SUBTREE_SCALES = (0.5, 0.7, 1.0, 1.4, 2.0)
-ARM_SCALES = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+ARM_SCALES = (0.3, 0.4, 0.5, 0.6, 0.7, 1.0)
 
 
 def searcher(problem, name, constant, seed):

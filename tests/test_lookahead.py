@@ -220,9 +220,16 @@ def test_pending_arms_are_counted_and_forgotten():
         belief.forget(token)
     for name in ("a", "k", "variance", "x"):
         np.testing.assert_allclose(belief.subtree_maxima[name], before[name], atol=1e-12)
-    alone = {belief.descend(0.7, False, rng) for _ in range(10)}
-    batch = {belief.descend(0.7, False, rng)}
-    for _ in range(9):
-        belief.pend(belief.descend(0.7, False, rng))
-        batch.add(belief.descend(0.7, False, rng))
-    assert len(batch) > len(alone)  # what is pending sends the search elsewhere
+
+
+def test_what_is_pending_sends_the_search_elsewhere():
+    belief = with_tables(Tree(3, 3), kernels.Linear(), 0.3)
+    rng = SplitMix64(1)
+    for t in range(6):
+        path = belief.descend(0.7, False, rng)
+        belief.observe(path, noise_of(6, path) + 0.3 * noise_of(7, t))
+    batch = []
+    for _ in range(10):
+        batch.append(belief.descend(0.7, True, rng))
+        belief.pend(batch[-1])
+    assert len(set(batch)) == 10

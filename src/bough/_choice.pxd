@@ -69,7 +69,7 @@ cdef class Choice(Core):
     cdef int bounds_row  # of the search being made: its bounds,
     cdef double b  # its b,
     cdef bint counts_pending  # whether its standard deviations count pending evaluations,
-    cdef bint skips_known  # whether it leaves out arms that are known exactly,
+    cdef bint skips_known  # whether it leaves out arms that are known exactly or pending,
     cdef bint played_only  # or those where no reward was told,
     cdef double best  # and the best arm so far; best_node is NONE if there is none
     cdef int best_node

@@ -44,7 +44,7 @@ ENTRY = np.dtype(
 
 # The searches, each with bounds of its own, since bounds for one b say little about another.
 UPPER = 0  # standard deviations count pending evaluations, here and in OPEN; else told ones only
-OPEN = 1  # over arms that are not known exactly
+OPEN = 1  # over arms that are neither known exactly nor pending
 CEILING = 2
 LOWER = 3
 MEAN = 4
@@ -169,7 +169,7 @@ class Choice(Core):
         return self._highest(MEAN, 0.0, generator(rng))
 
     def _highest_open(self, sqrt_beta, *, rng=None):
-        """Return `highest_upper` over arms that are not known exactly; None if all are."""
+        """Return `highest_upper` over arms that are neither known exactly nor pending, or None."""
         b: cython.double = at_least_zero(sqrt_beta, "sqrt_beta")
         return self._highest(OPEN, b, generator(rng))
 
@@ -385,7 +385,7 @@ class Choice(Core):
         extra = self.nodes_[n].extra
         if self.played_only:
             return 0.0 if self.nodes_[n].count > 0 else -1.0
-        if self.skips_known and variance + extra == 0.0:
+        if self.skips_known and (variance + extra == 0.0 or self._is_awaited(n)):
             return -1.0
         return extra
 

@@ -101,6 +101,7 @@ cdef class Core:
     cdef void _link(self, int parent, int n) noexcept
     cdef void _set_arm(self, int n) noexcept
     cdef bint _is_arm(self, int n) noexcept
+    cdef bint _is_awaited(self, int n) noexcept
     cdef bint _is_visited(self, int n) noexcept
     cdef int _add_child(self, int n, int index, int width, double mu)
     cdef int _new_group(self, int place, int index, int shift) noexcept

@@ -333,6 +333,11 @@ class Core:
             return True
         return self.single_steps and n != ROOT and not self._is_visited(n)
 
+    @cython.final
+    def _is_awaited(self, n):
+        """Return whether the node is an arm of which an evaluation is pending."""
+        return self.waiting > 0 and self.pending_[n].own > 0.0 and self.nodes_[n].branching == 0
+
     def _is_visited(self, n):
         """Return whether there was a reading, told or pending, at the node or below."""
         return self.nodes_[n].visits > 0 or (self.waiting and self.pending_[n].count > 0)

@@ -16,8 +16,8 @@ cdef struct Maximum:
     double k
     double variance
     double x  # where it was linearised: the node's posterior mean at the time
-    int closed  # whether all arms below are known exactly,
-    int determined  # or would be if F of the node were
+    int closed  # whether all arms below are known exactly or pending,
+    int determined  # or would be if F of the node were known
 
 
 cdef class Subtree(Choice):

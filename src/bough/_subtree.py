@@ -174,6 +174,8 @@ class Subtree(Choice):
             closed = False
         if determined and self._q(n) == 0.0:  # F of the node is known
             closed = True
+        if self._is_awaited(n):
+            closed = True
         self.maxima[n].a = self.top - self.top_slope * x
         self.maxima[n].k = self.top_slope
         self.maxima[n].variance = self.top_variance
@@ -278,10 +280,13 @@ class Subtree(Choice):
         return c
 
     def descend(self, exploration, skip_known, rng):
-        """Return the arm that selection by subtree maxima comes to, None if all arms are known.
+        """Return the arm that selection by subtree maxima comes to.
+
+        With `skip_known`, arms that are known exactly or pending are left out; None if all are.
 
         At each node the child (or the unexplored ones together) with the highest
-        mean + exploration sqrt(2 log(visits + 1)) sd of its maximum is taken.
+        mean + exploration sqrt(2 log(1 + visits/options)) sd of its maximum is taken: the visits
+        of the node, over how many there are to choose from.
         """
         if self.summarised == 0:
             raise RuntimeError("call look_ahead first")
@@ -299,7 +304,8 @@ class Subtree(Choice):
             visits = self.nodes_[n].visits
             if self.waiting and self.pending_[n].count:
                 visits += self.pending_[n].count
-            bonus = bonus_scale * sqrt(2.0 * log(visits + 1.0))
+            options = self.nodes_[n].explored + (1 if self._fresh(n) > 0 else 0)
+            bonus = bonus_scale * sqrt(2.0 * log(1.0 + visits / (1.0 * options)))
             choice = self._highest_child(n, m, variance, bonus, skip, random)
             if choice == NONE:
                 return None
@@ -309,7 +315,7 @@ class Subtree(Choice):
             m = self.nodes_[choice].g * m + self.nodes_[choice].offset
             variance = self._spread(choice) + q * q * variance
             n = choice
-        if skip and variance == 0.0:
+        if skip and (variance == 0.0 or self.maxima[n].closed):
             return None
         return tuple(self._path_to(n))
 

@@ -24,8 +24,9 @@ from bough.searchers.lookahead import fresh_maxima, one_level_maxima
 from bough.trees import Path, Tree
 
 #: The exploration constant of the subtree rule at scale 1, and the default scale of the arm rule.
-SUBTREE_EXPLORATION = 0.7
-ARM_SCALE = 0.3
+#: Both did best over eight problems: see `benchmarks/README.md`.
+SUBTREE_EXPLORATION = 0.85
+ARM_SCALE = 0.5
 #: The most unexplored children that are tabulated where nobody knows how many there may be.
 MOST_FRESH = 10_000
 
@@ -151,10 +152,10 @@ class GPTS(Searcher):
         if self._asked is not None:
             self._pend(self._asked, self._asked_at)
             self._asked = None
-        if self.select == "subtree":
-            node = self.belief.descend(self._exploration, self._exact, self._random)
-        else:
-            node = self._highest_arm()
+        # What is known or pending is not played again, as long as there is anything else.
+        node = self._choose(self._exact or bool(self._plays))
+        if node is None and not self._exact:
+            node = self._choose(False)
         if node is None:
             waiting = f" and {len(self._plays)} pending ones" if self._plays else ""
             raise Exhausted(f"all arms are known after {self.observations} observations{waiting}")
@@ -162,11 +163,13 @@ class GPTS(Searcher):
         self._asked_at = node
         return self._asked
 
-    def _highest_arm(self) -> Path | None:
-        """Return the arm with the highest upper confidence bound, None if all are known."""
+    def _choose(self, skip: bool) -> Path | None:
+        """Return the arm that the rule selects, of those neither known nor pending if they skip."""
+        if self.select == "subtree":
+            return self.belief.descend(self._exploration, skip, self._random)
         plays = self.observations + len(self._plays)
         b = self._sqrt_beta(self.confidence, plays + 1)
-        choose = self.belief._highest_open if self._exact and plays else self.belief.highest_upper
+        choose = self.belief._highest_open if skip and plays else self.belief.highest_upper
         arm = choose(b, rng=self._random)
         return None if arm is None else arm.path
 
