@@ -27,16 +27,23 @@ class Compiled:
     SplitMix64, Choice, Subtree = SplitMix64, Choice, Subtree
 
 
+def load(name, path, *, keep=False):
+    """Load a module by its path, as plain Python."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    if keep:
+        sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.fixture(scope="module")
 def source():
     """Return the same classes as plain Python."""
     kept = {name: sys.modules[name] for name in MODULES}
     try:
         for name in kept:
-            path = SOURCE / f"{name.removeprefix('bough.')}.py"
-            spec = importlib.util.spec_from_file_location(name, path)
-            sys.modules[name] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(sys.modules[name])
+            load(name, SOURCE / f"{name.removeprefix('bough.')}.py", keep=True)
         random, core, choice, subtree = (sys.modules[name] for name in MODULES)
     finally:
         sys.modules.update(kept)

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from oracle import Oracle
 from strategies import Ragged, noise_of
 
 import bough
@@ -115,6 +116,102 @@ def test_a_batch_without_noise_never_repeats_an_arm(select):
         search.tell(path, 1.0)
     assert search.pending == ()
     assert search.observations == 27
+
+
+@pytest.mark.parametrize("select", ["arm", "subtree"])
+@pytest.mark.parametrize("told", [0, 5, 60])
+def test_a_batch_in_noise_repeats_an_arm_only_when_all_are_pending(select, told):
+    tree = Tree(3, 3)
+    search = GPTS(tree, kernels.Gaussian(1.0), 0.3, select=select, rng=1)
+    for t in range(told):
+        path = search.ask()
+        search.tell(path, noise_of(1, path) + 0.3 * noise_of(2, t))
+    mean, _ = search.belief.posterior([(0, 0, 0), (1, 2, 0)])
+    first = [search.ask() for _ in range(27)]
+    assert len(set(first)) == 27
+    again = [search.ask() for _ in range(3)]  # not exhausted: more rewards teach more
+    assert set(again) <= set(first)
+    assert np.array_equal(search.belief.posterior([(0, 0, 0), (1, 2, 0)])[0], mean)
+    free = [path for path in first if path not in again][:2]
+    for path in free:
+        search.tell(path, 0.5)
+    assert {search.ask(), search.ask()} == set(free)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_next_of_a_batch_is_the_best_of_those_not_pending(seed):
+    """By the mean of what was told, and the deviation that counts what is pending."""
+    tree, kernel = Tree(3, 3), kernels.Linear()
+    search = GPTS(tree, kernel, 0.5, select="arm", rng=seed)
+    arms = list(itertools.product(range(3), repeat=3))
+    told, pending = [], []
+    for t in range(12):
+        path = search.ask()
+        if t % 2:
+            pending.append(path)
+            b = search.confidence.sqrt_beta(t + 1, tree.log_arms)
+            oracle = Oracle(kernel.increments(3), 0.0, told, exact=False)
+            mean, _, _ = oracle.posterior(arms)
+            _, covariance, _ = oracle.posterior(arms, [(p, 0.25) for p in pending[:-1]])
+            upper = mean + b * np.sqrt(np.diag(covariance))
+            free = [i for i, arm in enumerate(arms) if arm not in pending[:-1]]
+            assert upper[arms.index(path)] == pytest.approx(max(upper[free]), abs=1e-9)
+        else:
+            search.tell(path, noise_of(seed, path))
+            told.append(("sum", path, noise_of(seed, path), 0.25))
+
+
+@pytest.mark.parametrize("growth", ["complete", "deepening", "rollout"])
+@pytest.mark.parametrize("batch", [False, True])
+def test_steps_are_told_instead_of_their_sum(growth, batch):
+    """Each is a reading of its own, the noise shared out by what the kernel expects."""
+    tree, kernel = Tree(2, 3), kernels.Discounted(0.5)
+    search = GPTS(tree, kernel, 0.4, growth=growth, rng=3)
+    v = kernel.increments(3)
+    for _ in range(10):
+        path = search.ask()
+        if batch:
+            search.ask()
+        steps = [0.5**i * noise_of(5, path[: i + 1]) for i in range(len(path))]
+        before = search.observations
+        search.tell(path, steps=steps)
+        assert search.observations == before + 1
+        if batch:
+            search.forget(search.pending[0])
+    assert search.pending == ()
+    assert search.best().path
+    belief = bough.Belief(tree, kernel, 0.4)
+    one = GPTS(tree, kernel, 0.4)
+    one.tell((0, 1, 1), steps=[1.0, 0.5, -0.25])
+    for i, r in enumerate([1.0, 0.5, -0.25]):
+        s = 0.4 * math.sqrt(v[i + 1] / v[1:].sum())
+        belief.observe_step((0, 1, 1)[: i + 1], r, noise=s)
+    nodes = [(0,), (0, 1), (0, 1, 1), (0, 0), (1, 1, 1)]
+    for a, b in zip(one.belief.posterior(nodes), belief.posterior(nodes), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+    assert one.best("observed").value == pytest.approx(1.25)
+    assert one.best().visits == 1
+
+
+def test_steps_of_a_flat_kernel_share_the_noise_evenly():
+    search = GPTS(Tree(2, 3), kernels.Linear(0.0), 0.5)
+    search.tell((0, 0, 1), steps=[1, 2, 3])
+    assert search.best().mean == 0.0
+
+
+def test_the_best_action_by_subtree():
+    """The root's child whose maximum has the highest mean, played or not."""
+    for select in ("subtree", "arm"):
+        search = GPTS(Tree(4, 3), kernels.Discounted(0.7), 0.1, select=select, rng=0)
+        for path, value in (((0, 0, 0), -1.0), ((1, 0, 0), -3.0), ((2, 1, 1), 1.5)):
+            search.tell(path, value)
+        assert search.best_action("subtree") == 2
+        search.tell((2, 1, 1), -9.0, noise=0.01)
+        assert search.best_action("subtree") == 3  # nobody has been there yet
+    with pytest.raises(ValueError, match="no actions"):
+        GPTS(Tree(4, 0), kernels.Linear(), 0.1).best_action("subtree")
+    with pytest.raises(ValueError, match="rule must be"):
+        search.best_action("magic")
 
 
 @pytest.mark.parametrize("select", ["arm", "subtree"])
@@ -311,6 +408,10 @@ def test_best_is_the_best_of_the_played():
         (lambda s: s.tell((0, 7), 1.0), ValueError, "has 3 children"),
         (lambda s: s.tell((0, 0.5), 1.0), TypeError, "must be an int"),
         (lambda s: s.tell((0, 0), 1.0, noise=-1), ValueError, "noise must not be negative"),
+        (lambda s: s.tell((0, 0), 1.0, steps=[1, 2]), ValueError, "tell takes the value"),
+        (lambda s: s.tell((0, 0), steps=[1.0]), ValueError, "1 rewards for a path of 2 steps"),
+        (lambda s: s.tell((0, 0), steps=[1.0, math.inf]), ValueError, r"steps\[1\] must be finite"),
+        (lambda s: s.tell((0, 0), steps=3.0), TypeError, "steps must be a sequence"),
         (lambda s: s.forget((2, 2)), ValueError, "is not pending"),
     ],
 )

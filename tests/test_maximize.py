@@ -14,7 +14,18 @@ import numpy as np
 import pytest
 
 import bough
-from bough import GPTS, Budget, Gap, IntervalWidth, Target, Tree, WallTime, kernels, maximize
+from bough import (
+    GPTS,
+    Budget,
+    Gap,
+    IntervalWidth,
+    Target,
+    Tree,
+    WallTime,
+    kernels,
+    maximize,
+    minimize,
+)
 from bough.problems import Smooth
 
 TREE = Tree(3, 4)
@@ -67,6 +78,31 @@ def test_stop_rules_hold_when_they_say_so():
     assert result.best.upper - result.best.lower <= 0.5
     result = maximize(reward, TREE, budget=20_000, searcher=search(), stop=Target(0.9))
     assert result.best.mean >= 0.9
+
+
+def test_minimize_speaks_of_the_values_themselves():
+    def cost(path):
+        return 3.0 - reward(path)
+
+    tree = TREE
+    high = maximize(reward, tree, budget=200, searcher=search())
+    low = minimize(cost, tree, budget=200, searcher=search(mean=-3.0))
+    assert low.best.path == high.best.path
+    assert low.best.mean == pytest.approx(3.0 - high.best.mean)
+    assert low.best.lower < low.best.mean < low.best.upper
+    assert low.best.value == pytest.approx(3.0 - high.best.value)
+    assert low.certificate.lower <= min(low.history.values)
+    assert low.certificate.upper == pytest.approx(3.0 - high.certificate.lower)
+    assert low.certificate.gap == pytest.approx(high.certificate.gap)
+    assert low.history.values.min() > 0
+    found = minimize(cost, tree, budget=5000, searcher=search(mean=-3.0), stop=Target(2.1))
+    assert found.stopped_by == "target"
+    assert found.best.mean <= 2.1
+    with pytest.raises(bough.ObjectiveError) as caught:
+        minimize(lambda path: 1 / 0, tree, budget=5, searcher=search())
+    assert caught.value.result.best is None
+    with pytest.raises(ValueError, match="say when to stop"):
+        minimize(cost, tree)
 
 
 def test_callbacks():
