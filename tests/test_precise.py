@@ -84,9 +84,9 @@ def test_copies_go_their_own_way():
         assert other.log_likelihood() != kept == belief.log_likelihood()
 
 
-def test_ordinary_noise_keeps_no_readings():
+def test_ordinary_noise_asks_for_no_decimals():
     """However large the prior mean: what counts is how far the values lie from it."""
     belief = Belief(Tree(2, 3), kernels.Linear(), 0.01, mean=1e6)
     for k in range(8):
         belief.observe((k >> 2, k >> 1 & 1, k & 1), 1e6 + k / 8)
-    assert belief.__reduce__()[2]["precise"] is None
+    assert not belief.__reduce__()[2]["fine"]

@@ -7,9 +7,9 @@ Doubles and ints inside the methods are inferred.
 cimport cython
 
 cdef int ROOT, NONE, ENDLESS, LONGEST_LIST, MOST_GROUPS, GROUP_BITS, MOST_FORESEEN
+cdef int STEP, OWN_NOISE, CERTAIN
 cdef double INF, LOG_TWO_PI, LARGEST, TINY, PRECISE
 
-cdef bint is_difference(double d, double a, double b) noexcept
 cdef double inverse(double x) noexcept
 
 
@@ -37,6 +37,14 @@ cdef struct Node:
     double average  # plain mean of the rewards told at this very node
     int visits  # readings at the node or below
     int depth
+
+
+# What was told, as it was told.
+cdef struct Reading:
+    int node
+    int kind  # the sum of STEP (of the node's step, not of F), OWN_NOISE and CERTAIN
+    double value
+    double variance  # of the noise
 
 
 # What a node with pending evaluations at or below it looks like when they are counted.
@@ -73,7 +81,9 @@ cdef class Core:
     cdef double likelihood  # a compensated sum: the total is likelihood + likelihood_rest
     cdef double likelihood_rest
     cdef double farthest  # deviation from the prior mean told so far
-    cdef object precise  # readings whose likelihood asks for more digits; None if there are none
+    cdef bint fine  # the likelihood asks for more digits than a double has
+    cdef Reading[::1] readings_
+    cdef int told  # how many of them there are
 
     # Scratch space.
     cdef int[::1] steps  # the last path that was read,
@@ -123,12 +133,10 @@ cdef class Core:
     cdef void _take_step(self, int n, double r, double s2) noexcept
     cdef void _foretell_steps(self, dict plan)
     cdef void _take_steps(self)
-    cdef void _keep_steps_if_precise(self)
-    cdef bint _is_precise(self, int n, double value, double offset, double variance, double s2, bint is_step) noexcept
-    cdef void _keep(self, int n, double value, double variance, double s2, bint is_step)
+    cdef void _log(self, int n, int kind, double value, double deviation, double variance, double s2) noexcept
     cdef double _noise_variance(self, noise)
     cdef void _check_exact(self, double y, double s2)
-    cdef void _tell(self, int n, double y, double s2)
+    cdef void _tell(self, int n, double y, double s2, int kind)
     cdef double _prior(self, tuple path)
     cdef dict _approach(self, path, bint growing)
     cdef int _grow(self, dict plan)

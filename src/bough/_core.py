@@ -26,14 +26,12 @@ mu = 0, so g = 1), which change nothing in the mathematics and keep every list o
 
 from __future__ import annotations
 
-import copy
-
 import cython
 import numpy as np
 from cython.cimports.libc.math import log, sqrt
 
 from bough._checks import at_least_zero, listed, real
-from bough._precise import Precise
+from bough._precise import log_density
 
 ROOT = 0
 NONE = -1
@@ -69,6 +67,15 @@ NODE = np.dtype(
     + [(name, np.int32) for name in ("visits", "depth")],
     align=True,
 )  # fmt: skip
+
+READING = np.dtype(
+    [("node", np.int32), ("kind", np.int32), ("value", np.float64), ("variance", np.float64)],
+    align=True,
+)
+# The kind of a reading is the sum of these.
+STEP = 1
+OWN_NOISE = 2
+CERTAIN = 4
 
 PENDING = np.dtype(
     [("count", np.int64)] + [(name, np.float64) for name in ("own", "q", "spread", "tau")],
@@ -110,7 +117,9 @@ class Core:
         self.likelihood = 0.0
         self.likelihood_rest = 0.0
         self.farthest = 0.0
-        self.precise = None
+        self.fine = False
+        self.told = 0
+        self.readings_ = aligned(READING, 0)
         self._make_scratch()
         self._reserve(1)
         width = narrow(tree.children(())) if self.ragged else self.widths[0]
@@ -161,12 +170,23 @@ class Core:
 
         A reading that was certain beforehand has no density, and is left out. The sum is kept up to
         date, unless there was noise of less than 1e-5 of the values (and more than none): then it
-        is taken anew, with more digits, from the readings since.
+        is taken anew from all readings, with more digits, which takes a while.
         """
-        if self.precise is None:
+        if not self.fine:
             return self.likelihood + self.likelihood_rest
         center = self.center
-        return self.precise.total(self.nodes, self.prior_mean or (lambda path: center))
+        mean = self.prior_mean or (lambda path: center)
+        return log_density(self.nodes, self.readings, np.asarray(self.increments), mean)
+
+    @property
+    def readings(self):
+        """All that was told, in order, as a read-only NumPy record array.
+
+        `node` is a number in `nodes`; `kind` adds up STEP (a reading of its step, not of F),
+        OWN_NOISE (not that of the belief) and CERTAIN (it could only be what it was).
+        """
+        raw = np.asarray(self.readings_)[: self.told].view(np.uint8)
+        return np.frombuffer(memoryview(raw).toreadonly(), dtype=READING)
 
     # ------------------------------------------------------------------ paths and nodes
 
@@ -270,7 +290,13 @@ class Core:
             self.variance = self.nodes_[n].spread + g * g * self.variance
 
     def _reserve(self, more):
-        """Make room for so many more nodes: all of it, or an exception and nothing has changed."""
+        """Make room for so many more nodes, and the readings of a path.
+
+        All of it, or an exception and nothing has changed.
+        """
+        if self.told + self.depth + 1 > self.readings_.shape[0]:
+            room = max(64, 2 * self.readings_.shape[0], self.told + self.depth + 1)
+            self.readings_ = grown(self.readings_, READING, room)
         capacity = self.nodes_.shape[0]
         if self.used + more <= capacity:
             return
@@ -543,33 +569,23 @@ class Core:
             self.likelihood_rest += (term - total) + self.likelihood
         self.likelihood = total
 
-    def _is_precise(self, n, value, offset, variance, s2, is_step):
-        """Return whether the likelihood of a reading asks for more digits than are kept here.
+    def _log(self, n, kind, value, deviation, variance, s2):
+        """Keep a reading as it is; there must be room for it.
 
-        The value less the offset is what will be kept here; the reading was predicted to have the
-        given variance.
+        It is so far from the prior mean, and was predicted to have the given variance, to which its
+        noise adds s2.
         """
-        deviation = value - offset
+        total = variance + s2
         self.farthest = max(self.farthest, abs(deviation))
         limit = PRECISE * self.farthest * self.farthest
-        if variance + s2 == 0.0:
-            return False  # it was certain
-        if variance + s2 < limit or 0.0 < s2 < limit:
-            return True
-        if s2 > 0.0:
-            return False
-        # An exact value is kept as it came if it is the first at its node, in `average`.
-        first = not is_step and self.nodes_[n].count == 0
-        return not (first or is_difference(deviation, value, offset))
-
-    def _keep(self, n, value, variance, s2, is_step):
-        """Keep a reading as it is, from the first precise one on."""
-        if self.precise is None:
-            self.precise = Precise(
-                self.nodes, np.asarray(self.increments), self.center, self.log_likelihood()
-            )
-        if variance + s2 > 0.0:
-            self.precise.add(n, value, s2, is_step)
+        if 0.0 < s2 < limit or 0.0 < total < limit:
+            self.fine = True
+        i = self.told
+        self.told += 1
+        self.readings_[i].node = n
+        self.readings_[i].kind = kind if total > 0.0 else kind | CERTAIN
+        self.readings_[i].value = value
+        self.readings_[i].variance = s2
 
     def observe(self, path, value, *, noise=None):
         """Take in a noisy reading of F at a node (the reward of an arm, if the node is a leaf).
@@ -591,7 +607,7 @@ class Core:
         s2 = self._noise_variance(noise)
         plan = self._approach(path, True)
         self._check_exact(y, s2)
-        self._tell(self._grow(plan), y, s2)
+        self._tell(self._grow(plan), y, s2, 0 if noise is None else OWN_NOISE)
 
     def _noise_variance(self, noise):
         s: cython.double = (
@@ -614,13 +630,11 @@ class Core:
                 "if rewards vary, give noise > 0"
             )
 
-    def _tell(self, n, y, s2):
+    def _tell(self, n, y, s2, kind):
         """Take in a reading of F at the end of the trail, whose posterior is (m, variance)."""
         tau = self._tau(n)
         eta = self._eta(n)
-        precise = self._is_precise(n, y, self.center, self.variance, s2, False)
-        if precise or self.precise is not None:
-            self._keep(n, y, self.variance, s2, False)
+        self._log(n, kind, y, y - self.center, self.variance, s2)
         self.nodes_[n].count += 1
         self.nodes_[n].average += (y - self.nodes_[n].average) / self.nodes_[n].count
         self.largest = max(self.largest, abs(y))
@@ -670,8 +684,7 @@ class Core:
             )
         self.largest = max(self.largest, abs(r))
         n = self._grow(plan)
-        if self._is_precise(n, r, offset, step_variance, s2, True) or self.precise is not None:
-            self._keep(n, r, step_variance, s2, True)
+        self._log(n, STEP | OWN_NOISE, r, r - offset, step_variance, s2)
         r -= offset
         tau = self._tau(n)
         eta = self._eta(n)
@@ -725,28 +738,10 @@ class Core:
         for i in range(length):
             total += self.values[i]
         n = self._grow(plan)
-        self._keep_steps_if_precise()
         self.nodes_[n].count += 1
         self.nodes_[n].average += (total - self.nodes_[n].average) / self.nodes_[n].count
         self._take_steps()
         self._changed()
-
-    def _keep_steps_if_precise(self):
-        """Keep the rewards along the trail as they are, if one of them asks for it."""
-        precise = self.precise is not None
-        for turn in range(2):
-            for k in range(self.trailed):
-                n = self.trail[k]
-                i = self.nodes_[n].depth - 1
-                if i < 0 or self._is_group(n):
-                    continue
-                y = self.values[i]
-                s2 = self.variances[i]
-                offset = self.center if i == 0 else 0.0
-                if turn == 0 and self._is_precise(n, y, offset, self.totals[i], s2, True):
-                    precise = True
-                if turn == 1 and precise:
-                    self._keep(n, y, self.totals[i], s2, i > 0)
 
     def _foretell_steps(self, plan):
         """Find how far each reward is from what those before it say, and how far it could be.
@@ -823,6 +818,8 @@ class Core:
                 s2 = self.variances[i]
                 offset = self.center if i == 0 else 0.0
                 self.largest = max(self.largest, abs(y))
+                kind = OWN_NOISE if i == 0 else STEP | OWN_NOISE
+                self._log(n, kind, y, y - offset, self.totals[i], s2)
                 if i == 0:
                     self._take_value(n, y - offset, s2)
                 else:
@@ -944,7 +941,7 @@ class Core:
             self.pending_ = aligned(PENDING, self.nodes_.shape[0])
         self.last_token += 1  # from now on `_reserve` makes room for pending ones
         n = self._grow(plan)
-        self.tokens[self.last_token] = (n, s2)
+        self.tokens[self.last_token] = (n, s2, 0 if noise is None else OWN_NOISE)
         kinds = self.waiting_at.setdefault(n, {})
         kinds[s2] = kinds.get(s2, 0) + 1
         self.waiting += 1
@@ -983,7 +980,7 @@ class Core:
 
     def _withdraw(self, token):
         """Take the pending evaluation out of the counts along the trail, which leads to it."""
-        n, s2 = self.tokens.pop(token)
+        n, s2, _ = self.tokens.pop(token)
         self.waiting -= 1
         self.waiting_at[n][s2] -= 1
         if self.waiting_at[n][s2] == 0:
@@ -1007,13 +1004,16 @@ class Core:
         y: cython.double = moderate(value, "value")
         s2 = self._noise_variance(noise)
         n: cython.int = self._node_of(token)
+        kind: cython.int = OWN_NOISE
         if noise is None:
             s2 = self.tokens[token][1]
+            kind = self.tokens[token][2]
         self._climb(n)
         self._check_exact(y, s2)
+        self._reserve(0)
         exact = self.tokens[token][1] == 0.0
         self._withdraw(token)
-        self._tell(n, y, s2)
+        self._tell(n, y, s2, kind)
         if exact and s2 > 0.0:
             self._reopened()
 
@@ -1094,7 +1094,8 @@ class Core:
             "observations": self.observations,
             "likelihood": (self.likelihood, self.likelihood_rest),
             "farthest": self.farthest,
-            "precise": copy.copy(self.precise),
+            "fine": bool(self.fine),
+            "readings": np.array(np.asarray(self.readings_)[: self.told]),
         }
 
     def __setstate__(self, state):
@@ -1121,7 +1122,9 @@ class Core:
         self.observations = state["observations"]
         self.likelihood, self.likelihood_rest = state["likelihood"]
         self.farthest = state["farthest"]
-        self.precise = copy.copy(state["precise"])
+        self.fine = state["fine"]
+        self.told = len(state["readings"])
+        self.readings_ = grown(state["readings"], READING, self.told)
         self._make_scratch()
 
 
@@ -1138,12 +1141,6 @@ def moderate(value, name):
             "measure rewards in larger units"
         )
     return number
-
-
-def is_difference(d, a, b):
-    """Return whether d, which is a - b rounded, is that without rounding."""
-    taken = a - d
-    return (a - (d + taken)) + (taken - b) == 0.0
 
 
 def inverse(x):

@@ -2,13 +2,9 @@
 
 A reading of value 1 and noise 1e-8 is predicted by the readings around it to within 1e-8, and a
 double keeps that prediction to 1e-16: of the difference, in units of the noise, only eight digits
-are left. So such readings are kept as they came, and their joint density is taken from scratch in
-decimals when somebody asks for it.
+are left. So the joint density is taken from scratch, in decimals.
 """
 
-from __future__ import annotations
-
-import copy
 import math
 from collections.abc import Callable, Iterable
 from decimal import Decimal, localcontext
@@ -18,79 +14,45 @@ from numpy.typing import NDArray
 
 #: Values up to 1e50 with noise down to 1e-50, and twenty digits of what is between them.
 DIGITS = 120
+# Kinds of readings, as in `_core.py`.
+STEP = 1
+CERTAIN = 4
 
-Message = tuple[Decimal, Decimal]  # mean and variance of something about F
-Readings = dict[int, list[tuple[float, float]]]  # by node: value and variance
+Message = tuple[Decimal, Decimal]  # mean and variance of something about F, or about a step
 
 
-class Precise:
-    """What was known when the first precise reading came, and all readings since then.
+def log_density(
+    nodes: NDArray[np.void],
+    readings: NDArray[np.void],
+    increments: NDArray[np.float64],
+    mean: Callable[[tuple[int, ...]], float],
+) -> float:
+    """Return the log density of all readings that were not certain.
 
-    Parameters
-    ----------
-    nodes
-        Those of the belief, before the reading.
-    increments, center
-        Variances of the steps, and the prior mean of the root.
-    log_likelihood
-        That of all earlier readings, which were not precise.
+    Messages go up from the deepest nodes to the root. Where several meet that speak of the same
+    thing, each but the first has a density given those before it.
     """
-
-    def __init__(
-        self,
-        nodes: NDArray[np.void],
-        increments: NDArray[np.float64],
-        center: float,
-        log_likelihood: float,
-    ) -> None:
-        self.increments = increments.tolist()
-        self.center = Decimal(center)
-        self.log_likelihood = log_likelihood
-        self.known: dict[int, Message] = {}
-        self.prior: dict[int, Message] = {}  # of steps that were read
-        self.sums: Readings = {}
-        self.steps: Readings = {}
-        real = nodes["count"] >= 0
-        for n in np.flatnonzero(real & (nodes["own_precision"] > 0)).tolist():
-            own = nodes[n]
-            value = Decimal(float(own["own_value"])) + self.center
-            if own["own_precision"] == np.inf and own["average"] - center == own["own_value"]:
-                value = Decimal(float(own["average"]))  # just as it was told
-            self.known[n] = (value, Decimal(1) / Decimal(float(own["own_precision"])))
-        for n in np.flatnonzero(real & (nodes["v"] != increments[nodes["depth"]])).tolist():
-            mu = Decimal(float(nodes["mu"][n])) + (self.center if n == 0 else 0)
-            self.prior[n] = (mu, Decimal(float(nodes["v"][n])))
-
-    def add(self, n: int, value: float, variance: float, is_step: bool) -> None:
-        """Keep a reading of F of a node, or of its step."""
-        (self.steps if is_step else self.sums).setdefault(n, []).append((value, variance))
-
-    def total(self, nodes: NDArray[np.void], mean: Callable[[tuple[int, ...]], float]) -> float:
-        """Return the log density of everything told, for the nodes as they are now."""
-        with localcontext(prec=DIGITS):
-            now = self._density(nodes, mean, self.sums, self.steps)
-            before = self._density(nodes, mean, {}, {})
-        return self.log_likelihood + (now - before)
-
-    def _density(
-        self,
-        nodes: NDArray[np.void],
-        mean: Callable[[tuple[int, ...]], float],
-        sums: Readings,
-        steps: Readings,
-    ) -> float:
-        """Pass messages up from the deepest nodes; each meeting of two has a density."""
+    sums: dict[int, list[Message]] = {}
+    steps: dict[int, list[Message]] = {}
+    for n, kind, value, variance in readings.tolist():
+        if not kind & CERTAIN:
+            of = steps if kind & STEP else sums
+            of.setdefault(n, []).append((Decimal(value), Decimal(variance)))
+    with localcontext(prec=DIGITS):
         density = _Density()
-        prior = dict(self.prior)
-        for n, readings in steps.items():
-            prior[n] = density.meet([self._step(nodes, n, prior, mean), *_exact(readings)])
-        levels: list[dict[int, Message]] = [{} for _ in self.increments]
-        for n in sorted({*self.known, *sums}):
-            known = [self.known[n]] if n in self.known else []
-            levels[nodes["depth"][n]][n] = density.meet([*known, *_exact(sums.get(n, []))])
+
+        def step(n: int) -> Message:
+            path = _path(nodes, n)
+            above = Decimal(float(mean(path[:-1]))) if path else Decimal(0)
+            mu = Decimal(float(mean(path))) - above
+            return density.meet([(mu, Decimal(float(increments[len(path)]))), *steps.pop(n, [])])
+
+        levels: list[dict[int, Message]] = [{} for _ in increments]
+        for n in sorted(sums):
+            levels[nodes["depth"][n]][n] = density.meet(sums[n])
         for depth in range(len(levels) - 1, -1, -1):
             for n, (value, variance) in levels[depth].items():
-                mu, v = self._step(nodes, n, prior, mean)
+                mu, v = step(n)
                 message = (value - mu, variance + v)
                 if depth == 0:
                     density.meet([(Decimal(0), Decimal(0)), message])
@@ -98,28 +60,13 @@ class Precise:
                     above = _parent(nodes, n)
                     met = levels[depth - 1].get(above)
                     levels[depth - 1][above] = density.meet([met, message]) if met else message
+        for n in sorted(steps):  # with nothing said about F there or below
+            step(n)
         return math.fsum(density.terms)
-
-    def _step(
-        self,
-        nodes: NDArray[np.void],
-        n: int,
-        prior: dict[int, Message],
-        mean: Callable[[tuple[int, ...]], float],
-    ) -> Message:
-        """Return mean and variance of the step of a node, before it meets what is below."""
-        if n in prior:
-            return prior[n]
-        path = _path(nodes, n)
-        above = Decimal(float(mean(path[:-1]))) if path else Decimal(0)
-        return Decimal(float(mean(path))) - above, Decimal(self.increments[len(path)])
-
-    def __copy__(self) -> Precise:
-        return copy.deepcopy(self)
 
 
 class _Density:
-    """Sums the log densities of independent messages about one thing meeting."""
+    """The log densities of independent messages about one thing meeting."""
 
     def __init__(self) -> None:
         self.terms: list[float] = []
@@ -140,10 +87,6 @@ class _Density:
             value += gap * variance / both
             variance *= spread / both
         return value, variance
-
-
-def _exact(readings: list[tuple[float, float]]) -> list[Message]:
-    return [(Decimal(value), Decimal(variance)) for value, variance in readings]
 
 
 def _parent(nodes: NDArray[np.void], n: int) -> int:
