@@ -16,7 +16,7 @@ import numpy as np
 import bough
 from bough import kernels
 from bough._choice import BOUND
-from bough._core import NODE
+from bough._nodes import NODE
 from bough._random import SplitMix64
 
 SETTINGS = [

@@ -14,13 +14,14 @@ from strategies import Hill, Ragged, noise_of
 import bough
 from bough import Belief, Tree, kernels
 from bough._choice import BOUND, Choice
-from bough._core import NODE, Core
+from bough._core import Core
+from bough._nodes import NODE
 from bough._random import SplitMix64
 from bough._subtree import Subtree
 from bough.searchers.lookahead import fresh_maxima
 
 SOURCE = pathlib.Path(__file__).parent.parent / "src" / "bough"
-MODULES = ["bough._random", "bough._core", "bough._choice", "bough._subtree"]
+MODULES = ["bough._random", "bough._nodes", "bough._core", "bough._choice", "bough._subtree"]
 
 
 class Compiled:
@@ -44,7 +45,7 @@ def source():
     try:
         for name in kept:
             load(name, SOURCE / f"{name.removeprefix('bough.')}.py", keep=True)
-        random, core, choice, subtree = (sys.modules[name] for name in MODULES)
+        random, _, core, choice, subtree = (sys.modules[name] for name in MODULES)
     finally:
         sys.modules.update(kept)
     assert core.__file__.endswith(".py")

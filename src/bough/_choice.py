@@ -18,7 +18,7 @@ if not cython.compiled:
     from bough._core import Core
 
 from bough._checks import at_least_zero
-from bough._core import aligned, grown, narrow
+from bough._nodes import aligned, grown, narrow
 from bough._random import generator
 
 ROOT = 0

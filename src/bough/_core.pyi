@@ -6,16 +6,16 @@ from typing import SupportsFloat
 import numpy as np
 from numpy.typing import NDArray
 
+from bough._nodes import Nodes
 from bough.trees import Path, Tree
 
-NODE: np.dtype[np.void]
 STEP: int
 OWN_NOISE: int
 CERTAIN: int
 
 def several(paths: Sequence[Sequence[int]]) -> list[Sequence[int]]: ...
 
-class Core:
+class Core(Nodes):
     def __init__(
         self,
         tree: Tree,
@@ -25,13 +25,7 @@ class Core:
         single_steps: bool,
     ) -> None: ...
     @property
-    def tree(self) -> Tree: ...
-    @property
     def noise(self) -> float: ...
-    @property
-    def center(self) -> float: ...
-    @property
-    def nodes(self) -> NDArray[np.void]: ...
     @property
     def readings(self) -> NDArray[np.void]: ...
     @property

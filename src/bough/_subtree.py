@@ -24,7 +24,7 @@ if not cython.compiled:
     from bough._choice import Choice
     from bough._random import SplitMix64
 
-from bough._core import aligned, grown
+from bough._nodes import aligned, grown
 from bough._random import generator
 
 ROOT = 0

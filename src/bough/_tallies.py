@@ -8,7 +8,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import log, sqrt
 
-from bough._core import aligned, grown
+from bough._nodes import aligned, grown
 
 ROOT = 0
 NONE = -1
