@@ -210,3 +210,48 @@ def test_confidence():
         Confidence().sqrt_beta(0, 1.0)
     with pytest.raises(ValueError, match="scale must not be negative"):
         Confidence(scale=-1.0)
+
+
+def test_contradictions_are_measured_by_the_values_around_them():
+    """A large value elsewhere excuses nothing."""
+    belief = Belief(Tree(2, 2), kernels.Discounted(0.7), 1.0)
+    belief.observe((0,), 1e8)
+    with pytest.raises(ValueError, match=r"value 0.05 contradicts .* has exactly 0.0"):
+        belief.observe((), 0.05, noise=0)
+    belief.observe((1,), 1.0, noise=0)
+    for steps in ([1.05], [1.0 + 1e-10]):
+        with pytest.raises(ValueError, match=r"steps\[0\] 1.* contradicts .* is exactly 1.0"):
+            belief.observe_steps((1,), steps, noise=0)
+    belief.observe_step((1, 0), 0.3, noise=0)
+    for r in (0.35, 0.3 + 1e-12):
+        with pytest.raises(ValueError, match=r"value 0.3.* contradicts .* is exactly 0.3"):
+            belief.observe_step((1, 0), r, noise=0)
+        with pytest.raises(ValueError, match=r"steps\[1\] 0.3.* contradicts"):
+            belief.observe_steps((1, 0), [1.0, r], noise=0)
+    belief.observe_steps((1, 0), [1.0, 0.3], noise=0)
+    with pytest.raises(ValueError, match=r"value 1.4 contradicts .* has exactly 1.3"):
+        belief.observe((1, 0), 1.4, noise=0)
+    belief.observe((1, 0), 1.3 + 2e-16, noise=0)  # rounding is excused
+
+
+@pytest.mark.parametrize(
+    ("steps", "noise", "error", "message"),
+    [
+        ([1.0], 0.1, ValueError, "2 steps needs a reward and a noise for each, got 1 rewards"),
+        ([1.0, 2.0], [0.1], ValueError, "got 2 rewards and 1 noises"),
+        ([1.0, math.nan], 0.1, ValueError, r"steps\[1\] must be finite"),
+        ([1.0, 2.0], [0.1, -0.1], ValueError, "noise must not be negative"),
+        ([1.0, 2.0], [0.1, 1e60], ValueError, r"noise\[1\] must be between"),
+        (3.0, 0.1, TypeError, "steps must be a sequence"),
+    ],
+)
+def test_bad_steps(steps, noise, error, message):
+    belief = Belief(Tree(2, 2), kernels.Linear(), 0.1)
+    before = pickle.dumps(belief._state())
+    with pytest.raises(error, match=message):
+        belief.observe_steps((0, 1), steps, noise=noise)
+    with pytest.raises(ValueError, match="the root has no steps"):
+        belief.observe_steps((), [], noise=0.1)
+    assert pickle.dumps(belief._state()) == before
+    belief.observe_steps((0, 1), np.array([1.0, 2.0]), noise=np.array(0.1))
+    assert len(belief) == 1

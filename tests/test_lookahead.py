@@ -50,6 +50,30 @@ def test_tables_agree_with_monte_carlo(kernel, widths):
             assert abs(sample.std() / sd[depth, j] - 1) < 4 / math.sqrt(2 * draws) + 1e-3
 
 
+@pytest.mark.parametrize(
+    ("kernel", "width", "depth"),
+    [
+        (kernels.Discounted(0.5), 5, 10),
+        (kernels.Discounted(0.3), 5, 10),
+        (kernels.Discounted(0.8), 5, 30),
+        (kernels.Discounted(0.9), 2, 60),
+        (kernels.Geometric(0.25), 4, 10),
+        (kernels.Chi((1.0, 1.0, 1e-6, 0.0)), 20, 3),
+    ],
+)
+def test_tables_of_deep_trees_agree_with_a_population(kernel, width, depth):
+    """Steps small beside others, and tails far out, at every depth."""
+    rng = np.random.default_rng(0)
+    v = kernel.increments(depth)
+    mean, sd = fresh_maxima(v, [width] * depth)
+    draws = np.zeros(40_000)
+    for i in range(depth - 1, -1, -1):
+        steps = math.sqrt(v[i + 1]) * rng.standard_normal((len(draws), width))
+        draws = (rng.choice(draws, (len(draws), width)) + steps).max(axis=1)
+        assert abs(mean[i, -1] - draws.mean()) <= 0.05 * draws.std()
+        assert sd[i, -1] == pytest.approx(draws.std(), rel=0.05)
+
+
 def test_one_level_has_a_closed_form():
     """The best of 1, 2 and 3 standard normal variables."""
     mean, sd = fresh_maxima(np.array([0.0, 4.0]), [3])

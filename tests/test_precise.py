@@ -1,6 +1,8 @@
 """The likelihood where the noise is far below the values, against the oracle."""
 
 import copy
+import decimal
+import itertools
 import pickle
 
 import numpy as np
@@ -90,3 +92,58 @@ def test_ordinary_noise_asks_for_no_decimals():
     for k in range(8):
         belief.observe((k >> 2, k >> 1 & 1, k & 1), 1e6 + k / 8)
     assert not belief.__reduce__()[2]["fine"]
+
+
+def test_the_users_decimals_are_left_alone():
+    readings = [("step", (0,), 1 / 3, 0.0), ("step", (0,), 1 / 3, 1e-60)]
+    true = check(Tree(2, 2), kernels.Linear(), 0.1, readings).log_likelihood()
+    with decimal.localcontext() as context:
+        context.prec = 4
+        context.traps[decimal.FloatOperation] = True
+        context.traps[decimal.Inexact] = True
+        belief = told(Tree(2, 2), kernels.Linear(), 0.1, readings)
+        assert belief.log_likelihood() == true
+        assert decimal.getcontext().prec == 4
+
+
+def test_hard_cases_in_any_order():
+    c = 1e8 / 3
+    readings = [
+        ("sum", (0,), 0.1, 0.0),
+        ("sum", (0,), 0.1 + 1e5, 1e10),
+        ("step", (0, 1), 0.3, 1e-12),
+        ("sum", (0, 1), 0.4 + 2e-6, 1e-12),
+    ]
+    for order in itertools.permutations(readings):
+        check(Tree(2, 2), kernels.Linear(1e16), c, list(order))
+    weak = [("step", (0,), 1e9, 1e16), ("sum", (0,), -14.0, 1e-6)]
+    check(Tree(2, 2), kernels.Linear(3.0), 0.0, weak)
+    check(Tree(2, 2), kernels.Linear(3.0), 0.0, weak[::-1])
+
+
+@pytest.mark.parametrize("mean", [1e8, -1e8 / 3])
+def test_steps_under_a_large_mean(mean):
+    belief = Belief(Tree(2, 2), kernels.Linear(), 1.0, mean=mean)
+    readings = []
+    for y, r in ((0.5, 0.2), (0.501, 0.199)):
+        belief.observe_steps((0, 1), [mean + y, r], noise=1e-3)
+        readings += [("sum", (0,), mean + y, 1e-6), ("step", (0, 1), r, 1e-6)]
+    oracle = Oracle(kernels.Linear().increments(2), mean, readings, exact=True)
+    assert belief.log_likelihood() == pytest.approx(oracle.posterior([()])[2], rel=1e-9)
+
+
+def test_a_deep_path_takes_no_time():
+    belief = Belief(Tree(2, 20_000), kernels.Discounted(0.999), 1e-9)
+    belief.observe((0,) * 20_000, 0.3)
+    oracle_variance = kernels.Discounted(0.999).increments(20_000).sum() + 1e-18
+    true = -0.5 * (np.log(2 * np.pi * oracle_variance) + 0.09 / oracle_variance)
+    assert belief.log_likelihood() == pytest.approx(true)
+
+
+def test_the_prior_mean_is_checked_again():
+    answers = [0.5]
+    belief = Belief(Tree(2, 1), kernels.Linear(), 1e-9, mean=lambda path: answers[0])
+    belief.observe((0,), 0.7)
+    answers[0] = float("nan")
+    with pytest.raises(ValueError, match="mean.* must be finite"):
+        belief.log_likelihood()

@@ -26,10 +26,9 @@ cdef class Core(Nodes):
     cdef dict tokens  # of pending evaluations: the node, s^2, and the kind of the reading
     cdef dict waiting_at  # how many are pending at a node, for each s^2
     cdef long long observations
-    cdef double largest  # absolute value told so far
     cdef double likelihood  # a compensated sum: the total is likelihood + likelihood_rest
     cdef double likelihood_rest
-    cdef double farthest  # deviation from the prior mean told so far
+    cdef double farthest  # deviation from the root's prior mean told so far
     cdef bint fine  # the likelihood asks for more digits than a double has
     cdef Reading[::1] readings_
     cdef int told  # how many of them there are
@@ -38,7 +37,7 @@ cdef class Core(Nodes):
     cdef double[::1] values  # the last rewards of single steps,
     cdef double[::1] variances  # of their noise,
     cdef double[::1] residuals  # how far each was from what was predicted,
-    cdef double[::1] totals  # and the variance of that, without the noise
+    cdef double[::1] predicted  # and the variance of that, without the noise
 
     cdef void _reserve(self, int more)
     cdef void _gather(self, int group) noexcept
@@ -60,6 +59,9 @@ cdef class Core(Nodes):
     cdef void _log(self, int n, int kind, double value, double deviation, double variance, double s2) noexcept
     cdef double _noise_variance(self, noise)
     cdef void _check_exact(self, double y, double s2)
+    cdef double _rounding(self, double y) noexcept
+    cdef double _step_rounding(self, int n, double r) noexcept
+    cdef double _certain_rounding(self, int i, int n) noexcept
     cdef void _tell(self, int n, double y, double s2, int kind)
     cdef void _count_pending(self, int n) noexcept
     cdef void _sum_own(self, int n)

@@ -41,8 +41,8 @@ LOG_TWO_PI = float(np.log(2 * np.pi))
 
 LARGEST = 1e50
 TINY = 1e-100
-#: A reading whose variance, or that of its prediction, is below this share of the largest squared
-#: deviation from the prior mean is precise: its likelihood asks for more digits than a double has.
+#: If the variance of a reading, or of its prediction, is below this share of the largest squared
+#: deviation from the root's prior mean, the likelihood asks for more digits than a double has.
 PRECISE = 1e-10
 READING = np.dtype(
     [("node", np.int32), ("kind", np.int32), ("value", np.float64), ("variance", np.float64)],
@@ -61,7 +61,6 @@ class Core(Nodes):
         self.noise = moderate(noise, "noise")
         self.tokens = {}
         self.waiting_at = {}
-        self.largest = 0.0
         self.observations = 0
         self.likelihood = 0.0
         self.likelihood_rest = 0.0
@@ -76,7 +75,7 @@ class Core(Nodes):
         self.values = np.zeros(self.depth)
         self.variances = np.zeros(self.depth)
         self.residuals = np.zeros(self.depth)
-        self.totals = np.zeros(self.depth)
+        self.predicted = np.zeros(self.depth)
 
     # ------------------------------------------------------------------ reading the state
 
@@ -97,9 +96,13 @@ class Core(Nodes):
         """
         if not self.fine:
             return self.likelihood + self.likelihood_rest
-        center = self.center
-        mean = self.prior_mean or (lambda path: center)
-        return log_density(self.nodes, self.readings, np.asarray(self.increments), mean)
+        mean = None if self.prior_mean is None else self._prior_checked
+        return log_density(
+            self.nodes, self.readings, np.asarray(self.increments), self.center, mean
+        )
+
+    def _prior_checked(self, path):
+        return self._prior(path)
 
     @property
     def readings(self):
@@ -290,16 +293,42 @@ class Core(Nodes):
         """Refuse an exact reading of something that is known to be otherwise."""
         if s2 > 0.0 or self.variance > 0.0:
             return
-        slack = 1e-9 * max(abs(y), self.largest)
         n = self.trail[self.trailed - 1]
-        if self.found == self.length and self.nodes_[n].own_precision == INF:
-            slack = 0.0  # it was read itself, so no rounding is to be excused
+        itself = self.found == self.length and self.nodes_[n].own_precision == INF
+        # What was read itself is kept as it came, so no rounding is to be excused.
+        slack = 0.0 if itself else self._rounding(y)
         if abs(y - self.center - self.m) > slack:
-            raise ValueError(
-                f"value {y!r} contradicts what is known: without noise, and after what was told "
-                f"before, this node has exactly {self.m + self.center!r}; "
-                "if rewards vary, give noise > 0"
-            )
+            raise contradiction("value", y, "node has", self.m + self.center)
+
+    def _rounding(self, y):
+        """Return how much rounding may have changed what is known of F at the end of the trail.
+
+        That depends on how large the numbers are from which it is known: those on the way, and
+        those below that are tied to it by steps without variance.
+        """
+        scale = abs(y - self.center)
+        m = 0.0
+        n = ROOT
+        for i in range(self.trailed):
+            n = self.trail[i]
+            m = self.nodes_[n].g * m + self.nodes_[n].offset
+            scale = max(scale, abs(m), abs(self.nodes_[n].mu))
+        while n != NONE:
+            c = self.nodes_[n].child
+            while c != NONE and self._tau(c) < INF:
+                c = self.nodes_[c].sibling
+            if c != NONE:
+                scale = max(scale, abs(self._known_value(c)), abs(self.nodes_[c].mu))
+            n = c
+        return 1e-9 * scale + 1e-15 * (abs(y) + abs(self.center))
+
+    def _step_rounding(self, n, r):
+        """Return the same for a step that is certain; n is NONE if it does not exist yet."""
+        if n != NONE and self.nodes_[n].v == 0.0 and self.increments[self.nodes_[n].depth] > 0.0:
+            if r == self.nodes_[n].mu:
+                return INF  # it was read itself, and came again
+            return 0.0
+        return self._rounding(r + self.center)
 
     def _tell(self, n, y, s2, kind):
         """Take in a reading of F at the end of the trail, whose posterior is (m, variance)."""
@@ -308,7 +337,6 @@ class Core(Nodes):
         self._log(n, kind, y, y - self.center, self.variance, s2)
         self.nodes_[n].count += 1
         self.nodes_[n].average += (y - self.nodes_[n].average) / self.nodes_[n].count
-        self.largest = max(self.largest, abs(y))
         y -= self.center
         self._take_value(n, y, s2)
         self._pass_up(tau, eta)
@@ -344,16 +372,12 @@ class Core(Nodes):
             step_mean = (g - 1.0) * self.m_above + self.nodes_[n].offset
             step_variance = self.nodes_[n].spread + (1.0 - g) ** 2 * self.variance_above
         else:
+            n = NONE
             step_mean = self.step_prior
             step_variance = self.increments[self.length]
-        slack = 1e-9 * max(abs(r), self.largest)
-        if s2 == 0.0 and step_variance == 0.0 and abs(r - offset - step_mean) > slack:
-            raise ValueError(
-                f"value {r!r} contradicts what is known: without noise, and after what was told "
-                f"before, this step is exactly {step_mean + offset!r}; "
-                "if rewards vary, give noise > 0"
-            )
-        self.largest = max(self.largest, abs(r))
+        certain = s2 == 0.0 and step_variance == 0.0
+        if certain and abs(r - offset - step_mean) > self._step_rounding(n, r - offset):
+            raise contradiction("value", r, "step is", step_mean + offset)
         n = self._grow(plan)
         self._log(n, STEP | OWN_NOISE, r, r - offset, step_variance, s2)
         r -= offset
@@ -374,7 +398,7 @@ class Core(Nodes):
             if s2 == 0.0:
                 self.nodes_[n].mu = r
 
-    def observe_steps(self, path, values, *, noise):
+    def observe_steps(self, path, steps, *, noise):
         """Take in the immediate rewards along a path: one observation, of the node at its end.
 
         They sum up to F there. So the first is a reading of F of the first node (the root's step is
@@ -384,26 +408,29 @@ class Core(Nodes):
         ----------
         path : sequence of int
             The node, not the root.
-        values : sequence of float
-            One for each step, in the units of the sum.
+        steps : sequence of float
+            The rewards, one for each step, in the units of the sum.
         noise : float or sequence of float
             The standard deviation of each.
         """
-        values = [moderate(r, f"values[{i}]") for i, r in enumerate(listed(values, "values"))]
-        if hasattr(noise, "__len__"):
-            noise = [at_least_zero(s, f"noise[{i}]") for i, s in enumerate(listed(noise, "noise"))]
+        rewards = [moderate(r, f"steps[{i}]") for i, r in enumerate(listed(steps, "steps"))]
+        if np.ndim(noise) == 0:
+            variances = [self._noise_variance(noise)] * len(rewards)
         else:
-            noise = [at_least_zero(noise, "noise")] * len(values)
+            noises = enumerate(listed(noise, "noise"))
+            variances = [self._noise_variance(moderate(s, f"noise[{i}]")) for i, s in noises]
         plan = self._approach(path, True)
         length = self.length
-        if len(values) != length or len(noise) != length or length == 0:
+        if length == 0:
+            raise ValueError("the root has no steps; observe its value")
+        if len(rewards) != length or len(variances) != length:
             raise ValueError(
-                f"a path of {length} steps needs a value and a noise for each, "
-                f"got {len(values)} values and {len(noise)} noises"
+                f"a path of {length} steps needs a reward and a noise for each, "
+                f"got {len(rewards)} rewards and {len(variances)} noises"
             )
         for i in range(length):
-            self.values[i] = values[i]
-            self.variances[i] = self._noise_variance(noise[i])
+            self.values[i] = rewards[i]
+            self.variances[i] = variances[i]
         self._foretell_steps(plan)
         total: cython.double = 0.0
         for i in range(length):
@@ -423,6 +450,7 @@ class Core(Nodes):
         V = self.nodes_[ROOT].spread
         place = 0  # on the trail
         for i in range(self.length):
+            n = NONE
             g = 1.0
             offset = 0.0
             spread = self.increments[i + 1]
@@ -442,29 +470,33 @@ class Core(Nodes):
             m_here = g * m + offset
             V_here = spread + g * g * V
             if i == 0:
-                predicted = m_here + self.center
+                residual = self.values[i] - self.center - m_here
                 variance = V_here
                 share = V_here
                 left = s2 * V_here
             else:
-                predicted = m_here - m
+                residual = self.values[i] - (m_here - m)
                 variance = spread + (1.0 - g) * (1.0 - g) * V
                 share = spread - g * (1.0 - g) * V
                 left = spread * V + s2 * V_here
-            residual = self.values[i] - predicted
             if variance + s2 > 0.0:
                 m_here += residual * (share / (variance + s2))
                 V_here = left / (variance + s2)
-            elif abs(residual) > 1e-9 * max(abs(self.values[i]), self.largest):
-                raise ValueError(
-                    f"values[{i}] is {self.values[i]!r} and contradicts what is known: without "
-                    f"noise, and after what was told before, this step is exactly {predicted!r}; "
-                    "if rewards vary, give noise > 0"
-                )
+            elif abs(residual) > self._certain_rounding(i, n):
+                y = self.values[i]
+                raise contradiction(f"steps[{i}]", y, "step is", y - residual)
             self.residuals[i] = residual
-            self.totals[i] = variance
+            self.predicted[i] = variance
             m = m_here
             V = V_here
+
+    def _certain_rounding(self, i, n):
+        """Return what rounding excuses in the i-th reward, which is certain."""
+        if i > 0:
+            return self._step_rounding(n, self.values[i])
+        if n != NONE and self.nodes_[n].own_precision == INF:
+            return 0.0
+        return self._rounding(self.values[i])
 
     def _take_steps(self):
         """Take in the rewards along the trail, from its end upwards, and bring it up to date."""
@@ -488,14 +520,13 @@ class Core(Nodes):
                 y = self.values[i]
                 s2 = self.variances[i]
                 offset = self.center if i == 0 else 0.0
-                self.largest = max(self.largest, abs(y))
                 kind = OWN_NOISE if i == 0 else STEP | OWN_NOISE
-                self._log(n, kind, y, y - offset, self.totals[i], s2)
+                self._log(n, kind, y, y - offset, self.predicted[i], s2)
                 if i == 0:
                     self._take_value(n, y - offset, s2)
                 else:
                     self._take_step(n, y, s2)
-                self._add_density(self.residuals[i], self.totals[i] + s2)
+                self._add_density(self.residuals[i], self.predicted[i] + s2)
             self._refresh(n)
             below = n
             tau = old_tau
@@ -652,7 +683,6 @@ class Core(Nodes):
             "noise": self.noise,
             "tokens": dict(self.tokens),
             "waiting_at": {n: dict(kinds) for n, kinds in self.waiting_at.items()},
-            "largest": self.largest,
             "observations": self.observations,
             "likelihood": (self.likelihood, self.likelihood_rest),
             "farthest": self.farthest,
@@ -666,7 +696,6 @@ class Core(Nodes):
         self.tokens = dict(state["tokens"])
         self.waiting = len(self.tokens)
         self.waiting_at = {n: dict(kinds) for n, kinds in state["waiting_at"].items()}
-        self.largest = state["largest"]
         self.observations = state["observations"]
         self.likelihood, self.likelihood_rest = state["likelihood"]
         self.farthest = state["farthest"]
@@ -674,6 +703,13 @@ class Core(Nodes):
         self.told = len(state["readings"])
         self.readings_ = grown(state["readings"], READING, self.told)
         self._make_scratch()
+
+
+def contradiction(name, value, what, known):
+    return ValueError(
+        f"{name} {value!r} contradicts what is known: without noise, and after what was told "
+        f"before, this {what} exactly {known!r}; if rewards vary, give noise > 0"
+    )
 
 
 def inverse(x):

@@ -41,7 +41,7 @@ class Core(Nodes):
     def observe_steps(
         self,
         path: Sequence[int],
-        values: Sequence[SupportsFloat],
+        steps: Sequence[SupportsFloat],
         *,
         noise: SupportsFloat | Sequence[SupportsFloat],
     ) -> None: ...

@@ -7,7 +7,7 @@ are left. So the joint density is taken from scratch, in decimals.
 
 import math
 from collections.abc import Callable, Iterable
-from decimal import Decimal, localcontext
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,44 +25,60 @@ def log_density(
     nodes: NDArray[np.void],
     readings: NDArray[np.void],
     increments: NDArray[np.float64],
-    mean: Callable[[tuple[int, ...]], float],
+    center: float,
+    mean: Callable[[tuple[int, ...]], float] | None,
 ) -> float:
     """Return the log density of all readings that were not certain.
 
     Messages go up from the deepest nodes to the root. Where several meet that speak of the same
-    thing, each but the first has a density given those before it.
+    thing, each but the first has a density given those before it. The prior mean of the root is
+    `center`, and that of all other nodes what `mean` says, or the same.
     """
+    # A context of our own: the user's may have few digits, and traps.
+    with localcontext(Context(prec=DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])):
+        return _log_density(nodes, readings, increments, center, mean)
+
+
+def _log_density(
+    nodes: NDArray[np.void],
+    readings: NDArray[np.void],
+    increments: NDArray[np.float64],
+    center: float,
+    mean: Callable[[tuple[int, ...]], float] | None,
+) -> float:
+    variances = [Decimal(v) for v in increments.tolist()]
     sums: dict[int, list[Message]] = {}
     steps: dict[int, list[Message]] = {}
     for n, kind, value, variance in readings.tolist():
         if not kind & CERTAIN:
             of = steps if kind & STEP else sums
             of.setdefault(n, []).append((Decimal(value), Decimal(variance)))
-    with localcontext(prec=DIGITS):
-        density = _Density()
+    density = _Density()
 
-        def step(n: int) -> Message:
+    def step(n: int) -> Message:
+        """Return mean and variance of a node's step, as its own readings leave them."""
+        mu = Decimal(center if n == 0 else 0)
+        if mean is not None and n != 0:
             path = _path(nodes, n)
-            above = Decimal(float(mean(path[:-1]))) if path else Decimal(0)
-            mu = Decimal(float(mean(path))) - above
-            return density.meet([(mu, Decimal(float(increments[len(path)]))), *steps.pop(n, [])])
+            mu = Decimal(mean(path)) - Decimal(mean(path[:-1]))
+        return density.meet([(mu, variances[nodes["depth"][n]]), *steps.pop(n, [])])
 
-        levels: list[dict[int, Message]] = [{} for _ in increments]
-        for n in sorted(sums):
-            levels[nodes["depth"][n]][n] = density.meet(sums[n])
-        for depth in range(len(levels) - 1, -1, -1):
-            for n, (value, variance) in levels[depth].items():
-                mu, v = step(n)
-                message = (value - mu, variance + v)
-                if depth == 0:
-                    density.meet([(Decimal(0), Decimal(0)), message])
-                else:
-                    above = _parent(nodes, n)
-                    met = levels[depth - 1].get(above)
-                    levels[depth - 1][above] = density.meet([met, message]) if met else message
-        for n in sorted(steps):  # with nothing said about F there or below
-            step(n)
-        return math.fsum(density.terms)
+    levels: list[dict[int, Message]] = [{} for _ in variances]
+    for n in sorted(sums):
+        levels[nodes["depth"][n]][n] = density.meet(sums[n])
+    for depth in range(len(levels) - 1, -1, -1):
+        for n, (value, variance) in levels[depth].items():
+            mu, v = step(n)
+            message = (value - mu, variance + v)
+            if depth == 0:
+                density.meet([(Decimal(0), Decimal(0)), message])
+            else:
+                parent = _parent(nodes, n)
+                met = levels[depth - 1].get(parent)
+                levels[depth - 1][parent] = density.meet([met, message]) if met else message
+    for n in sorted(steps):  # with nothing said about F there or below
+        step(n)
+    return math.fsum(density.terms)
 
 
 class _Density:
@@ -82,7 +98,7 @@ class _Density:
                 continue
             gap = other - value
             self.terms.append(
-                -0.5 * (math.log(2 * math.pi) + float(both.ln()) + float(gap * gap / both))
+                -0.5 * (math.log(2 * math.pi) + math.log(both) + float(gap * gap / both))
             )
             value += gap * variance / both
             variance *= spread / both

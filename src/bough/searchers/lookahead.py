@@ -1,5 +1,6 @@
 """What to expect of the best of many unexplored paths: the maximum of a branching random walk."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,8 +10,64 @@ from bough._subtree import table_counts
 
 Array = NDArray[np.float64]
 
-#: Points of the grid on which distributions are kept.
-POINTS = 4096
+#: Points of the grid on which distributions are kept, for trees up to so deep, and for deeper ones.
+POINTS = 2048
+DEEP = 200
+FEWER_POINTS = 512
+
+
+class Spread:
+    """A distribution as masses on a grid, which is laid out anew when it gets too narrow.
+
+    All masses are sums of products that are not negative, and tails are summed from their far end,
+    so that even the smallest of them is right to many digits: the maximum of 5^30 paths lives where
+    a single one comes once in 5^30 times.
+    """
+
+    def __init__(self, points: int) -> None:
+        self.points = points
+        self.low = self.high = self.step = 0.0
+        self.mass = np.ones(1)  # all of it at 0
+
+    @property
+    def places(self) -> Array:
+        """Where the masses are."""
+        return np.arange(len(self.mass), dtype=np.float64) * self.step + self.low
+
+    def make_room(self, low: float, high: float) -> None:
+        """Lay out a wider grid, unless this one is wide enough; masses go to both neighbours."""
+        if self.low <= low and high <= self.high:
+            return
+        places, mass = self.places, self.mass
+        self.low, self.high = 1.5 * low, 1.5 * high
+        self.step = (self.high - self.low) / (self.points - 1)
+        where = (places - self.low) / self.step
+        left = np.minimum(where.astype(int), self.points - 2)
+        self.mass = np.zeros(self.points)
+        np.add.at(self.mass, left, mass * (1.0 - (where - left)))
+        np.add.at(self.mass, left + 1, mass * (where - left))
+
+    def add_normal(self, variance: float) -> None:
+        """Add an independent normal variable."""
+        if variance == 0.0:
+            return
+        share = variance / self.step**2
+        if share < 1.0:  # narrower than the grid: the same variance on three points
+            kernel = np.array([0.5 * share, 1.0 - share, 0.5 * share])
+        else:
+            reach = min(math.ceil(12.0 * math.sqrt(share)), self.points - 1)
+            kernel = np.exp(-0.5 * np.arange(-reach, reach + 1) ** 2 / share)
+            kernel /= kernel.sum()
+        reach = len(kernel) // 2
+        self.mass = np.convolve(self.mass, kernel)[reach : reach + self.points]
+
+    def best_of(self, count: float) -> Array:
+        """Return the masses of the highest of so many independent ones."""
+        above = np.cumsum(self.mass[::-1])[::-1] / self.mass.sum()  # that it is here or higher
+        with np.errstate(divide="ignore"):
+            above = -np.expm1(count * np.log1p(-np.minimum(above, 1.0)))
+        masses: Array = above - np.append(above[1:], 0.0)
+        return masses
 
 
 def fresh_maxima(
@@ -19,8 +76,7 @@ def fresh_maxima(
     """Tabulate the best of u fresh children of a node at each depth, relative to F of the node.
 
     That best is the maximum over u children of w + M, where w is the child's step and M the same
-    for all of its own children. Its distribution is found from the bottom up: convolve with the
-    step, raise the distribution function to the power u.
+    for all of its own children. Its distribution is found from the bottom up.
 
     Parameters
     ----------
@@ -39,29 +95,23 @@ def fresh_maxima(
     depth = len(increments) - 1
     counts = np.array(table_counts(max(widths, default=1) if most is None else most))
     mean, sd = np.zeros((depth + 1, len(counts))), np.zeros((depth + 1, len(counts)))
-    total = float(increments[1:].sum())
-    if total == 0.0:
-        return mean, sd
-    # No maximum exceeds its expectation by much, and that is at most sqrt(2 total log N).
-    log_arms = float(np.sum(np.log(np.asarray(widths, dtype=float)))) + np.log(counts[-1])
-    unit = np.sqrt(total)
-    low, high = -8.0 * unit, (np.sqrt(2.0 * log_arms) + 8.0) * unit
-    step = (high - low) / POINTS
-    middle = low + step * (np.arange(POINTS) + 0.5)
-    frequency = 2.0 * np.pi * np.fft.rfftfreq(2 * POINTS, step)
-    mass = np.zeros(POINTS)
-    zero = -low / step - 0.5  # M of a leaf is 0: between two points of the grid
-    mass[int(zero)], mass[int(zero) + 1] = 1 - zero % 1, zero % 1
+    spread = Spread(POINTS if depth <= DEEP else FEWER_POINTS)
+    total, log_arms = 0.0, float(np.log(counts[-1]))
     for i in range(depth - 1, -1, -1):
-        # Padded to twice the length, so that nothing comes round from the other end.
-        spectrum = np.fft.rfft(mass, 2 * POINTS) * np.exp(-0.5 * increments[i + 1] * frequency**2)
-        mass = np.maximum(np.fft.irfft(spectrum)[:POINTS], 0.0)
-        below = np.minimum(np.cumsum(mass) / mass.sum(), 1.0)
+        total += float(increments[i + 1])
+        log_arms += math.log(widths[i])
+        if total == 0.0:
+            continue
+        # A maximum does not exceed its expectation by much, nor that sqrt(2 total log N).
+        unit = math.sqrt(total)
+        spread.make_room(-8.0 * unit, (math.sqrt(2.0 * log_arms) + 8.0) * unit)
+        spread.add_normal(float(increments[i + 1]))
+        places = spread.places
         for j, u in enumerate(counts):
-            best = np.diff(below**u, prepend=0.0)
-            mean[i, j] = best @ middle
-            sd[i, j] = np.sqrt(best @ (middle - mean[i, j]) ** 2)
-        mass = np.diff(below ** widths[i], prepend=0.0)
+            best = spread.best_of(u)
+            mean[i, j] = best @ places
+            sd[i, j] = math.sqrt(best @ (places - mean[i, j]) ** 2)
+        spread.mass = spread.best_of(widths[i])
     return mean, sd
 
 
