@@ -71,6 +71,7 @@ cdef class Choice(Core):
     cdef bint counts_pending  # whether its standard deviations count pending evaluations,
     cdef bint skips_known  # whether it leaves out arms that are known exactly or pending,
     cdef bint played_only  # or those where no reward was told,
+    cdef bint covers_all  # or counts all nodes there can be, where arms are new nodes only,
     cdef double best  # and the best arm so far; best_node is NONE if there is none
     cdef int best_node
     cdef double best_m

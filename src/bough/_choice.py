@@ -174,7 +174,10 @@ class Choice(Core):
         return self._highest(OPEN, b, generator(rng))
 
     def _ceiling(self, sqrt_beta):
-        """Return `highest_upper` by told observations only."""
+        """Return `highest_upper` by told observations only.
+
+        Where arms are nodes, it is that of all nodes that there are or can be, down to the leaves.
+        """
         b: cython.double = at_least_zero(sqrt_beta, "sqrt_beta")
         return self._highest(CEILING, b, None)
 
@@ -250,6 +253,7 @@ class Choice(Core):
         self.counts_pending = kind <= OPEN and self.waiting > 0
         self.skips_known = kind == OPEN
         self.played_only = kind >= PLAYED_LOWER
+        self.covers_all = kind == CEILING and self.single_steps
         if self.counts_pending:
             variance = self.pending_[ROOT].spread
         self.best = -INF
@@ -324,7 +328,7 @@ class Choice(Core):
         row = self.bounds_row
         b: cython.double = self.b
         pending = self.counts_pending
-        selective = self.skips_known or self.played_only
+        selective = self.skips_known or self.played_only or self.covers_all
         single_steps = self.single_steps
         self.frames[top].node = n
         self.frames[top].entry = entry
@@ -385,6 +389,12 @@ class Choice(Core):
         extra = self.nodes_[n].extra
         if self.played_only:
             return 0.0 if self.nodes_[n].count > 0 else -1.0
+        if self.covers_all:
+            if self._is_group(n):
+                return -1.0
+            if self.nodes_[n].explored < self.nodes_[n].branching:
+                return self.rest[self.nodes_[n].depth]
+            return 0.0
         if self.skips_known and (variance + extra == 0.0 or self._is_awaited(n)):
             return -1.0
         return extra

@@ -9,10 +9,6 @@ from numpy.typing import NDArray
 from bough._nodes import Nodes
 from bough.trees import Path, Tree
 
-STEP: int
-OWN_NOISE: int
-CERTAIN: int
-
 def several(paths: Sequence[Sequence[int]]) -> list[Sequence[int]]: ...
 
 class Core(Nodes):

@@ -52,6 +52,7 @@ cdef class Nodes:
     cdef int depth
     cdef double[::1] increments  # v_0 .. v_D
     cdef double[::1] tail  # variance of a frontier arm beyond V of its node, at each depth
+    cdef double[::1] rest  # variance of all steps below each depth
     cdef int[::1] widths  # branching at each depth; if a function says, along the last path
     cdef bint ragged  # a function says
     cdef bint single_steps  # arms are new nodes, one step below old ones

@@ -69,6 +69,7 @@ class Nodes:
         tail = np.zeros(self.depth + 1)
         tail[: self.depth] = v[1:] if single_steps else np.cumsum(v[1:][::-1])[::-1]
         self.tail = tail
+        self._set_rest()
         self.single_steps = single_steps
         self.ragged = tree.counts is None
         self._set_widths()
@@ -83,6 +84,9 @@ class Nodes:
         width = narrow(tree.children(())) if self.ragged else self.widths[0]
         self.center = moderate(mean(()), "mean(())") if callable(mean) else moderate(mean, "mean")
         self._new_node(NONE, 0, 0, width, 0.0)
+
+    def _set_rest(self):
+        self.rest = np.append(np.cumsum(np.asarray(self.increments)[:0:-1])[::-1], 0.0)
 
     def _set_widths(self):
         self.widths = np.zeros(self.depth + 1, dtype=np.int32)
@@ -499,6 +503,7 @@ class Nodes:
         self.single_steps = state["single_steps"]
         self.increments = np.array(state["increments"])  # the state may be read-only
         self.tail = np.array(state["tail"])
+        self._set_rest()
         self._set_widths()
         self.used = len(state["nodes"])
         self.nodes_ = grown(state["nodes"], NODE, self.used)

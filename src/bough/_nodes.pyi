@@ -7,6 +7,8 @@ from bough.trees import Tree
 
 NODE: np.dtype[np.void]
 
+def moderate(value: object, name: str) -> float: ...
+
 class Nodes:
     @property
     def tree(self) -> Tree: ...

@@ -90,9 +90,10 @@ class Searcher(ABC):
 
     def best_action(self, rule: str | None = None) -> int:
         """Return the first step of the best arm."""
-        if self.tree.depth == 0:
-            raise ValueError("a tree of depth 0 has no actions")
-        return self.best(rule).path[0]
+        path = self.best(rule).path
+        if not path:
+            raise ValueError("the best path is that of the root: it has no actions")
+        return path[0]
 
 
 def new_generator(rng: np.random.Generator | int | None) -> SplitMix64:

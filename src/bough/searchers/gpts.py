@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from bough.searchers.base import (
     reward_of,
 )
 from bough.searchers.lookahead import fresh_maxima, one_level_maxima
-from bough.trees import Path, Tree
+from bough.trees import MOST_CHILDREN, Path, Tree
 
 #: The exploration constant of the subtree rule at scale 1, and the default scale of the arm rule.
 #: Both did best over eight problems: see `benchmarks/README.md`.
@@ -38,6 +39,23 @@ class Play(NamedTuple):
     node: Path
 
 
+@dataclass
+class Rollouts:
+    """The rewards of random completions of the path to one node."""
+
+    count: int = 0
+    average: float = 0.0
+    highest: float = -math.inf
+    path: Path = ()  # of the highest
+
+    def add(self, path: Path, reward: float) -> None:
+        """Count one more."""
+        self.count += 1
+        self.average += (reward - self.average) / self.count
+        if reward > self.highest:
+            self.highest, self.path = reward, path
+
+
 class GPTS(Searcher):
     """Search a tree by an exact Gaussian-process belief about all of its paths.
 
@@ -47,7 +65,8 @@ class GPTS(Searcher):
     kernel : bough.kernels.Kernel
         How smooth the reward is.
     noise : float
-        The standard deviation of a reward. With 0 no arm is played twice.
+        The standard deviation of a reward. With 0 no arm is played twice (except by rollouts,
+        which are random).
     mean : float or function
         The prior mean of the reward, as for `Belief`; 0 by default.
     select : "subtree" or "arm"
@@ -92,6 +111,8 @@ class GPTS(Searcher):
             raise ValueError(f'select must be "subtree" or "arm", got {select!r}')
         if growth not in ("complete", "deepening", "rollout"):
             raise ValueError(f'growth must be "complete", "deepening" or "rollout", got {growth!r}')
+        if confidence is not None and not isinstance(confidence, Confidence):
+            raise TypeError(f"confidence must be a bough.Confidence, got {confidence!r}")
         self.tree = tree
         self.select = select
         self.growth = growth
@@ -115,9 +136,9 @@ class GPTS(Searcher):
         self._plays: dict[int, Play] = {}  # pending ones, by the belief's token
         self._tokens: dict[Path, deque[int]] = {}  # theirs, by path, the oldest first
         self._highest_reward = -math.inf
-        self._highest_path: Path = ()
-        self._best_rollout: dict[Path, tuple[float, Path]] = {}  # the best play of each node
-        self._widths: list[int] | None = None
+        self._highest_at: Path = ()
+        self._rollouts: dict[Path, Rollouts] = {}  # by the node where they were observed
+        self._widths: list[float] | None = None
         if select == "subtree":
             self._look_ahead()
 
@@ -128,18 +149,22 @@ class GPTS(Searcher):
         many to expect; so this is done anew each time that the observations have doubled.
         """
         counts = self.tree.counts
-        if counts is not None and math.inf in counts:
-            self.belief.look_ahead(*one_level_maxima(self._increments, MOST_FRESH))
+        widths = self._seen_widths() if counts is None else list(counts)
+        if widths == self._widths:
             return
-        widths = self._seen_widths() if counts is None else [int(c) for c in counts]
-        if widths != self._widths:
-            self._widths = widths
+        self._widths = widths
+        if math.inf in widths:
+            self.belief.look_ahead(*one_level_maxima(self._increments, MOST_FRESH))
+        else:
             most = MOST_FRESH if counts is None else None
-            self.belief.look_ahead(*fresh_maxima(self._increments, widths, most))
+            whole = [int(width) for width in widths]
+            self.belief.look_ahead(*fresh_maxima(self._increments, whole, most))
 
-    def _seen_widths(self) -> list[int]:
+    def _seen_widths(self) -> list[float]:
         nodes = self.belief.nodes
         nodes = nodes[nodes["count"] >= 0]
+        if (nodes["branching"] > MOST_CHILDREN).any():
+            return [math.inf] * self.tree.depth
         seen = np.bincount(nodes["depth"], minlength=self.tree.depth + 1)
         children = np.bincount(nodes["depth"], nodes["branching"], minlength=self.tree.depth + 1)
         means = children[:-1] / np.maximum(seen[:-1], 1)
@@ -181,16 +206,16 @@ class GPTS(Searcher):
         return tuple(path)
 
     def _pend(self, path: Path, node: Path) -> None:
-        token = self.belief.pend(node, noise=self._noise_at(node, None))
+        token = self.belief.pend(node, noise=self._noise_at(path, node, None))
         self._tokens.setdefault(path, deque()).append(token)
         self._plays[token] = Play(path, node)
 
-    def _noise_at(self, node: Path, noise: float | None) -> float | None:
+    def _noise_at(self, path: Path, node: Path, noise: float | None) -> float | None:
         """Return the standard deviation of a play observed at a node; None for the belief's."""
         if self.growth != "rollout":
             return noise
         own = self.belief.noise if noise is None else at_least_zero(noise, "noise")
-        return math.sqrt(own**2 + float(self._increments[len(node) + 1 :].sum()))
+        return math.sqrt(own**2 + float(self._increments[len(node) + 1 : len(path) + 1].sum()))
 
     def tell(
         self,
@@ -227,11 +252,11 @@ class GPTS(Searcher):
             if token is not None:
                 self.belief.forget(token)
         elif token is not None:
-            self.belief.settle(token, reward, noise=self._noise_at(node, noise))
+            self.belief.settle(token, reward, noise=self._noise_at(path, node, noise))
         elif noise is None and self.growth != "rollout":
             self.belief.observe(node, reward)
         else:
-            self.belief.observe(node, reward, noise=self._noise_at(node, noise))
+            self.belief.observe(node, reward, noise=self._noise_at(path, node, noise))
         self._told(path, node, reward, token)
 
     def _play_of(self, path: Path) -> tuple[int | None, Path]:
@@ -249,8 +274,8 @@ class GPTS(Searcher):
         """Take in the rewards of the steps to a node."""
         own = self.belief.noise if noise is None else at_least_zero(noise, "noise")
         shares = self._increments[1 : len(steps) + 1]
-        if not shares.any():
-            shares = np.ones(len(steps))
+        # A step of which the kernel expects nothing may still be read with noise.
+        shares = np.maximum(shares, 1e-3 * shares.mean()) if shares.any() else 0 * shares + 1
         noises = own * np.sqrt(shares / shares.sum())
         self.belief.observe_steps(
             node, list(steps)[: len(node)], noise=noises[: len(node)].tolist()
@@ -264,11 +289,9 @@ class GPTS(Searcher):
             self._asked = None
         if reward > self._highest_reward:
             self._highest_reward = reward
-            self._highest_path = path
+            self._highest_at = node
         if self.growth == "rollout":
-            best = self._best_rollout.get(node)
-            if best is None or reward > best[0]:
-                self._best_rollout[node] = (reward, path)
+            self._rollouts.setdefault(node, Rollouts()).add(path, reward)
         if self._learns_widths:
             told = self.observations
             if told & (told - 1) == 0:
@@ -312,6 +335,8 @@ class GPTS(Searcher):
 
     def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
         log_arms = self.tree.log_arms
+        if self.growth == "deepening" and self.tree.counts and log_arms is not None:
+            log_arms = self.tree.log_nodes  # every node has a reward
         if log_arms is None:
             # A working value: as many arms as there are nodes, each with a frontier.
             log_arms = math.log(2 * len(self.belief.nodes))
@@ -349,19 +374,20 @@ class GPTS(Searcher):
         if self.observations == 0:
             raise ValueError("nothing was told yet, so nothing is best")
         if rule == "observed":
-            highest = self._highest_path
-            if self.growth == "rollout":
-                highest = next(n for n, (_, p) in self._best_rollout.items() if p == highest)
-            arm = self.belief._arm_at(highest)
+            arm = self.belief._arm_at(self._highest_at)
         else:
             found = self.belief._best_played(1.0 if rule == "lower" else 0.0)
             assert found is not None  # something was told
             arm = found
+        value, visits = arm.value, arm.visits
+        if self.growth == "rollout":  # the best completion of the path to the node
+            rollouts = self._rollouts[arm.path]
+            value, visits = rollouts.average, rollouts.count
+            arm = self.belief._arm_at(rollouts.path)
         spread = self._theoretical() * arm.std
-        path = self._best_rollout[arm.path][1] if self.growth == "rollout" else arm.path
         return Arm(
-            path, None, arm.mean, arm.std,
-            arm.mean - spread, arm.mean + spread, arm.value, arm.visits,
+            arm.path, None, arm.mean, arm.std,
+            arm.mean - spread, arm.mean + spread, value, visits,
         )  # fmt: skip
 
     def best_action(self, rule: str | None = None) -> int:
@@ -369,9 +395,11 @@ class GPTS(Searcher):
 
         With `"subtree"`, the step whose subtree has the highest mean of its maximum, played or not.
         """
-        if rule != "subtree" or self.tree.depth == 0:
+        if rule != "subtree":
             return super().best_action(rule)
-        if self.select == "arm" and self._widths is None:
+        if self.tree.is_leaf(()):
+            raise ValueError("the root of this tree is a leaf: it has no actions")
+        if self.select == "arm":
             self._look_ahead()
         return self.belief.best_first_step()
 
