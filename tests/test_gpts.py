@@ -208,8 +208,6 @@ def test_the_best_action_by_subtree():
         assert search.best_action("subtree") == 2
         search.tell((2, 1, 1), -9.0, noise=0.01)
         assert search.best_action("subtree") == 3  # nobody has been there yet
-    with pytest.raises(ValueError, match="no actions"):
-        GPTS(Tree(4, 0), kernels.Linear(), 0.1).best_action("subtree")
     with pytest.raises(ValueError, match="rule must be"):
         search.best_action("magic")
 
@@ -358,6 +356,72 @@ def test_growing_one_node_a_play(select, growth, tree):
         assert search.certificate.upper == math.inf
 
 
+@pytest.mark.parametrize("growth", ["complete", "deepening", "rollout"])
+def test_the_certificate_covers_all_that_can_be_found(growth):
+    """Also what lies below nodes that nobody has seen, on functions drawn from the prior."""
+    tree, kernel = Tree(2, 7), kernels.Geometric(1.0)
+    nodes = [p for d in range(8) for p in itertools.product(range(2), repeat=d)]
+    missed = 0
+    for seed in range(25):
+        F = dict(zip(nodes, bough.Belief(tree, kernel, 0.1).sample(nodes, 1, seed)[0], strict=True))
+        rewarded = nodes if growth == "deepening" else [p for p in nodes if len(p) == 7]
+        best = max(F[p] for p in rewarded)
+        search = GPTS(tree, kernel, 0.1, growth=growth, rng=seed)
+        rng = np.random.default_rng(seed)
+        low = math.inf
+        for _ in range(30):
+            path = search.ask()
+            search.tell(path, F[path] + 0.1 * rng.normal())
+            low = min(low, search.certificate.upper)
+        missed += low < best
+    assert missed <= 4  # delta is .05
+
+
+def test_rollouts_on_ragged_trees():
+    """A leaf that ends early is observed as it is, and `best` says what is known of its path."""
+    tree = Tree(lambda path: 0 if path == (0,) else 2, 3)
+    search = GPTS(tree, kernels.Linear(), 0.0, growth="rollout", rng=0)
+    search.tell((0,), 1.0)
+    assert [float(x[0]) for x in search.belief.posterior([(0,)])] == [1.0, 0.0]
+    seen = {(0,)}
+    result = bough.maximize(lambda p: noise_of(1, p), tree, budget=200, searcher=search)
+    assert result.stopped_by == "exhausted"
+    assert len(seen | set(result.history.paths)) == 5
+    for rule in ("observed", "mean", "lower"):
+        best = search.best(rule)
+        mean, std = search.belief.posterior([best.path])
+        assert (best.mean, best.std) == (mean[0], std[0])
+    other = GPTS(Tree(2, 2), kernels.Linear(), 0.1, growth="rollout", rng=0)
+    other.tell((0, 1), steps=[0.5, 0.5])
+    assert other.best().value == 1.0
+
+
+def test_steps_may_be_noisy_where_the_kernel_expects_nothing():
+    search = GPTS(Tree(2, 4), kernels.Chi((1, 1, 0.5, 0.5, 0)), 0.1, rng=0)
+    search.tell(search.ask(), steps=[0.1, 0.2, 0.1, 0.1])
+    assert search.observations == 1
+
+
+def test_actions_where_there_are_none():
+    for tree in (Tree(lambda path: 0, 3), Tree(4, 0)):
+        for make in (lambda t: GPTS(t, kernels.Linear(), 0.1, rng=0), bough.UCT):
+            search = make(tree)
+            search.tell(search.ask(), 1.0)
+            with pytest.raises(ValueError, match="no actions"):
+                search.best_action()
+        with pytest.raises(ValueError, match="no actions"):
+            GPTS(tree, kernels.Linear(), 0.1).best_action("subtree")
+
+
+def test_a_function_may_say_that_there_is_no_end():
+    tree = Tree(lambda path: math.inf, 2, log_arms=10.0)
+    search = GPTS(tree, kernels.Linear(), 0.3, growth="deepening", rng=0)
+    for t in range(40):
+        path = search.ask()
+        search.tell(path, noise_of(1, path) + 0.3 * noise_of(2, t))
+    assert math.isfinite(search.certificate.gap)
+
+
 def test_rules_for_the_best():
     search = GPTS(Tree(3, 1), kernels.Discounted(1.0), 1.0, rng=0)
     with pytest.raises(ValueError, match="nothing was told yet"):
@@ -432,8 +496,9 @@ def test_bad_searches():
         ({"select": "best"}, "select must be"),
         ({"growth": "fast"}, "growth must be"),
         ({"noise": None}, "needs a kernel and a noise"),
+        ({"confidence": 0.05}, "confidence must be a bough.Confidence"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((TypeError, ValueError), match=message):
             GPTS(tree, **{"kernel": kernels.Linear(), "noise": 0.1} | keywords)
 
 

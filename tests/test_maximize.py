@@ -105,6 +105,67 @@ def test_minimize_speaks_of_the_values_themselves():
         minimize(cost, tree)
 
 
+def test_rules_are_heard_when_every_evaluation_fails():
+    def fail(path):
+        raise RuntimeError
+
+    begin = time.monotonic()
+    result = maximize(fail, TREE, searcher=search(), stop=WallTime(0.2), catch=RuntimeError)
+    assert result.stopped_by == "seconds"
+    assert time.monotonic() - begin < 30
+    assert result.best is None
+    result = maximize(fail, TREE, searcher=search(), stop=Budget(10), catch=RuntimeError)
+    assert (result.stopped_by, result.searcher.pending) == ("budget", ())
+    result = maximize(fail, TREE, searcher=search(), stop=lambda s: True, catch=RuntimeError)
+    assert result.stopped_by == "<lambda>"
+    result = maximize(fail, TREE, searcher=search(), budget=5, stop=Gap(1e9), catch=RuntimeError)
+    assert result.stopped_by == "budget"
+
+
+def test_what_was_pending_before_stays_pending():
+    mine = search()
+    asked = [mine.ask() for _ in range(3)]
+    result = maximize(reward, TREE, budget=3, searcher=mine)
+    assert result.stopped_by == "budget"
+    assert sorted(mine.pending) == sorted(asked)
+
+
+def test_a_tree_that_breaks_keeps_the_result():
+    broken = []
+
+    def branching(path):
+        if broken and path == (0, 0):
+            raise RuntimeError("gone")
+        return 2
+
+    tree = Tree(branching, 3)
+    mine = GPTS(tree, kernels.Linear(), 0.1, rng=0)
+
+    def objective(path):
+        if len(mine.belief) == 5:
+            broken.append(1)
+        return 1.0 - sum(path)
+
+    with pytest.raises(bough.ObjectiveError, match="gone") as caught:
+        maximize(objective, tree, budget=200, searcher=mine)
+    assert caught.value.result.best is not None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_signals_never_leave_a_search_half_told(seed):
+    """The history is what was told, whenever Ctrl-C comes, with an objective that takes no time."""
+    mine = search(noise=0.5)
+    timer = threading.Timer(0.05 + 0.003 * seed, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    result = maximize(reward, TREE, stop=WallTime(20), searcher=mine)
+    assert result.stopped_by == "interrupt"
+    assert len(result.history) == mine.observations == len(mine.belief)
+    assert mine.pending == ()
+    assert mine.belief.pending == 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    mine.tell(mine.ask(), 0.5)
+
+
 def test_callbacks():
     seen = []
     result = maximize(
@@ -209,6 +270,21 @@ def test_a_real_signal_in_the_middle_of_an_objective():
         ({"budget": 5, "searcher": "magic"}, ValueError, "searcher must be one of"),
         ({"budget": 5, "searcher": 7}, TypeError, "searcher must be a searcher"),
         ({"budget": 5, "searcher": lambda tree: 7}, TypeError, "searcher must be a searcher"),
+        ({"budget": 5, "stop": "gap"}, TypeError, "stop must be a list of functions, got 'gap'"),
+        ({"budget": 5, "stop": 0.1}, TypeError, "stop must be a list of functions, got 0.1"),
+        ({"budget": 5, "stop": Gap}, TypeError, r"write Gap\(...\)"),
+        ({"budget": 5, "stop": [3]}, TypeError, "got 3 in it"),
+        ({"budget": 5, "callbacks": print}, TypeError, "callbacks must be a list"),
+        ({"budget": 5, "catch": [RuntimeError]}, TypeError, "catch must be an exception class"),
+        ({"budget": 5, "progress": "no"}, TypeError, "progress must be True, False or None"),
+        ({"budget": 5, "rng": 3}, ValueError, "give yours its own"),
+        (
+            {"budget": 5, "searcher": lambda tree: GPTS(Tree(2, 2), kernels.Linear(), 0.1)},
+            ValueError,
+            r"the searcher is for Tree\(2, 2\)",
+        ),
+        ({"budget": 9, "searcher": "uct", "stop": Gap(0.1)}, TypeError, "UCT does not"),
+        ({"budget": 9, "searcher": "uct", "stop": IntervalWidth(1)}, TypeError, "UCT does not"),
         (
             {"budget": 5, "searcher": GPTS(Tree(2, 2), kernels.Linear(), 0.1)},
             ValueError,
@@ -217,8 +293,12 @@ def test_a_real_signal_in_the_middle_of_an_objective():
     ],
 )
 def test_bad_arguments(keywords, error, message):
+    if "searcher" not in keywords and "budget" in keywords:
+        keywords = keywords | {"searcher": search()}
     with pytest.raises(error, match=message):
         maximize(reward, TREE, **keywords)
+    with pytest.raises(TypeError, match="must be a bough.Tree"):
+        maximize(reward, None, budget=3)
 
 
 def test_bad_stop_rules():
@@ -295,7 +375,19 @@ def test_the_command(tmp_path):
     pathlib.Path(tmp_path, "mine.py").write_text(
         "def total(path):\n    return sum(path)\n\ndef broken(path):\n    return 1 / 0\n"
     )
+    pathlib.Path(tmp_path, "wrong.py").write_text("def f(path) return 1")
+    pathlib.Path(tmp_path, "raising.py").write_text("{}['f']")
+    pathlib.Path(tmp_path, "sub").mkdir()
+    pathlib.Path(tmp_path, "sub", "near.py").write_text("value = 0.5")
+    pathlib.Path(tmp_path, "sub", "uses.py").write_text(
+        "import near\n\ndef f(path):\n    return near.value\n"
+    )
     options = ["--branching", "3", "--depth", "3", "--kernel", "linear:9", "--noise", "0"]
+    near = bough_command("search", "sub/uses.py:f", *options, cwd=tmp_path)
+    assert near.returncode == 0
+    deep = ["--branching", "5", "--depth", "10000", "--kernel", "linear", "--noise", "0.1"]
+    deep_page = bough_command("search", "sub/uses.py:f", *deep, "--budget", "2", cwd=tmp_path)
+    assert "about 10^6990 paths" in deep_page.stdout
     for name in ("mine.py:total", "mine:total"):
         own = bough_command("search", name, *options, "--json", cwd=tmp_path)
         assert json.loads(own.stdout)["best"]["path"] == [2, 2, 2]
@@ -312,8 +404,13 @@ def test_the_command(tmp_path):
         (["search", "mine.py:total", *options[:4], "--kernel", "cubic", "--noise", "0"], "cubic"),
         (
             ["search", "mine.py:total", *options[:4], "--kernel", "gaussian", "--noise", "0"],
-            "width",
+            "--kernel gaussian needs a number",
         ),
+        (["search", "smooth", "--seconds", "nan"], "seconds must be finite"),
+        (["search", "smooth", "--gap", "nan"], "eps must be finite"),
+        (["search", "wrong.py:f", *options], "cannot import wrong.py: SyntaxError"),
+        (["search", "raising.py:f", *options], "cannot import raising.py: KeyError"),
+        (["search", "..mine:f", *options], "cannot import ..mine"),
     ):
         bad = bough_command(*arguments, cwd=tmp_path)
         assert bad.returncode != 0

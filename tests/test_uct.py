@@ -202,3 +202,28 @@ def test_by_name_and_on_trees_of_one_arm():
         for _ in range(3):
             search.tell(search.ask(), 1.0)
         assert search.best().visits == 3
+
+
+def test_a_function_that_changes_its_mind():
+    width = [2]
+    search = UCT(Tree(lambda path: width[0], 2), rng=0)
+    for _ in range(10):
+        path = search.ask()
+        search.tell(path, float(sum(path)))
+    width[0] = 4
+    before = pickle.dumps(search.tallies.nodes.tolist())
+    with pytest.raises(ValueError, match="changed its mind about node"):
+        search.tell((3, 3), 9.0)
+    assert pickle.dumps(search.tallies.nodes.tolist()) == before
+    with pytest.raises(ValueError, match="must be finite"):
+        UCT(Tree(lambda path: math.inf, 3))
+
+
+def test_paths_are_checked_and_values_are_moderate():
+    search = UCT(Tree(2, 2), rng=0)
+    path = search.ask()
+    with pytest.raises(TypeError, match="must be an int"):
+        search.tell(tuple(float(k) for k in path), 1.0)
+    with pytest.raises(ValueError, match="larger units"):
+        search.tell(path, 1e308)
+    assert search.observations == 0

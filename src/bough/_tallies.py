@@ -52,7 +52,12 @@ class Tallies:
         """Return how many children the node has where so many steps of a path lead."""
         if not self.ragged:
             return self.widths[length]
-        return self.tree.children(path[:length])
+        width = self.tree.children(path[:length])
+        if width == INF:
+            raise ValueError(
+                f"the branching must be finite here, but node {path[:length]} has no end"
+            )
+        return int(width)
 
     @property
     def nodes(self):
@@ -91,7 +96,14 @@ class Tallies:
         length = len(path)
         n = ROOT
         found = 0
-        while found < length:
+        while True:
+            if self.ragged and self.nodes_[n].branching != self._width(path, found):
+                raise ValueError(
+                    f"the tree's branching function changed its mind about node {path[:found]}; "
+                    "it must always give the same answer"
+                )
+            if found == length:
+                break
             c = self._find(n, path[found])
             if c == NONE:
                 break

@@ -89,23 +89,30 @@ def search(
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     stop: list[StopRule] = []
-    if seconds is not None:
-        stop.append(WallTime(seconds))
-    if gap is not None:
-        stop.append(Gap(gap))
+    try:
+        if seconds is not None:
+            stop.append(WallTime(seconds))
+        if gap is not None:
+            stop.append(Gap(gap))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     if budget is None and not stop:
         budget = 1000
     begin = time.perf_counter()
+    failure = None
     try:
         result = maximize(
             objective, tree, budget=budget, searcher=searcher, stop=stop,
             progress=False if as_json else None,
         )  # fmt: skip
     except ObjectiveError as error:
-        raise click.ClickException(str(error)) from None
-    elapsed = time.perf_counter() - begin
-    facts = _facts(problem, result, elapsed, known)
+        result, failure = error.result, error
+    facts = _facts(problem, result, time.perf_counter() - begin, known)
+    if failure is not None:
+        facts["error"] = str(failure)
     click.echo(json.dumps(facts, indent=2) if as_json else _page(facts))
+    if failure is not None:
+        raise click.ClickException(str(failure))
     if result.stopped_by == "interrupt":
         sys.exit(130)
 
@@ -115,7 +122,7 @@ def _facts(problem: str, result: Result, elapsed: float, known: Any) -> dict[str
     tree = result.searcher.tree
     facts: dict[str, Any] = {
         "problem": problem,
-        "arms": str(tree.arms),
+        "log10_arms": None if tree.log_arms is None else tree.log_arms / math.log(10),
         "stopped_by": result.stopped_by,
         "evaluations": len(result.history),
         "seconds": elapsed,
@@ -146,7 +153,7 @@ def _page(facts: dict[str, Any]) -> str:
     """Return the facts as a page to read."""
     per_second = facts["evaluations_per_second"] or 0.0
     lines = [
-        f"{facts['problem']}: {int(facts['arms']):,} paths, {facts['evaluations']:,} evaluated in "
+        f"{facts['problem']}: {_paths(facts['log10_arms'])}, {facts['evaluations']:,} evaluated in "
         f"{facts['seconds']:.2f} s ({per_second:,.0f} a second), "
         f"stopped by {facts['stopped_by']}",
     ]
@@ -174,11 +181,20 @@ def _page(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _paths(log10_arms: float) -> str:
+    """Say how many paths there are."""
+    if log10_arms < 15:
+        return f"{round(10**log10_arms):,} paths"
+    return f"about 10^{log10_arms:.0f} paths"
+
+
 def _kernel(text: str) -> Kernel:
     """Read a kernel such as `gaussian:3`."""
     name, *numbers = text.split(":")
     if name not in KERNELS:
         raise click.UsageError(f"--kernel must be one of {', '.join(KERNELS)}, got {text!r}.")
+    if name != "linear" and not numbers:
+        raise click.UsageError(f"--kernel {name} needs a number, such as {name}:0.7.")
     try:
         return KERNELS[name](*[float(number) for number in numbers])
     except (TypeError, ValueError) as error:
@@ -197,13 +213,16 @@ def _load(text: str) -> Callable[[Any], Any]:
             spec = importlib.util.spec_from_file_location(pathlib.Path(where).stem, where)
             if spec is None or spec.loader is None or not pathlib.Path(where).exists():
                 raise click.UsageError(f"there is no file {where}.")
+            sys.path.insert(0, str(pathlib.Path(where).parent.resolve()))  # as Python itself does
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
         else:
             sys.path.insert(0, "")
             module = importlib.import_module(where)
-    except ImportError as error:
-        raise click.UsageError(f"cannot import {where}: {error}") from None
+    except click.UsageError:
+        raise
+    except Exception as error:  # whatever the user's module does when it is imported
+        raise click.UsageError(f"cannot import {where}: {error!r}") from None
     function = getattr(module, name, None)
     if not callable(function):
         raise click.UsageError(f"{where} has no function {name}.")

@@ -1,6 +1,7 @@
 """The loop: ask, evaluate, tell, until a rule says stop."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from bough._checks import real
 from bough._choice import Arm
+from bough._interrupts import Interrupts
 from bough.progress import Bar
 from bough.searchers import GPTS, UCT, Certificate, Exhausted, Searcher
 from bough.stopping import Budget, StopRule, Target, WallTime
@@ -20,7 +22,10 @@ SEARCHERS: dict[str, Callable[..., Searcher]] = {"gpts": GPTS, "uct": UCT}
 
 
 class ObjectiveError(Exception):
-    """The objective raised; `path` is where, and `result` holds all that was told before."""
+    """The objective (or a function of the tree) raised; `result` holds all that was told before.
+
+    `path` is the path that was being evaluated.
+    """
 
     path: Path
     result: "Result"
@@ -109,11 +114,11 @@ def maximize(
         Rules such as `Gap(0.1)`, `WallTime(60)`, `Target(0.9)`, or any function of the searcher
         that returns something true.
     catch
-        Exceptions of the objective that only make one evaluation fail. Others end the search with
-        an `ObjectiveError`, which holds the path and the result so far.
+        Exceptions of the objective (or of what it returned) that only make one evaluation fail.
+        Others end the search with an `ObjectiveError`, which holds the path and the result so far.
     callbacks
-        Called with the searcher after every reward; one that returns something true ends the
-        search.
+        Called with the searcher after every evaluation, failed or not; one that returns something
+        true ends the search.
     progress
         A bar with the best so far, the bound and the gap: True, False, or None for one on a
         terminal.
@@ -134,8 +139,7 @@ def maximize(
     >>> result.stopped_by, len(result.history)
     ('budget', 60)
     """
-    rules: list[StopRule] = [stop] if callable(stop) else list(stop)
-    return _loop(objective, tree, 1.0, budget, searcher, rules, catch, callbacks, progress, rng)
+    return _loop(objective, tree, 1.0, budget, searcher, stop, catch, callbacks, progress, rng)
 
 
 def minimize(
@@ -164,9 +168,7 @@ def minimize(
     >>> result.stopped_by, result.best.mean <= 3.0
     ('target', True)
     """
-    rules: list[StopRule] = [stop] if callable(stop) else list(stop)
-    rules = [Target(-rule.value) if isinstance(rule, Target) else rule for rule in rules]
-    return _loop(objective, tree, -1.0, budget, searcher, rules, catch, callbacks, progress, rng)
+    return _loop(objective, tree, -1.0, budget, searcher, stop, catch, callbacks, progress, rng)
 
 
 def _loop(
@@ -175,37 +177,38 @@ def _loop(
     sign: float,
     budget: int | None,
     searcher: Any,
-    rules: list[StopRule],
+    stop: Any,
     catch: Any,
-    callbacks: Iterable[Callable[[Searcher], object]],
+    callbacks: Any,
     progress: bool | None,
     rng: Any,
 ) -> Result:
     """Find the path with the highest sign times value."""
-    if budget is not None:
-        Budget(budget)  # checks it; failed evaluations count too, and only the loop knows of them
-    elif not rules:
-        raise ValueError("say when to stop: give a budget or a stop rule, such as budget=1000")
-    for rule in rules:
-        if isinstance(rule, WallTime):
-            rule.start()
+    if not isinstance(tree, Tree):
+        raise TypeError(f"the second argument must be a bough.Tree, got {tree!r}")
+    rules, budget = _checked_rules(stop, budget)
+    if sign < 0:
+        rules = [Target(-rule.value) if isinstance(rule, Target) else rule for rule in rules]
+    catch = _checked_exceptions(catch)
+    callbacks = _checked_calls(callbacks, "callbacks")
     search = _searcher(searcher, tree, rng)
-    callbacks = list(callbacks)
-    run = _Run(search, sign)
-    stopped_by = run.stopped_by(budget, rules) if search.observations else None
+    run = _Run(search, sign, Interrupts())
+    stopped_by = None
     try:
-        with Bar(progress, budget, sign) as bar:
+        with run.interrupts, Bar(progress, budget, search.observations, sign) as bar:
+            if search.observations:
+                stopped_by = run.stopped_by(budget, rules)
             while stopped_by is None:
                 try:
                     path = search.ask()
                 except Exhausted:
                     stopped_by = "exhausted"
                     break
+                except Exception as error:  # of the tree's functions, or the prior mean
+                    raise _failure(f"the search failed: {error!r}", ()) from error
                 run.evaluate(objective, path, catch)
                 bar.update(search)
-                stopped_by = run.stopped_by(budget, rules)
-                if stopped_by is None:
-                    stopped_by = _first(callbacks, search, "callback")
+                stopped_by = run.stopped_by(budget, rules) or run.word(callbacks, "callback")
     except KeyboardInterrupt:
         stopped_by = "interrupt"
     except ObjectiveError as error:
@@ -214,60 +217,98 @@ def _loop(
     return run.result(stopped_by)
 
 
+def _checked_rules(stop: Any, budget: int | None) -> tuple[list[StopRule], int | None]:
+    """Return the stop rules, and the smallest budget among them, which counts failures too."""
+    rules = [stop] if callable(stop) else _checked_calls(stop, "stop")
+    for rule in rules:
+        if isinstance(rule, type):
+            raise TypeError(f"stop takes rules, not classes of them: write {rule.__name__}(...)")
+        if isinstance(rule, WallTime):
+            rule.start()
+    if budget is None and not rules:
+        raise ValueError("say when to stop: give a budget or a stop rule, such as budget=1000")
+    budgets = [rule.evaluations for rule in rules if isinstance(rule, Budget)]
+    if budget is not None:
+        budgets.append(Budget(budget).evaluations)
+    rest = [rule for rule in rules if not isinstance(rule, Budget)]
+    return rest, min(budgets, default=None)
+
+
+def _checked_calls(given: Any, name: str) -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a list of functions, got {given!r}")
+    calls = list(given)
+    for call in calls:
+        if not callable(call):
+            raise TypeError(f"{name} must be a list of functions, got {call!r} in it")
+    return calls
+
+
+def _checked_exceptions(given: Any) -> tuple[type[Exception], ...]:
+    exceptions = given if isinstance(given, tuple) else (given,)
+    for kind in exceptions:
+        if not (isinstance(kind, type) and issubclass(kind, Exception)):
+            raise TypeError(f"catch must be an exception class, or a tuple of them, got {given!r}")
+    return exceptions
+
+
+def _failure(message: str, path: Path) -> ObjectiveError:
+    failure = ObjectiveError(message)
+    failure.path = path
+    return failure
+
+
 def _searcher(given: Any, tree: Tree, rng: Any) -> Searcher:
-    if isinstance(given, Searcher):
-        if given.tree != tree:
-            raise ValueError(f"the searcher is for {given.tree!r}, not for {tree!r}")
-        return given
+    made = given(tree) if callable(given) and not isinstance(given, Searcher) else given
+    if isinstance(made, Searcher):
+        if made.tree != tree:
+            raise ValueError(f"the searcher is for {made.tree!r}, not for {tree!r}")
+        if rng is not None:
+            raise ValueError("rng is for a searcher that is made here; give yours its own")
+        return made
     if given is None or isinstance(given, str):
         name = "gpts" if given is None else given
         if name not in SEARCHERS:
             raise ValueError(f"searcher must be one of {sorted(SEARCHERS)}, got {name!r}")
         return SEARCHERS[name](tree, rng=rng)
-    if callable(given):
-        made = given(tree)
-        if isinstance(made, Searcher):
-            return made
     raise TypeError(
         "searcher must be a searcher, the name of one, or a function of the tree that makes one, "
         f"got {given!r}"
     )
 
 
-def _first(rules: Sequence[Any], search: Searcher, name: str | None = None) -> str | None:
-    """Return the word of the first rule that has one."""
-    for rule in rules:
-        word = rule(search)
-        if word:
-            return word if isinstance(word, str) else name or getattr(rule, "__name__", repr(rule))
-    return None
-
-
 class _Run:
     """What has happened so far."""
 
-    def __init__(self, search: Searcher, sign: float) -> None:
+    def __init__(self, search: Searcher, sign: float, interrupts: Interrupts) -> None:
         self.search = search
         self.sign = sign
+        self.interrupts = interrupts
         self.paths: list[Path] = []
         self.values: list[float] = []
         self.seconds: list[float] = []
+        self.unsettled: list[Path] = []  # asked for here, and not told
         self.failed = 0
         self.begin = perf_counter()
 
     def evaluate(self, objective: Callable[[Any], Any], path: Path, catch: Any) -> None:
         """Evaluate a path and tell the searcher; if that fails nothing of it is kept."""
+        self.unsettled.append(path)
         try:
-            value, noise = _reward(objective(self.search.tree.decode(path)))
+            try:
+                self.interrupts.heeded = True
+                returned = objective(self.search.tree.decode(path))
+            finally:
+                self.interrupts.heeded = False
+            value, noise = _reward(returned)
             self.search.tell(path, self.sign * value, noise=noise)
         except catch:
             # It stays pending until the end, so that the search goes on elsewhere.
             self.failed += 1
             return
         except Exception as error:
-            failure = ObjectiveError(f"the objective failed at path {path}: {error!r}")
-            failure.path = path
-            raise failure from error
+            raise _failure(f"the objective failed at path {path}: {error!r}", path) from error
+        self.unsettled.pop()
         self.paths.append(path)
         self.values.append(value)
         self.seconds.append(perf_counter() - self.begin)
@@ -276,12 +317,28 @@ class _Run:
         """Return what says that it is enough."""
         if budget is not None and self.search.observations + self.failed >= budget:
             return "budget"
-        return _first(rules, self.search) if self.search.observations else None
+        return self.word(rules)
+
+    def word(self, rules: Sequence[Any], name: str | None = None) -> str | None:
+        """Return the word of the first rule that has one."""
+        self.interrupts.check()
+        try:
+            self.interrupts.heeded = True
+            for rule in rules:
+                word = rule(self.search)
+                if isinstance(word, str) and word:
+                    return word
+                if word:
+                    return name or getattr(rule, "__name__", repr(rule))
+        finally:
+            self.interrupts.heeded = False
+        return None
 
     def result(self, stopped_by: str) -> Result:
-        """Return what was found; what is still pending will not come."""
-        for path in self.search.pending:
-            self.search.forget(path)
+        """Return what was found; what was asked for here and not told will not come."""
+        for path in self.unsettled:
+            with suppress(Exception):  # what broke the search may break this too
+                self.search.forget(path)
         told = self.search.observations > 0
         certificate = getattr(self.search, "certificate", None) if told else None
         history = History(self.paths, np.array(self.values), np.array(self.seconds))
@@ -289,14 +346,16 @@ class _Run:
         if self.sign < 0:
             best = None if best is None else _negative(best)
             if certificate is not None:
-                low, high = -certificate.upper, -certificate.lower
+                low, high = 0.0 - certificate.upper, 0.0 - certificate.lower
                 certificate = replace(certificate, lower=low, upper=high)
         return Result(best, certificate, history, stopped_by, self.search)
 
 
 def _negative(arm: Arm) -> Arm:
-    value = None if arm.value is None else -arm.value
-    return Arm(arm.path, arm.params, -arm.mean, arm.std, -arm.upper, -arm.lower, value, arm.visits)
+    """Return the arm of the negative reward (0 - x, since nobody likes to read -0)."""
+    value = None if arm.value is None else 0.0 - arm.value
+    bounds = 0.0 - arm.upper, 0.0 - arm.lower
+    return Arm(arm.path, arm.params, 0.0 - arm.mean, arm.std, *bounds, value, arm.visits)
 
 
 def _reward(returned: Any) -> tuple[float, float | None]:

@@ -11,7 +11,11 @@ INTERVAL = 0.2
 class Bar:
     """A tqdm bar, or nothing: `progress` is True, False, or None for a bar on a terminal."""
 
-    def __init__(self, progress: bool | None, total: int | None, sign: float = 1.0) -> None:
+    def __init__(
+        self, progress: bool | None, total: int | None, done: int = 0, sign: float = 1.0
+    ) -> None:
+        if progress not in (None, True, False):
+            raise TypeError(f"progress must be True, False or None, got {progress!r}")
         if progress is None:
             progress = sys.stderr.isatty()
         self._sign = sign  # of the user's values as the searcher sees them
@@ -21,7 +25,9 @@ class Bar:
         if progress:
             from tqdm import tqdm
 
-            self._bar = tqdm(total=total, unit="play", file=sys.stderr, dynamic_ncols=True)
+            self._bar = tqdm(
+                total=total, initial=done, unit="play", file=sys.stderr, dynamic_ncols=True
+            )
 
     def __enter__(self) -> "Bar":
         return self

@@ -12,9 +12,18 @@ from bough._checks import above_zero, at_least_zero, real, whole
 StopRule = Callable[[Any], object]
 
 
+def need_certificate(rule: object, searcher: Any) -> None:
+    """Refuse a rule for a searcher that cannot say how sure it is."""
+    if not hasattr(type(searcher), "certificate"):
+        raise TypeError(
+            f"{rule!r} needs a searcher that knows its uncertainty, such as GPTS; "
+            f"{type(searcher).__name__} does not"
+        )
+
+
 @dataclass(frozen=True)
 class Budget:
-    """Stop after so many evaluations."""
+    """Stop after so many evaluations (those that failed included, if `maximize` counts them)."""
 
     evaluations: int
 
@@ -58,7 +67,9 @@ class Gap:
 
     def __call__(self, searcher: Any) -> object:
         """Return "gap" when it is small enough."""
-        return "gap" if searcher.certificate.gap <= self.eps else None
+        need_certificate(self, searcher)
+        done = searcher.observations and searcher.certificate.gap <= self.eps
+        return "gap" if done else None
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,9 @@ class IntervalWidth:
 
     def __call__(self, searcher: Any) -> object:
         """Return "interval width" when it is small enough."""
+        need_certificate(self, searcher)
+        if not searcher.observations:
+            return None
         best = searcher.best()
         return "interval width" if best.upper - best.lower <= self.eps else None
 
@@ -87,4 +101,5 @@ class Target:
 
     def __call__(self, searcher: Any) -> object:
         """Return "target" when it is reached."""
-        return "target" if searcher.best().mean >= self.value else None
+        done = searcher.observations and searcher.best().mean >= self.value
+        return "target" if done else None

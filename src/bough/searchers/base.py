@@ -101,10 +101,10 @@ def new_generator(rng: np.random.Generator | int | None) -> SplitMix64:
     return SplitMix64(np.random.default_rng(rng).integers(2**64, dtype=np.uint64))
 
 
-def check_rule(rule: str | None) -> None:
+def check_rule(rule: str | None, rules: Sequence[str] = RULES) -> None:
     """Refuse what is no rule of `best`."""
-    if rule is not None and rule not in RULES:
-        raise ValueError(f'rule must be "lower", "mean" or "observed", got {rule!r}')
+    if rule is not None and rule not in rules:
+        raise ValueError(f"rule must be one of {', '.join(rules)}, got {rule!r}")
 
 
 def reward_of(value: float | None, steps: Sequence[float] | None, length: int) -> float:

@@ -8,8 +8,9 @@ import numpy as np
 
 from bough._checks import real
 from bough._choice import Arm
+from bough._nodes import moderate
 from bough._tallies import Tallies
-from bough.searchers.base import Searcher, check_rule, new_generator, reward_of
+from bough.searchers.base import RULES, Searcher, check_rule, new_generator, reward_of
 from bough.trees import Path, Tree
 
 
@@ -70,9 +71,9 @@ class Tallied(Searcher):
         steps: Sequence[float] | None = None,
     ) -> None:
         """Take in the reward of a path, or the steps that sum up to it; `noise` is not used."""
-        if type(path) is not tuple or path != self._asked:
+        if path is not self._asked:
             path = self.tree.complete(path)
-        reward = reward_of(value, steps, len(path))
+        reward = moderate(reward_of(value, steps, len(path)), "value")
         self.tallies.add(path, reward)
         if self._pending and path in self._pending:
             self._settle(path)
@@ -118,8 +119,7 @@ class Tallied(Searcher):
             is far better than the next two). `"lower"`: the highest mean minus one standard
             deviation. `"mean"`: the highest mean. `"observed"`: the highest single reward.
         """
-        if rule != "visits":
-            check_rule(rule)
+        check_rule(rule, ("visits", *RULES))
         if self._highest_reward is None:
             raise ValueError("nothing was told yet, so nothing is best")
         nodes = self.tallies.nodes

@@ -1,0 +1,40 @@
+"""Ctrl-C, heeded where it does no harm."""
+
+import signal
+import threading
+from types import FrameType
+
+
+class Interrupts:
+    """While the user's code runs Ctrl-C interrupts it; while a searcher learns it is put off.
+
+    So no searcher is ever left half told. Elsewhere than in the main thread, or where the program
+    has a handler of its own, nothing is changed.
+    """
+
+    def __init__(self) -> None:
+        self.heeded = False  # the user's code is running
+        self._waiting = False
+        self._installed = False
+
+    def __enter__(self) -> "Interrupts":
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._handle)
+            self._installed = True
+        return self
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.heeded:
+            raise KeyboardInterrupt
+        self._waiting = True
+
+    def check(self) -> None:
+        """Raise what was put off."""
+        if self._waiting:
+            self._waiting = False
+            raise KeyboardInterrupt
+
+    def __exit__(self, *exception: object) -> None:
+        if self._installed:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
