@@ -16,6 +16,7 @@ import numpy as np
 import bough
 from bough import kernels
 from bough._choice import BOUND
+from bough._core import READING
 from bough._nodes import NODE
 from bough._random import SplitMix64
 
@@ -92,7 +93,8 @@ def cost_table(most):
             for t, cost, touched, belief in plays(tree, kernel, scale, marks):
                 cells += f"{f'{cost:.2f} ({touched:.0f})':>16}"
                 costs.append(cost)
-                size = len(belief.nodes) * (NODE.itemsize + BOUND.itemsize) / t
+                nodes = len(belief.nodes) * (NODE.itemsize + BOUND.itemsize)
+                size = nodes / t + READING.itemsize
             print(f"{name:<22}{scale:>6}{cells}{costs[-1] / costs[0]:>12.2f}{size:>11.0f}")
 
 
