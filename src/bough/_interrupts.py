@@ -25,9 +25,10 @@ class Interrupts:
         return self
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        # (Python ignores exceptions in some places, such as __del__: then `check` raises it again.)
+        self._waiting = True
         if self.heeded:
             raise KeyboardInterrupt
-        self._waiting = True
 
     def check(self) -> None:
         """Raise what was put off."""
