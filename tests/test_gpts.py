@@ -402,6 +402,22 @@ def test_steps_may_be_noisy_where_the_kernel_expects_nothing():
     assert search.observations == 1
 
 
+def test_a_function_and_a_number_give_the_same_certificate():
+    for growth in ("complete", "deepening", "rollout"):
+        uppers = []
+        for branching, known in ((2, {}), (lambda path: 2, {"log_arms": 6 * math.log(2)})):
+            search = GPTS(Tree(branching, 6, **known), kernels.Linear(), 0.1, growth=growth, rng=0)
+            search.tell((0, 1, 0, 1, 1, 0), 1.0)
+            uppers.append(search.certificate.upper)
+        assert uppers[0] == uppers[1]
+
+
+def test_a_path_of_no_steps():
+    search = GPTS(Tree(2, 0), kernels.Linear(), 0.1)
+    search.tell((), steps=[])
+    assert search.observations == 1
+
+
 def test_actions_where_there_are_none():
     for tree in (Tree(lambda path: 0, 3), Tree(4, 0)):
         for make in (lambda t: GPTS(t, kernels.Linear(), 0.1, rng=0), bough.UCT):

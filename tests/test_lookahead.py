@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from strategies import noise_of
@@ -72,6 +73,28 @@ def test_tables_of_deep_trees_agree_with_a_population(kernel, width, depth):
         draws = (rng.choice(draws, (len(draws), width)) + steps).max(axis=1)
         assert abs(mean[i, -1] - draws.mean()) <= 0.05 * draws.std()
         assert sd[i, -1] == pytest.approx(draws.std(), rel=0.05)
+
+
+@pytest.mark.parametrize("depth", [10, 30, 100])
+def test_the_best_of_very_many_independent_arms(depth):
+    """All variance in the last step: the maximum of 5^depth normal variables, by its quantiles."""
+    v = np.zeros(depth + 1)
+    v[depth] = 1.0
+    mean, sd = fresh_maxima(v, [5] * depth)
+    mpmath.mp.dps = 40
+    quantile = []
+    for share in ("0.25", "0.5", "0.75"):
+        # P(max <= x) = (1 - tail)^N = share
+        tail = -mpmath.log(mpmath.mpf(share)) / mpmath.mpf(5) ** depth
+        start = math.sqrt(2 * depth * math.log(5)) - 1
+        found = mpmath.findroot(
+            lambda x, tail=tail: mpmath.log(mpmath.erfc(x / mpmath.sqrt(2)) / 2 / tail), start
+        )
+        quantile.append(float(found))
+    # Of a Gumbel variable with these quartiles:
+    scale = (quantile[2] - quantile[0]) / (math.log(math.log(4)) - math.log(math.log(4 / 3)))
+    assert mean[0, -1] == pytest.approx(quantile[1] + scale * (0.5772 - 0.3665), abs=0.02)
+    assert sd[0, -1] == pytest.approx(scale * math.pi / math.sqrt(6), rel=0.05)
 
 
 def test_one_level_has_a_closed_form():

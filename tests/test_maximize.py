@@ -26,6 +26,7 @@ from bough import (
     maximize,
     minimize,
 )
+from bough._interrupts import Interrupts
 from bough.problems import Smooth
 
 TREE = Tree(3, 4)
@@ -120,6 +121,26 @@ def test_rules_are_heard_when_every_evaluation_fails():
     assert result.stopped_by == "<lambda>"
     result = maximize(fail, TREE, searcher=search(), budget=5, stop=Gap(1e9), catch=RuntimeError)
     assert result.stopped_by == "budget"
+
+
+@pytest.mark.parametrize("keywords", [{"stop": lambda s: 1 / 0}, {"callbacks": [lambda s: 1 / 0]}])
+def test_rules_and_callbacks_that_raise_lose_nothing(keywords):
+    mine = search()
+    with pytest.raises(ZeroDivisionError) as caught:
+        maximize(reward, TREE, budget=9, searcher=mine, **keywords)
+    assert len(caught.value.result.history) == 1
+    assert mine.pending == ()
+
+
+def test_interrupts_are_put_off_once():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+        interrupts.check()
+        with pytest.raises(KeyboardInterrupt):
+            interrupts._handle(2, None) or interrupts._handle(2, None)
 
 
 def test_what_was_pending_before_stays_pending():
@@ -314,6 +335,10 @@ def test_bad_arguments(keywords, error, message):
         maximize(reward, TREE, **keywords)
     with pytest.raises(TypeError, match="must be a bough.Tree"):
         maximize(reward, None, budget=3)
+    with pytest.raises(TypeError, match="objective must be a function"):
+        maximize(3, TREE, budget=3, catch=Exception)
+    with pytest.raises(bough.ObjectiveError, match="std must not be negative"):
+        maximize(lambda path: (0.0, -1.0), TREE, budget=3, searcher="uct")
 
 
 def test_bad_stop_rules():

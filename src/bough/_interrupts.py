@@ -8,8 +8,8 @@ from types import FrameType
 class Interrupts:
     """While the user's code runs Ctrl-C interrupts it; while a searcher learns it is put off.
 
-    So no searcher is ever left half told. Elsewhere than in the main thread, or where the program
-    has a handler of its own, nothing is changed.
+    So no searcher is ever left half told, unless Ctrl-C is pressed twice. Elsewhere than in the
+    main thread, or where the program has a handler of its own, nothing is changed.
     """
 
     def __init__(self) -> None:
@@ -25,9 +25,10 @@ class Interrupts:
         return self
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        again = self._waiting
         # (Python ignores exceptions in some places, such as __del__: then `check` raises it again.)
         self._waiting = True
-        if self.heeded:
+        if self.heeded or again:
             raise KeyboardInterrupt
 
     def check(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._checks import real
+from bough._checks import at_least_zero, real
 from bough._choice import Arm
 from bough._interrupts import Interrupts
 from bough.progress import Bar
@@ -116,6 +116,7 @@ def maximize(
     catch
         Exceptions of the objective (or of what it returned) that only make one evaluation fail.
         Others end the search with an `ObjectiveError`, which holds the path and the result so far.
+        (What a rule or callback raises comes as it is; it holds the `result` too.)
     callbacks
         Called with the searcher after every evaluation, failed or not; one that returns something
         true ends the search.
@@ -186,6 +187,8 @@ def _loop(
     """Find the path with the highest sign times value."""
     if not isinstance(tree, Tree):
         raise TypeError(f"the second argument must be a bough.Tree, got {tree!r}")
+    if not callable(objective):
+        raise TypeError(f"objective must be a function, got {objective!r}")
     rules, budget = _checked_rules(stop, budget)
     if sign < 0:
         rules = [Target(-rule.value) if isinstance(rule, Target) else rule for rule in rules]
@@ -211,8 +214,10 @@ def _loop(
                 stopped_by = run.stopped_by(budget, rules) or run.word(callbacks, "callback")
     except KeyboardInterrupt:
         stopped_by = "interrupt"
-    except ObjectiveError as error:
-        error.result = run.result("error")
+    except Exception as error:  # of the objective, or of a rule or callback
+        result = run.result("error")
+        with suppress(AttributeError):
+            error.result = result  # type: ignore[attr-defined]
         raise
     return run.result(stopped_by)
 
@@ -366,5 +371,6 @@ def _reward(returned: Any) -> tuple[float, float | None]:
                 "the objective must return a reward or (reward, std), "
                 f"got a tuple of {len(returned)}"
             )
-        return real(returned[0], "the reward"), real(returned[1], "the reward's std")
+        std = at_least_zero(returned[1], "the reward's std")
+        return real(returned[0], "the reward"), std
     return real(returned, "the reward"), None

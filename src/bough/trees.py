@@ -213,18 +213,6 @@ class Tree:
             return self._log_arms
         return math.fsum(math.log(c) for c in self.counts or ())
 
-    @cached_property
-    def log_nodes(self) -> float | None:
-        """The logarithm of the number of nodes, leaves included; None if nobody can count them."""
-        if self.counts is None or math.inf in self.counts:
-            return None
-        total = 0.0  # log of the nodes from some depth on, for one node there
-        for count in reversed(self.counts):
-            # log(1 + count e^total)
-            below = math.log(count) + total
-            total = below + math.log1p(math.exp(-below))
-        return total
-
     def _key(self) -> tuple[Hashable, ...]:
         labels = self.labels if callable(self.labels) else repr(self.labels)
         branching = self._given if self.counts is None else self.counts

@@ -248,7 +248,7 @@ class GPTS(Searcher):
         else:
             reward = reward_of(value, steps, len(path))
         token, node = self._play_of(path)
-        if steps is not None:
+        if steps is not None and node:
             self._tell_steps(node, steps, noise)
             if token is not None:
                 self.belief.forget(token)
@@ -336,8 +336,8 @@ class GPTS(Searcher):
 
     def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
         log_arms = self.tree.log_arms
-        if self.growth == "deepening" and self.tree.counts and log_arms is not None:
-            log_arms = self.tree.log_nodes  # every node has a reward
+        if self.growth == "deepening" and log_arms is not None:
+            log_arms += math.log(self.tree.depth + 1)  # every node on the way has a reward
         if log_arms is None:
             # A working value: as many arms as there are nodes, each with a frontier.
             log_arms = math.log(2 * len(self.belief.nodes))

@@ -24,8 +24,9 @@ class Spread:
     a single one comes once in 5^30 times.
     """
 
-    def __init__(self, points: int) -> None:
+    def __init__(self, points: int, deviations: float) -> None:
         self.points = points
+        self.deviations = deviations  # how far out a step is followed
         self.low = self.high = self.step = 0.0
         self.mass = np.ones(1)  # all of it at 0
 
@@ -55,7 +56,7 @@ class Spread:
         if share < 1.0:  # narrower than the grid: the same variance on three points
             kernel = np.array([0.5 * share, 1.0 - share, 0.5 * share])
         else:
-            reach = min(math.ceil(12.0 * math.sqrt(share)), self.points - 1)
+            reach = min(math.ceil(self.deviations * math.sqrt(share)), self.points - 1)
             kernel = np.exp(-0.5 * np.arange(-reach, reach + 1) ** 2 / share)
             kernel /= kernel.sum()
         reach = len(kernel) // 2
@@ -95,16 +96,17 @@ def fresh_maxima(
     depth = len(increments) - 1
     counts = np.array(table_counts(max(widths, default=1) if most is None else most))
     mean, sd = np.zeros((depth + 1, len(counts))), np.zeros((depth + 1, len(counts)))
-    spread = Spread(POINTS if depth <= DEEP else FEWER_POINTS)
-    total, log_arms = 0.0, float(np.log(counts[-1]))
+    # The best of N does not exceed its expectation by much, nor that sqrt(2 log N) deviations.
+    log_arms = math.fsum(math.log(width) for width in widths) + float(np.log(counts[-1]))
+    highest = math.sqrt(2.0 * log_arms) + 8.0
+    spread = Spread(POINTS if depth <= DEEP else FEWER_POINTS, highest)
+    total = 0.0
     for i in range(depth - 1, -1, -1):
         total += float(increments[i + 1])
-        log_arms += math.log(widths[i])
         if total == 0.0:
             continue
-        # A maximum does not exceed its expectation by much, nor that sqrt(2 total log N).
         unit = math.sqrt(total)
-        spread.make_room(-8.0 * unit, (math.sqrt(2.0 * log_arms) + 8.0) * unit)
+        spread.make_room(-8.0 * unit, highest * unit)
         spread.add_normal(float(increments[i + 1]))
         places = spread.places
         for j, u in enumerate(counts):
