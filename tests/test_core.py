@@ -72,6 +72,9 @@ def play(module, tree, kernel, noise, mean, single_steps, steps):
             tokens.append(core.pend(arm.path))
         elif t % 7 == 0 and arm.path:
             core.observe_step(arm.path[:1], y, noise=0.3)
+        elif t % 11 == 0 and arm.path:
+            steps = [y / (i + 1) for i in range(len(arm.path))]
+            core.observe_steps(arm.path, steps, noise=0.4)
         else:
             core.observe(arm.path, y, noise=None if t % 3 else 0.5)
         if len(tokens) == 3:
@@ -82,7 +85,7 @@ def play(module, tree, kernel, noise, mean, single_steps, steps):
             seen.append((lower.path, lower.lower, mean_arm.path, mean_arm.mean))
     seen.append(core.log_likelihood())
     seen.append(core.posterior([(), arm.path])[0].tolist())
-    return seen, np.ascontiguousarray(core.nodes).tobytes()
+    return seen, np.ascontiguousarray(core.nodes).tobytes() + core.readings.tobytes()
 
 
 CASES = {
