@@ -73,7 +73,7 @@ class GPTS(Searcher):
         `"subtree"` goes down the tree by the distribution of the best arm of each subtree, in
         about 5 us. `"arm"` plays the arm with the highest upper confidence bound, as in the paper,
         in about 10 us; at scale 1 it carries the paper's bounds of the regret, and at its default
-        scale of 0.5 it often does as well as `"subtree"` or better: see `benchmarks/README.md`.
+        scale of 0.5 it often finds as good a path or a better one: see `benchmarks/README.md`.
     confidence : Confidence
         Its `scale` multiplies the exploration of either rule, its `delta` is the certificate's.
     growth : "complete", "deepening" or "rollout"
