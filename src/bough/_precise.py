@@ -36,49 +36,39 @@ def log_density(
     """
     # A context of our own: the user's may have few digits, and traps.
     with localcontext(Context(prec=DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])):
-        return _log_density(nodes, readings, increments, center, mean)
+        variances = [Decimal(v) for v in increments.tolist()]
+        sums: dict[int, list[Message]] = {}
+        steps: dict[int, list[Message]] = {}
+        for n, kind, value, variance in readings.tolist():
+            if not kind & CERTAIN:
+                of = steps if kind & STEP else sums
+                of.setdefault(n, []).append((Decimal(value), Decimal(variance)))
+        density = _Density()
 
+        def step(n: int) -> Message:
+            """Return mean and variance of a node's step, as its own readings leave them."""
+            mu = Decimal(center if n == 0 else 0)
+            if mean is not None and n != 0:
+                path = _path(nodes, n)
+                mu = Decimal(mean(path)) - Decimal(mean(path[:-1]))
+            return density.meet([(mu, variances[nodes["depth"][n]]), *steps.pop(n, [])])
 
-def _log_density(
-    nodes: NDArray[np.void],
-    readings: NDArray[np.void],
-    increments: NDArray[np.float64],
-    center: float,
-    mean: Callable[[tuple[int, ...]], float] | None,
-) -> float:
-    variances = [Decimal(v) for v in increments.tolist()]
-    sums: dict[int, list[Message]] = {}
-    steps: dict[int, list[Message]] = {}
-    for n, kind, value, variance in readings.tolist():
-        if not kind & CERTAIN:
-            of = steps if kind & STEP else sums
-            of.setdefault(n, []).append((Decimal(value), Decimal(variance)))
-    density = _Density()
-
-    def step(n: int) -> Message:
-        """Return mean and variance of a node's step, as its own readings leave them."""
-        mu = Decimal(center if n == 0 else 0)
-        if mean is not None and n != 0:
-            path = _path(nodes, n)
-            mu = Decimal(mean(path)) - Decimal(mean(path[:-1]))
-        return density.meet([(mu, variances[nodes["depth"][n]]), *steps.pop(n, [])])
-
-    levels: list[dict[int, Message]] = [{} for _ in variances]
-    for n in sorted(sums):
-        levels[nodes["depth"][n]][n] = density.meet(sums[n])
-    for depth in range(len(levels) - 1, -1, -1):
-        for n, (value, variance) in levels[depth].items():
-            mu, v = step(n)
-            message = (value - mu, variance + v)
-            if depth == 0:
-                density.meet([(Decimal(0), Decimal(0)), message])
-            else:
-                parent = _parent(nodes, n)
-                met = levels[depth - 1].get(parent)
-                levels[depth - 1][parent] = density.meet([met, message]) if met else message
-    for n in sorted(steps):  # with nothing said about F there or below
-        step(n)
-    return math.fsum(density.terms)
+        levels: list[dict[int, Message]] = [{} for _ in variances]
+        for n in sorted(sums):
+            levels[nodes["depth"][n]][n] = density.meet(sums[n])
+        for depth in range(len(levels) - 1, -1, -1):
+            for n, (value, variance) in levels[depth].items():
+                mu, v = step(n)
+                message = (value - mu, variance + v)
+                if depth == 0:
+                    density.meet([(Decimal(0), Decimal(0)), message])
+                else:
+                    parent = _parent(nodes, n)
+                    met = levels[depth - 1].get(parent)
+                    levels[depth - 1][parent] = density.meet([met, message]) if met else message
+        for n in sorted(steps):  # with nothing said about F there or below
+            step(n)
+        return math.fsum(density.terms)
 
 
 class _Density:

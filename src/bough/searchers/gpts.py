@@ -107,7 +107,10 @@ class GPTS(Searcher):
         rng: np.random.Generator | int | None = None,
     ) -> None:
         if kernel is None or noise is None:
-            raise ValueError("GPTS needs a kernel and a noise, such as Gaussian(3.0) and 0.1")
+            raise ValueError(
+                "GPTS needs a kernel and a noise: GPTS(tree, kernels.Gaussian(3.0), noise=0.1); "
+                "give that to maximize as its searcher"
+            )
         if select not in ("subtree", "arm"):
             raise ValueError(f'select must be "subtree" or "arm", got {select!r}')
         if growth not in ("complete", "deepening", "rollout"):
