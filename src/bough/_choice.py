@@ -146,6 +146,10 @@ class Choice(Core):
             for n in range(self.used):
                 self.bounds[r, n].valid = 0
 
+    def _believe(self, increments, noise, mean, likelihood):
+        Core._believe(self, increments, noise, mean, likelihood)
+        self._reopened()
+
     def highest_upper(self, sqrt_beta, *, rng=None):
         """Return the arm with the highest mean + sqrt_beta std. Exact.
 

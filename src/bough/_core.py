@@ -30,7 +30,7 @@ from cython.cimports.libc.math import log, sqrt
 if not cython.compiled:
     from bough._nodes import Nodes
 
-from bough._checks import at_least_zero, listed
+from bough._checks import at_least_zero, listed, whole
 from bough._nodes import PENDING, aligned, grown, moderate
 from bough._precise import log_density
 
@@ -45,7 +45,8 @@ TINY = 1e-100
 #: deviation from the root's prior mean, the likelihood asks for more digits than a double has.
 PRECISE = 1e-10
 READING = np.dtype(
-    [("node", np.int32), ("kind", np.int32), ("value", np.float64), ("variance", np.float64)],
+    [(name, np.int32) for name in ("node", "kind", "ends")]
+    + [(name, np.float64) for name in ("value", "variance", "share")],
     align=True,
 )
 # The kind of a reading is the sum of these.
@@ -74,6 +75,7 @@ class Core(Nodes):
     def _make_scratch(self):
         self.values = np.zeros(self.depth)
         self.variances = np.zeros(self.depth)
+        self.shares = np.zeros(self.depth)
         self.residuals = np.zeros(self.depth)
         self.predicted = np.zeros(self.depth)
 
@@ -109,7 +111,9 @@ class Core(Nodes):
         """All that was told, in order, as a read-only NumPy record array.
 
         `node` is a number in `nodes`; `kind` adds up STEP (a reading of its step, not of F),
-        OWN_NOISE (not that of the belief) and CERTAIN (it could only be what it was).
+        OWN_NOISE (not that of the belief) and CERTAIN (it could only be what it was). `variance`
+        is that of its noise: `share` times the belief's (with OWN_NOISE `share` itself), and, if
+        the reading was of an unknown node below at depth `ends`, the increments down to there.
         """
         raw = np.asarray(self.readings_)[: self.told].view(np.uint8)
         return np.frombuffer(memoryview(raw).toreadonly(), dtype=READING)
@@ -243,25 +247,30 @@ class Core(Nodes):
             self.likelihood_rest += (term - total) + self.likelihood
         self.likelihood = total
 
-    def _log(self, n, kind, value, deviation, variance, s2):
+    def _log(self, n, kind, ends, share, value, deviation, variance, s2):
         """Keep a reading as it is; there must be room for it.
 
         It is so far from the prior mean, and was predicted to have the given variance, to which its
         noise adds s2.
         """
-        total = variance + s2
+        i = self.told
+        self.told += 1
+        self.readings_[i].node = n
+        self.readings_[i].kind = kind if variance + s2 > 0.0 else kind | CERTAIN
+        self.readings_[i].ends = ends
+        self.readings_[i].value = value
+        self.readings_[i].variance = s2
+        self.readings_[i].share = share
+        self._judge(deviation, variance + s2, s2)
+
+    def _judge(self, deviation, total, s2):
+        """Note whether the likelihood of a reading asks for more digits than a double has."""
         self.farthest = max(self.farthest, abs(deviation))
         limit = PRECISE * self.farthest * self.farthest
         if 0.0 < s2 < limit or 0.0 < total < limit:
             self.fine = True
-        i = self.told
-        self.told += 1
-        self.readings_[i].node = n
-        self.readings_[i].kind = kind if total > 0.0 else kind | CERTAIN
-        self.readings_[i].value = value
-        self.readings_[i].variance = s2
 
-    def observe(self, path, value, *, noise=None):
+    def observe(self, path, value, *, noise=None, depth=None):
         """Take in a noisy reading of F at a node (the reward of an arm, if the node is a leaf).
 
         Parameters
@@ -272,16 +281,31 @@ class Core(Nodes):
         noise : float, optional
             The standard deviation of this reading, if it is not that of the belief. Below 1e-50
             it counts as 0: then the value is exact, and another one for the node is an error.
+        depth : int, optional
+            If what was read is a node drawn at random below this one, and forgotten: its depth.
+            The increments of the steps in between then count as noise.
         """
         y: cython.double = (
             value
             if type(value) is float and -LARGEST <= value <= LARGEST
             else moderate(value, "value")
         )
-        s2 = self._noise_variance(noise)
+        share: cython.double = 1.0 if noise is None else self._noise_variance(noise)
         plan = self._approach(path, True)
+        ends = self.length
+        if depth is not None:
+            ends = whole(depth, "depth", least=self.length, most=self.depth)
+        kind = 0 if noise is None else OWN_NOISE
+        s2 = self._variance_of(kind, share, self.length, ends)
         self._check_exact(y, s2)
-        self._tell(self._grow(plan), y, s2, 0 if noise is None else OWN_NOISE)
+        self._tell(self._grow(plan), y, s2, kind, ends, share)
+
+    def _variance_of(self, kind, share, depth, ends):
+        """Return the variance of the noise of a reading at so deep a node."""
+        s2 = share if kind & OWN_NOISE else share * self._noise_variance(None)
+        for i in range(depth, ends):
+            s2 += self.increments[i + 1]
+        return s2
 
     def _noise_variance(self, noise):
         s: cython.double = (
@@ -330,11 +354,11 @@ class Core(Nodes):
             return 0.0
         return self._rounding(r + self.center)
 
-    def _tell(self, n, y, s2, kind):
+    def _tell(self, n, y, s2, kind, ends, share):
         """Take in a reading of F at the end of the trail, whose posterior is (m, variance)."""
         tau = self._tau(n)
         eta = self._eta(n)
-        self._log(n, kind, y, y - self.center, self.variance, s2)
+        self._log(n, kind, ends, share, y, y - self.center, self.variance, s2)
         self.nodes_[n].count += 1
         self.nodes_[n].average += (y - self.nodes_[n].average) / self.nodes_[n].count
         y -= self.center
@@ -379,7 +403,8 @@ class Core(Nodes):
         if certain and abs(r - offset - step_mean) > self._step_rounding(n, r - offset):
             raise contradiction("value", r, "step is", step_mean + offset)
         n = self._grow(plan)
-        self._log(n, STEP | OWN_NOISE, r, r - offset, step_variance, s2)
+        ends = self.length
+        self._log(n, STEP | OWN_NOISE, ends, s2, r, r - offset, step_variance, s2)
         r -= offset
         tau = self._tau(n)
         eta = self._eta(n)
@@ -398,7 +423,7 @@ class Core(Nodes):
             if s2 == 0.0:
                 self.nodes_[n].mu = r
 
-    def observe_steps(self, path, steps, *, noise):
+    def observe_steps(self, path, steps, *, noise=None):
         """Take in the immediate rewards along a path: one observation, of the node at its end.
 
         They sum up to F there. So the first is a reading of F of the first node (the root's step is
@@ -410,27 +435,43 @@ class Core(Nodes):
             The node, not the root.
         steps : sequence of float
             The rewards, one for each step, in the units of the sum.
-        noise : float or sequence of float
-            The standard deviation of each.
+        noise : float or sequence of float, optional
+            The standard deviation of each. By default that of the belief is the noise of their sum,
+            shared out as the kernel expects the rewards to be.
         """
         rewards = [moderate(r, f"steps[{i}]") for i, r in enumerate(listed(steps, "steps"))]
+        if noise is None:
+            self._tell_steps(path, rewards, self.step_shares(len(rewards)), 0)
+            return
         if np.ndim(noise) == 0:
             variances = [self._noise_variance(noise)] * len(rewards)
         else:
             noises = enumerate(listed(noise, "noise"))
             variances = [self._noise_variance(moderate(s, f"noise[{i}]")) for i, s in noises]
+        self._tell_steps(path, rewards, variances, OWN_NOISE)
+
+    def step_shares(self, length):
+        """Return the share of each of so many steps in the variance of the noise of their sum."""
+        v = np.asarray(self.increments)[1 : length + 1]
+        # A step of which the kernel expects nothing may still be read with noise.
+        v = np.maximum(v, 1e-3 * v.mean()) if v.any() else np.ones(len(v))
+        return (v / v.sum()).tolist()
+
+    def _tell_steps(self, path, rewards, shares, kind):
+        """Take in rewards along a path, with a share of the common noise or variances of noise."""
         plan = self._approach(path, True)
         length = self.length
         if length == 0:
             raise ValueError("the root has no steps; observe its value")
-        if len(rewards) != length or len(variances) != length:
+        if len(rewards) != length or len(shares) != length:
             raise ValueError(
                 f"a path of {length} steps needs a reward and a noise for each, "
-                f"got {len(rewards)} rewards and {len(variances)} noises"
+                f"got {len(rewards)} rewards and {len(shares)} noises"
             )
         for i in range(length):
             self.values[i] = rewards[i]
-            self.variances[i] = variances[i]
+            self.shares[i] = shares[i]
+            self.variances[i] = self._variance_of(kind, self.shares[i], 0, 0)
         self._foretell_steps(plan)
         total: cython.double = 0.0
         for i in range(length):
@@ -438,7 +479,7 @@ class Core(Nodes):
         n = self._grow(plan)
         self.nodes_[n].count += 1
         self.nodes_[n].average += (total - self.nodes_[n].average) / self.nodes_[n].count
-        self._take_steps()
+        self._take_steps(kind)
         self._changed()
 
     def _foretell_steps(self, plan):
@@ -498,7 +539,7 @@ class Core(Nodes):
             return 0.0
         return self._rounding(self.values[i])
 
-    def _take_steps(self):
+    def _take_steps(self, kind):
         """Take in the rewards along the trail, from its end upwards, and bring it up to date."""
         tau = 0.0  # what the node below sent before
         eta = 0.0
@@ -520,8 +561,16 @@ class Core(Nodes):
                 y = self.values[i]
                 s2 = self.variances[i]
                 offset = self.center if i == 0 else 0.0
-                kind = OWN_NOISE if i == 0 else STEP | OWN_NOISE
-                self._log(n, kind, y, y - offset, self.predicted[i], s2)
+                self._log(
+                    n,
+                    kind if i == 0 else kind | STEP,
+                    self.nodes_[n].depth,
+                    self.shares[i],
+                    y,
+                    y - offset,
+                    self.predicted[i],
+                    s2,
+                )
                 if i == 0:
                     self._take_value(n, y - offset, s2)
                 else:
@@ -534,21 +583,27 @@ class Core(Nodes):
 
     # ------------------------------------------------------------------ pending evaluations
 
-    def pend(self, path, *, noise=None):
+    def pend(self, path, *, noise=None, depth=None):
         """Count an evaluation that has no value yet, and return a token for it.
 
         It narrows the standard deviations by which `highest_upper` chooses. Means, and all that is
         said of told observations only, stay as they are; but the nodes of the path exist from now
         on, which tells how long it is (if a function says) and shows the prior means of their
-        neighbours (if that is a function), and stays so when the token is forgotten.
+        neighbours (if that is a function), and stays so when the token is forgotten. `noise` and
+        `depth` are as for `observe`.
         """
-        s2 = self._noise_variance(noise)
+        share: cython.double = 1.0 if noise is None else self._noise_variance(noise)
         plan = self._approach(path, True)
+        ends = self.length
+        if depth is not None:
+            ends = whole(depth, "depth", least=self.length, most=self.depth)
+        kind = 0 if noise is None else OWN_NOISE
+        s2 = self._variance_of(kind, share, self.length, ends)
         if self.last_token == 0:
             self.pending_ = aligned(PENDING, self.nodes_.shape[0])
         self.last_token += 1  # from now on `_reserve` makes room for pending ones
         n = self._grow(plan)
-        self.tokens[self.last_token] = (n, s2, 0 if noise is None else OWN_NOISE)
+        self.tokens[self.last_token] = (n, s2, kind, ends, share)
         kinds = self.waiting_at.setdefault(n, {})
         kinds[s2] = kinds.get(s2, 0) + 1
         self.waiting += 1
@@ -587,7 +642,7 @@ class Core(Nodes):
 
     def _withdraw(self, token):
         """Take the pending evaluation out of the counts along the trail, which leads to it."""
-        n, s2, _ = self.tokens.pop(token)
+        n, s2, _, _, _ = self.tokens.pop(token)
         self.waiting -= 1
         self.waiting_at[n][s2] -= 1
         if self.waiting_at[n][s2] == 0:
@@ -609,19 +664,22 @@ class Core(Nodes):
     def settle(self, token, value, *, noise=None):
         """Give a pending evaluation its value; `noise` as for `observe`."""
         y: cython.double = moderate(value, "value")
-        s2 = self._noise_variance(noise)
+        own = None if noise is None else self._noise_variance(noise)
         n: cython.int = self._node_of(token)
-        kind: cython.int = OWN_NOISE
-        if noise is None:
-            s2 = self.tokens[token][1]
-            kind = self.tokens[token][2]
+        _, expected, kind_, ends_, share_ = self.tokens[token]
+        kind: cython.int = kind_
+        ends: cython.int = ends_
+        share: cython.double = share_
+        if own is not None:
+            kind = OWN_NOISE
+            share = own
         self._climb(n)
+        s2 = self._variance_of(kind, share, self.length, ends)
         self._check_exact(y, s2)
         self._reserve(0)
-        exact = self.tokens[token][1] == 0.0
         self._withdraw(token)
-        self._tell(n, y, s2, kind)
-        if exact and s2 > 0.0:
+        self._tell(n, y, s2, kind, ends, share)
+        if expected == 0.0 and s2 > 0.0:
             self._reopened()
 
     def forget(self, token):
@@ -633,6 +691,108 @@ class Core(Nodes):
         self._changed()
         if exact:
             self._reopened()
+
+    # ------------------------------------------------------------------ another prior
+
+    def _believe(self, increments, noise, mean, likelihood):
+        """Take another kernel, noise and mean; what was told stays told.
+
+        `likelihood` is that of it all, which the caller has found in choosing them.
+        """
+        mus = self._prior_means(mean)
+        self._set_prior(increments, mean)
+        self.noise = moderate(noise, "noise")
+        self.farthest = 0.0
+        self.fine = False
+        for n in range(self.used):
+            if self._is_group(n):
+                self.nodes_[n].sub_precision = 0.0
+                self.nodes_[n].sub_shift = 0.0
+                continue
+            self.nodes_[n].v = self.increments[self.nodes_[n].depth]
+            self.nodes_[n].mu = 0.0 if mus is None else mus[n]
+            self.nodes_[n].own_precision = 0.0
+            self.nodes_[n].own_value = 0.0
+            self.nodes_[n].sub_precision = 0.0
+            self.nodes_[n].sub_shift = 0.0
+            self._set_arm(n)
+        for i in range(self.told):
+            self._read_again(i)
+        self._pend_again()
+        self._gather_all()
+        self.likelihood = likelihood
+        self.likelihood_rest = 0.0
+
+    def _prior_means(self, mean):
+        """Return the prior mean of each node's step; None if they are all 0."""
+        if not callable(mean):
+            return None
+        paths = [()] * self.used
+        heights = np.zeros(self.used)
+        mus = np.zeros(self.used)
+        heights[ROOT] = moderate(mean(()), "mean(())")
+        for n in range(1, self.used):
+            if not self._is_group(n):
+                p = self.nodes_[n].parent
+                while self._is_group(p):
+                    p = self.nodes_[p].parent
+                paths[n] = (*paths[p], int(self.nodes_[n].index))
+                heights[n] = moderate(mean(paths[n]), f"mean({paths[n]})")
+                mus[n] = heights[n] - heights[p]
+        return mus
+
+    def _read_again(self, i):
+        """Take in a reading whose noise, or whose prior, has changed; leave out what follows."""
+        n = self.readings_[i].node
+        kind = self.readings_[i].kind & ~CERTAIN
+        y = self.readings_[i].value
+        s2 = self._variance_of(
+            kind, self.readings_[i].share, self.nodes_[n].depth, self.readings_[i].ends
+        )
+        if n == ROOT or not kind & STEP:
+            y -= self.center
+        if s2 == 0.0 and (
+            self.nodes_[n].v == 0.0 if kind & STEP else self.nodes_[n].own_precision == INF
+        ):
+            self.readings_[i].kind = kind | CERTAIN
+        else:
+            self.readings_[i].kind = kind
+            self._judge(y, INF, s2)
+        self.readings_[i].variance = s2
+        if kind & STEP:
+            self._take_step(n, y, s2)
+        else:
+            self._take_value(n, y, s2)
+
+    def _pend_again(self):
+        """Give pending evaluations the noise that they have now."""
+        self.waiting_at = {}
+        for token, (n, _, kind, ends, share) in self.tokens.items():
+            s2 = self._variance_of(kind, share, self.nodes_[n].depth, ends)
+            self.tokens[token] = (n, s2, kind, ends, share)
+            kinds = self.waiting_at.setdefault(n, {})
+            kinds[s2] = kinds.get(s2, 0) + 1
+        for n in self.waiting_at:
+            self._sum_own(n)
+
+    def _gather_all(self):
+        """Send all messages anew, those of the deepest nodes first."""
+        n = ROOT
+        while True:
+            while self.nodes_[n].child != NONE:
+                n = self.nodes_[n].child
+            while True:
+                self._refresh(n)
+                if self.waiting and self.pending_[n].count:
+                    self._count_pending(n)
+                parent = self.nodes_[n].parent
+                if parent == NONE:
+                    return
+                self._add_message(parent, self._tau(n), self._eta(n))
+                if self.nodes_[n].sibling != NONE:
+                    break
+                n = parent
+            n = self.nodes_[n].sibling
 
     # ------------------------------------------------------------------ posterior, downwards
 

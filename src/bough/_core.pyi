@@ -29,7 +29,12 @@ class Core(Nodes):
     def __len__(self) -> int: ...
     def log_likelihood(self) -> float: ...
     def observe(
-        self, path: Sequence[int], value: SupportsFloat, *, noise: SupportsFloat | None = None
+        self,
+        path: Sequence[int],
+        value: SupportsFloat,
+        *,
+        noise: SupportsFloat | None = None,
+        depth: int | None = None,
     ) -> None: ...
     def observe_step(
         self, path: Sequence[int], value: SupportsFloat, *, noise: SupportsFloat
@@ -39,9 +44,16 @@ class Core(Nodes):
         path: Sequence[int],
         steps: Sequence[SupportsFloat],
         *,
-        noise: SupportsFloat | Sequence[SupportsFloat],
+        noise: SupportsFloat | Sequence[SupportsFloat] | None = None,
     ) -> None: ...
-    def pend(self, path: Sequence[int], *, noise: SupportsFloat | None = None) -> int: ...
+    def step_shares(self, length: int) -> list[float]: ...
+    def pend(
+        self,
+        path: Sequence[int],
+        *,
+        noise: SupportsFloat | None = None,
+        depth: int | None = None,
+    ) -> int: ...
     def settle(
         self, token: int, value: SupportsFloat, *, noise: SupportsFloat | None = None
     ) -> None: ...
@@ -49,6 +61,13 @@ class Core(Nodes):
     def posterior(
         self, paths: Sequence[Sequence[int]]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def _believe(
+        self,
+        increments: NDArray[np.float64],
+        noise: float,
+        mean: float | Callable[[Path], float],
+        likelihood: float,
+    ) -> None: ...
     def _chain(
         self, path: Sequence[int]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...

@@ -58,22 +58,10 @@ class Nodes:
     def __init__(self, tree, increments, mean, single_steps):
         self.tree = tree
         self.depth = tree.depth
-        v = np.array(increments, dtype=np.float64)
-        if v.shape != (self.depth + 1,) or not np.all(v >= 0) or v.sum() > LARGEST**2:
-            raise ValueError(
-                f"the kernel must give {self.depth + 1} increments, none negative or above "
-                f"{LARGEST**2:.0e}, for a tree of depth {self.depth}, got {v}"
-            )
-        v[v < TINY] = 0.0
-        self.increments = v
-        tail = np.zeros(self.depth + 1)
-        tail[: self.depth] = v[1:] if single_steps else np.cumsum(v[1:][::-1])[::-1]
-        self.tail = tail
-        self._set_rest()
         self.single_steps = single_steps
         self.ragged = tree.counts is None
+        self._set_prior(increments, mean)
         self._set_widths()
-        self.prior_mean = mean if callable(mean) else None
         self.used = 0
         self.pending_ = aligned(PENDING, 0)
         self.nodes_ = aligned(NODE, 0)
@@ -82,8 +70,24 @@ class Nodes:
         self._make_path_scratch()
         self._reserve(1)
         width = narrow(tree.children(())) if self.ragged else self.widths[0]
-        self.center = moderate(mean(()), "mean(())") if callable(mean) else moderate(mean, "mean")
         self._new_node(NONE, 0, 0, width, 0.0)
+
+    def _set_prior(self, increments, mean):
+        """Take a kernel and a prior mean, or raise an exception and nothing has changed."""
+        v = np.array(increments, dtype=np.float64)
+        if v.shape != (self.depth + 1,) or not np.all(v >= 0) or v.sum() > LARGEST**2:
+            raise ValueError(
+                f"the kernel must give {self.depth + 1} increments, none negative or above "
+                f"{LARGEST**2:.0e}, for a tree of depth {self.depth}, got {v}"
+            )
+        v[v < TINY] = 0.0
+        self.center = moderate(mean(()), "mean(())") if callable(mean) else moderate(mean, "mean")
+        self.prior_mean = mean if callable(mean) else None
+        self.increments = v
+        tail = np.zeros(self.depth + 1)
+        tail[: self.depth] = v[1:] if self.single_steps else np.cumsum(v[1:][::-1])[::-1]
+        self.tail = tail
+        self._set_rest()
 
     def _set_rest(self):
         self.rest = np.append(np.cumsum(np.asarray(self.increments)[:0:-1])[::-1], 0.0)

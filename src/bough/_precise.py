@@ -39,7 +39,7 @@ def log_density(
         variances = [Decimal(v) for v in increments.tolist()]
         sums: dict[int, list[Message]] = {}
         steps: dict[int, list[Message]] = {}
-        for n, kind, value, variance in readings.tolist():
+        for n, kind, value, variance in readings[["node", "kind", "value", "variance"]].tolist():
             if not kind & CERTAIN:
                 of = steps if kind & STEP else sums
                 of.setdefault(n, []).append((Decimal(value), Decimal(variance)))

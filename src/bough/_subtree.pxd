@@ -34,6 +34,8 @@ cdef class Subtree(Choice):
 
     cdef void _reserve(self, int more)
     cdef void _changed(self) noexcept
+    cdef void _summarise_all(self) noexcept
+    cdef void _set_mean(self, int n, int parent) noexcept
     cdef void _summarise(self, int n, double x) noexcept
     cdef void _merge(self, double mean, double variance, double slope) noexcept
     cdef double _ahead(self, double[:, ::1] table, int depth, int count) noexcept

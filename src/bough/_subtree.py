@@ -100,25 +100,33 @@ class Subtree(Choice):
 
     def _summarise_all(self):
         """Take all maxima anew, each at the posterior mean of its node, the deepest first."""
-        nodes = self.nodes
         self.summarised = self.used
-        means = np.empty(self.used)
-        levels = []
-        here = [0]
-        means[0] = nodes["offset"][0]
-        while here:
-            levels.append(here)
-            below = []
-            for n in here:
-                c = nodes["child"][n]
-                while c != NONE:
-                    means[c] = nodes["g"][c] * means[n] + nodes["offset"][c]
-                    below.append(int(c))
-                    c = nodes["sibling"][c]
-            here = below
-        for level in reversed(levels):
-            for n in level:
-                self._summarise(n, means[n])
+        n = ROOT
+        self.maxima[ROOT].x = self.nodes_[ROOT].offset
+        while True:
+            while self.nodes_[n].child != NONE:
+                self._set_mean(self.nodes_[n].child, n)
+                n = self.nodes_[n].child
+            while True:
+                self._summarise(n, self.maxima[n].x)
+                parent = self.nodes_[n].parent
+                if parent == NONE:
+                    return
+                if self.nodes_[n].sibling != NONE:
+                    break
+                n = parent
+            n = self.nodes_[n].sibling
+            self._set_mean(n, parent)
+
+    @cython.final
+    def _set_mean(self, n, parent):
+        """Let the maximum of n be taken at its posterior mean, which its parent tells."""
+        self.maxima[n].x = self.nodes_[n].g * self.maxima[parent].x + self.nodes_[n].offset
+
+    def _believe(self, increments, noise, mean, likelihood):
+        """Take another prior; maxima are no longer kept until `look_ahead` is called again."""
+        self.summarised = 0
+        Choice._believe(self, increments, noise, mean, likelihood)
 
     def _reserve(self, more):
         if self.summarised and self.used + more > self.maxima.shape[0]:

@@ -5,12 +5,15 @@ steps, one for each of its nodes, and v_i is the variance of a step at depth i (
 Two paths share the steps of their common prefix, so their covariance is the sum of the increments
 down to the node where they part. In the paper's words, chi_d is the covariance of two complete
 paths that differ in d nodes: v_0 = chi_D and v_i = chi_{D-i} - chi_{D-i+1}.
+
+A parameter that is None is to be learnt from the data: `Gaussian(width=None, variance=1.0)`. Such a
+kernel has no increments yet; `bough.GPTS` and `bough.learning.fit` take it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +22,7 @@ from bough._checks import above_zero, at_least_zero, listed, real, whole
 from bough.trees import MOST_CHILDREN
 
 Array = NDArray[np.float64]
+Parameter = TypeVar("Parameter", float, tuple[float, ...])
 
 
 class Kernel(ABC):
@@ -30,6 +34,10 @@ class Kernel(ABC):
 
     @abstractmethod
     def _increments(self, depth: int) -> Array: ...
+
+    def slopes(self, depth: int) -> dict[str, Array]:
+        """Return how the increments change with the logarithm of each parameter, by its name."""
+        raise TypeError(f"{type(self).__name__} has no parameters to learn")
 
     def chi(self, depth: int) -> Array:
         """Return chi_0 .. chi_D: the covariance of paths that differ in d nodes."""
@@ -79,32 +87,45 @@ class Kernel(ABC):
 class Linear(Kernel):
     """Every node in common counts alike: chi_d = variance (D+1-d)/(D+1)."""
 
-    variance: float = 1.0
+    variance: float | None = 1.0
 
     def __post_init__(self) -> None:
-        at_least_zero(self.variance, "variance")
+        _check(self.variance, at_least_zero, "variance")
 
     def _increments(self, depth: int) -> Array:
-        return np.full(depth + 1, self.variance / (depth + 1))
+        return np.full(depth + 1, _given(self.variance, "variance") / (depth + 1))
+
+    def slopes(self, depth: int) -> dict[str, Array]:
+        return {"variance": self.increments(depth)}
 
 
 @dataclass(frozen=True)
 class Gaussian(Kernel):
     """Correlation falls exponentially: chi_d = variance exp(-d/width^2)."""
 
-    width: float
-    variance: float = 1.0
+    width: float | None
+    variance: float | None = 1.0
 
     def __post_init__(self) -> None:
-        above_zero(self.width, "width")
-        at_least_zero(self.variance, "variance")
+        _check(self.width, above_zero, "width")
+        _check(self.variance, at_least_zero, "variance")
+
+    def _rate(self) -> float:
+        width = _given(self.width, "width")
+        return min(1.0 / width / width, 1e300)
 
     def _increments(self, depth: int) -> Array:
         # Not as differences of chi: for wide kernels those would cancel.
-        rate = min(1.0 / self.width / self.width, 1e300)
+        rate = self._rate()
         v = np.exp(-rate * np.arange(depth, -1, -1.0))
         v[1:] *= -np.expm1(-rate)
-        return self.variance * v
+        return _given(self.variance, "variance") * v
+
+    def slopes(self, depth: int) -> dict[str, Array]:
+        v, rate = self.increments(depth), self._rate()
+        fall = -rate * np.arange(depth, -1, -1.0)  # by the logarithm of the rate, 1/width^2
+        fall[1:] += rate / np.expm1(min(rate, 700.0))
+        return {"width": -2.0 * v * fall, "variance": v}
 
 
 @dataclass(frozen=True)
@@ -114,18 +135,22 @@ class Discounted(Kernel):
     `variance` is that of the first step's reward. The kernel of Markov decision processes.
     """
 
-    discount: float
-    variance: float = 1.0
+    discount: float | None
+    variance: float | None = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 <= real(self.discount, "discount") <= 1:
-            raise ValueError(f"discount must be between 0 and 1, got {self.discount!r}")
-        at_least_zero(self.variance, "variance")
+        _check(self.discount, _share, "discount")
+        _check(self.variance, at_least_zero, "variance")
 
     def _increments(self, depth: int) -> Array:
         v = np.zeros(depth + 1)
-        v[1:] = self.variance * float(self.discount) ** (2.0 * np.arange(depth))
+        discount = float(_given(self.discount, "discount"))
+        v[1:] = _given(self.variance, "variance") * discount ** (2.0 * np.arange(depth))
         return v
+
+    def slopes(self, depth: int) -> dict[str, Array]:
+        v = self.increments(depth)
+        return {"discount": 2.0 * np.maximum(np.arange(depth + 1.0) - 1.0, 0.0) * v, "variance": v}
 
 
 @dataclass(frozen=True)
@@ -136,33 +161,52 @@ class Geometric(Kernel):
     split of a cell halves what is left to know.
     """
 
-    ratio: float
-    variance: float = 1.0
-    root: float = 0.0
+    ratio: float | None
+    variance: float | None = 1.0
+    root: float | None = 0.0
 
     def __post_init__(self) -> None:
-        above_zero(self.ratio, "ratio")
-        at_least_zero(self.variance, "variance")
-        if not 0 <= real(self.root, "root") <= 1:
-            raise ValueError(f"root must be between 0 and 1, got {self.root!r}")
+        _check(self.ratio, above_zero, "ratio")
+        _check(self.variance, at_least_zero, "variance")
+        _check(self.root, _share, "root")
 
-    def _increments(self, depth: int) -> Array:
+    def _shares(self, depth: int) -> Array:
         i = np.arange(1.0, depth + 1)
         # The largest share is 1 before it is normalised, so that no power overflows.
-        share = float(self.ratio) ** (i - 1 if self.ratio <= 1 else i - depth)
+        ratio = float(_given(self.ratio, "ratio"))
+        share = ratio ** (i - 1 if ratio <= 1 else i - depth)
+        shares: Array = share / (share.sum() or 1.0)
+        return shares
+
+    def _increments(self, depth: int) -> Array:
+        variance, root = _given(self.variance, "variance"), _given(self.root, "root")
         v = np.empty(depth + 1)
-        v[0] = self.variance * self.root
-        v[1:] = self.variance * (1 - self.root) * share / (share.sum() or 1.0)
+        v[0] = variance * root
+        v[1:] = variance * (1 - root) * self._shares(depth)
         return v
+
+    def slopes(self, depth: int) -> dict[str, Array]:
+        v, root = self.increments(depth), _given(self.root, "root")
+        i = np.arange(depth + 1.0)
+        ratio = v * (i - i[1:] @ self._shares(depth))
+        ratio[0] = 0.0
+        rest = v * -(root / (1 - root) if root < 1 else 0.0)
+        rest[0] = v[0]
+        return {"ratio": ratio, "variance": v, "root": rest}
 
 
 @dataclass(frozen=True)
 class Chi(Kernel):
-    """Any kernel of paths: non-increasing, non-negative values chi_0 .. chi_D."""
+    """Any kernel of paths: non-increasing, non-negative values chi_0 .. chi_D.
 
-    values: tuple[float, ...] = field()
+    `Chi(None)` is to be learnt: one increment for each depth.
+    """
+
+    values: tuple[float, ...] | None
 
     def __post_init__(self) -> None:
+        if self.values is None:
+            return
         given = listed(self.values, "values")
         values = tuple(at_least_zero(x, f"values[{d}]") for d, x in enumerate(given))
         if not values:
@@ -176,18 +220,28 @@ class Chi(Kernel):
         object.__setattr__(self, "values", values)
 
     def _increments(self, depth: int) -> Array:
-        if len(self.values) != depth + 1:
+        values = _given(self.values, "values")
+        if len(values) != depth + 1:
             raise ValueError(
-                f"values has {len(self.values)} entries, but a tree of depth {depth} needs "
+                f"values has {len(values)} entries, but a tree of depth {depth} needs "
                 f"chi_0 to chi_{depth}, that is {depth + 1}"
             )
-        rising = np.array(self.values[::-1])
+        rising = np.array(values[::-1])
         return np.diff(rising, prepend=0.0)
 
     def chi(self, depth: int) -> Array:
         """Return the values as they were given."""
         self.increments(depth)
         return np.array(self.values)
+
+    @classmethod
+    def of_increments(cls, increments: Sequence[float] | Array) -> "Chi":
+        """Return the kernel that adds so much variance at each depth.
+
+        >>> Chi.of_increments([0.5, 0.25, 0.25])
+        Chi(values=(1.0, 0.75, 0.5))
+        """
+        return cls(tuple(np.cumsum(increments)[::-1].tolist()))
 
 
 @dataclass(frozen=True)
@@ -230,6 +284,27 @@ class Scaled(Kernel):
     def __repr__(self) -> str:
         inner = f"({self.kernel!r})" if isinstance(self.kernel, Sum) else repr(self.kernel)
         return f"{self.factor!r} * {inner}"
+
+
+def _check(value: float | None, rule: Callable[[Any, str], float], name: str) -> None:
+    """Check a parameter, unless it is to be learnt."""
+    if value is not None:
+        rule(value, name)
+
+
+def _share(value: Any, name: str) -> float:
+    if not 0 <= real(value, name) <= 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
+    return float(value)
+
+
+def _given(value: Parameter | None, name: str) -> Parameter:
+    if value is None:
+        raise ValueError(
+            f"{name} is None, so it is to be learnt: give the kernel to bough.GPTS or to "
+            "bough.learning.fit, or give it a number"
+        )
+    return value
 
 
 def _read(paths: Sequence[Sequence[int]], depth: int) -> list[tuple[int, ...]]:
