@@ -1,6 +1,6 @@
 """Find the best path through a tree far too large to enumerate, with few evaluations."""
 
-from bough import kernels
+from bough import kernels, learning, mean
 from bough._choice import Arm
 from bough.belief import Belief
 from bough.confidence import Confidence
@@ -27,7 +27,9 @@ __all__ = [
     "Tree",
     "WallTime",
     "kernels",
+    "learning",
     "maximize",
+    "mean",
     "minimize",
 ]
 

@@ -68,3 +68,7 @@ def listed(values: Any, name: str) -> list[Any]:
     if not hasattr(values, "__getitem__") or isinstance(values, (str, bytes, dict)):
         raise TypeError(f"{name} must be a sequence, got {values!r}")
     return list(values)
+
+
+class Contradiction(ValueError):  # noqa: N818 - as a ValueError it is an error
+    """A value cannot be what was told, since it is known to be another."""

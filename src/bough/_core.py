@@ -30,7 +30,7 @@ from cython.cimports.libc.math import log, sqrt
 if not cython.compiled:
     from bough._nodes import Nodes
 
-from bough._checks import at_least_zero, listed, whole
+from bough._checks import Contradiction, at_least_zero, listed, whole
 from bough._nodes import PENDING, aligned, grown, moderate
 from bough._precise import log_density
 
@@ -423,7 +423,7 @@ class Core(Nodes):
             if s2 == 0.0:
                 self.nodes_[n].mu = r
 
-    def observe_steps(self, path, steps, *, noise=None):
+    def observe_steps(self, path, steps, *, noise=None, depth=None):
         """Take in the immediate rewards along a path: one observation, of the node at its end.
 
         They sum up to F there. So the first is a reading of F of the first node (the root's step is
@@ -438,10 +438,16 @@ class Core(Nodes):
         noise : float or sequence of float, optional
             The standard deviation of each. By default that of the belief is the noise of their sum,
             shared out as the kernel expects the rewards to be.
+        depth : int, optional
+            If these are the first rewards of a longer path: its length. The noise is that of the
+            whole path.
         """
         rewards = [moderate(r, f"steps[{i}]") for i, r in enumerate(listed(steps, "steps"))]
         if noise is None:
-            self._tell_steps(path, rewards, self.step_shares(len(rewards)), 0)
+            length = len(rewards)
+            if depth is not None:
+                length = whole(depth, "depth", least=length, most=self.depth)
+            self._tell_steps(path, rewards, self.step_shares(length)[: len(rewards)], 0)
             return
         if np.ndim(noise) == 0:
             variances = [self._noise_variance(noise)] * len(rewards)
@@ -866,7 +872,7 @@ class Core(Nodes):
 
 
 def contradiction(name, value, what, known):
-    return ValueError(
+    return Contradiction(
         f"{name} {value!r} contradicts what is known: without noise, and after what was told "
         f"before, this {what} exactly {known!r}; if rewards vary, give noise > 0"
     )

@@ -45,6 +45,7 @@ class Core(Nodes):
         steps: Sequence[SupportsFloat],
         *,
         noise: SupportsFloat | Sequence[SupportsFloat] | None = None,
+        depth: int | None = None,
     ) -> None: ...
     def step_shares(self, length: int) -> list[float]: ...
     def pend(

@@ -71,6 +71,21 @@ class Belief(Subtree):
             tree, increments, at_least_zero(noise, "noise"), self.mean, arms == "nodes"
         )
 
+    def take_prior(
+        self,
+        kernel: Kernel,
+        noise: float,
+        mean: float | Callable[[Path], float],
+        likelihood: float,
+    ) -> None:
+        """Take another kernel, noise and mean; what was told stays told, and O(nodes) is all it costs.
+
+        `likelihood` is what `log_likelihood` is to give, which those who learn a prior know.
+        """
+        self._believe(kernel.increments(self.tree.depth), noise, mean, likelihood)
+        self.kernel = kernel
+        self.mean = mean
+
     def covariance(self, paths: Sequence[Sequence[int]]) -> Array:
         """Return the posterior covariance matrix of F at some nodes.
 

@@ -4,15 +4,18 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from bough._checks import at_least_zero
+from bough._checks import Contradiction, at_least_zero
 from bough._choice import Arm
+from bough._nodes import moderate
+from bough._parameters import Settings, is_free
 from bough.belief import Belief
 from bough.confidence import Confidence
 from bough.kernels import Kernel
+from bough.mean import Heuristic, Remembered
 from bough.searchers.base import (
     Certificate,
     Exhausted,
@@ -21,6 +24,7 @@ from bough.searchers.base import (
     new_generator,
     reward_of,
 )
+from bough.searchers.learner import Learner
 from bough.searchers.lookahead import fresh_maxima, one_level_maxima
 from bough.trees import MOST_CHILDREN, Path, Tree
 
@@ -62,13 +66,15 @@ class GPTS(Searcher):
     Parameters
     ----------
     tree : Tree
-    kernel : bough.kernels.Kernel
-        How smooth the reward is.
-    noise : float
-        The standard deviation of a reward. With 0 no arm is played twice (except by rollouts,
-        which are random).
-    mean : float or function
-        The prior mean of the reward, as for `Belief`; 0 by default.
+    kernel : bough.kernels.Kernel, optional
+        How smooth the reward is. By default, and where a parameter is None as in
+        `kernels.Gaussian(None, variance=1.0)`, it is learnt from the rewards.
+    noise : float, optional
+        The standard deviation of a reward; by default it is learnt. With 0 no arm is played twice
+        (except by rollouts, which are random), and so it is when rewards turn out to be exact.
+    mean : float, function or bough.mean.Heuristic, optional
+        The prior mean of the reward, as for `Belief`. By default it is learnt if the kernel or the
+        noise is, and else 0. A heuristic is learnt to be trusted as far as it deserves.
     select : "subtree" or "arm"
         `"subtree"` goes down the tree by the distribution of the best arm of each subtree, in
         about 5 us. `"arm"` plays the arm with the highest upper confidence bound, as in the paper,
@@ -106,11 +112,6 @@ class GPTS(Searcher):
         growth: Literal["complete", "deepening", "rollout"] = "complete",
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        if kernel is None or noise is None:
-            raise ValueError(
-                "GPTS needs a kernel and a noise: GPTS(tree, kernels.Gaussian(3.0), noise=0.1); "
-                "give that to maximize as its searcher"
-            )
         if select not in ("subtree", "arm"):
             raise ValueError(f'select must be "subtree" or "arm", got {select!r}')
         if growth not in ("complete", "deepening", "rollout"):
@@ -123,15 +124,18 @@ class GPTS(Searcher):
         if confidence is None:
             confidence = Confidence(scale=ARM_SCALE if select == "arm" else 1.0)
         self.confidence = confidence
+        self._learner = _new_learner(tree, kernel, noise, mean)
+        first = Settings(kernel, noise, 0.0 if mean is None else mean)  # type: ignore[arg-type]
+        if self._learner is not None:
+            first = self._learner.first()
         self.belief = Belief(
             tree,
-            kernel,
-            noise,
-            mean=0.0 if mean is None else mean,
+            first.kernel,
+            first.noise,
+            mean=first.mean,
             arms="leaves" if growth == "complete" else "nodes",
         )
         self._random = new_generator(rng)
-        self._increments = kernel.increments(tree.depth)
         self._exact = self.belief.noise == 0.0
         self._exploration = SUBTREE_EXPLORATION * confidence.scale
         self._learns_widths = select == "subtree" and tree.counts is None
@@ -157,12 +161,13 @@ class GPTS(Searcher):
         if widths == self._widths:
             return
         self._widths = widths
+        increments = self.belief.kernel.increments(self.tree.depth)
         if math.inf in widths:
-            self.belief.look_ahead(*one_level_maxima(self._increments, MOST_FRESH))
+            self.belief.look_ahead(*one_level_maxima(increments, MOST_FRESH))
         else:
             most = MOST_FRESH if counts is None else None
             whole = [int(width) for width in widths]
-            self.belief.look_ahead(*fresh_maxima(self._increments, whole, most))
+            self.belief.look_ahead(*fresh_maxima(increments, whole, most))
 
     def _seen_widths(self) -> list[float]:
         nodes = self.belief.nodes
@@ -210,16 +215,9 @@ class GPTS(Searcher):
         return tuple(path)
 
     def _pend(self, path: Path, node: Path) -> None:
-        token = self.belief.pend(node, noise=self._noise_at(path, node, None))
+        token = self.belief.pend(node, depth=len(path))
         self._tokens.setdefault(path, deque()).append(token)
         self._plays[token] = Play(path, node)
-
-    def _noise_at(self, path: Path, node: Path, noise: float | None) -> float | None:
-        """Return the standard deviation of a play observed at a node; None for the belief's."""
-        if self.growth != "rollout":
-            return noise
-        own = self.belief.noise if noise is None else at_least_zero(noise, "noise")
-        return math.sqrt(own**2 + float(self._increments[len(node) + 1 : len(path) + 1].sum()))
 
     def tell(
         self,
@@ -251,17 +249,37 @@ class GPTS(Searcher):
         else:
             reward = reward_of(value, steps, len(path))
         token, node = self._play_of(path)
+        try:
+            self._observe(path, node, reward, noise, steps, token)
+        except Contradiction:
+            if self._learner is None or not self._learner.exact:
+                raise
+            # The rewards looked exact, and are not.
+            self._learner.doubt(self.belief)
+            self._new_prior()
+            self._observe(path, node, reward, noise, steps, token)
+        self._told(path, node, reward, token)
+
+    def _observe(
+        self,
+        path: Path,
+        node: Path,
+        reward: float,
+        noise: float | None,
+        steps: Sequence[float] | None,
+        token: int | None,
+    ) -> None:
+        """Let the belief take in a reward, or refuse it."""
         if steps is not None and node:
-            self._tell_steps(node, steps, noise)
+            self._observe_steps(path, node, steps, noise)
             if token is not None:
                 self.belief.forget(token)
         elif token is not None:
-            self.belief.settle(token, reward, noise=self._noise_at(path, node, noise))
+            self.belief.settle(token, reward, noise=noise)
         elif noise is None and self.growth != "rollout":
             self.belief.observe(node, reward)
         else:
-            self.belief.observe(node, reward, noise=self._noise_at(path, node, noise))
-        self._told(path, node, reward, token)
+            self.belief.observe(node, reward, noise=noise, depth=len(path))
 
     def _play_of(self, path: Path) -> tuple[int | None, Path]:
         """Return the token of a path if it is pending, and the node at which it is observed."""
@@ -274,16 +292,17 @@ class GPTS(Searcher):
             return None, self._asked_at
         return None, path[: self.belief._existing_steps(path) + 1]
 
-    def _tell_steps(self, node: Path, steps: Sequence[float], noise: float | None) -> None:
-        """Take in the rewards of the steps to a node."""
-        own = self.belief.noise if noise is None else at_least_zero(noise, "noise")
-        shares = self._increments[1 : len(steps) + 1]
-        # A step of which the kernel expects nothing may still be read with noise.
-        shares = np.maximum(shares, 1e-3 * shares.mean()) if shares.any() else 0 * shares + 1
-        noises = own * np.sqrt(shares / shares.sum())
-        self.belief.observe_steps(
-            node, list(steps)[: len(node)], noise=noises[: len(node)].tolist()
-        )
+    def _observe_steps(
+        self, path: Path, node: Path, steps: Sequence[float], noise: float | None
+    ) -> None:
+        """Let the belief take in the rewards of the steps to a node on the path."""
+        first = list(steps)[: len(node)]
+        if noise is None:
+            self.belief.observe_steps(node, first, depth=len(path))
+            return
+        total = at_least_zero(noise, "noise")
+        shares = self.belief.step_shares(len(path))[: len(node)]
+        self.belief.observe_steps(node, first, noise=[total * math.sqrt(x) for x in shares])
 
     def _told(self, path: Path, node: Path, reward: float, token: int | None) -> None:
         """Remember what the belief does not: which play is over, and which was the best."""
@@ -296,10 +315,19 @@ class GPTS(Searcher):
             self._highest_at = node
         if self.growth == "rollout":
             self._rollouts.setdefault(node, Rollouts()).add(path, reward)
-        if self._learns_widths:
-            told = self.observations
-            if told & (told - 1) == 0:
-                self._look_ahead()
+        told = self.observations
+        if self._learner is not None and told >= self._learner.next:
+            self._learner.learn(self.belief)
+            self._new_prior()
+        elif self._learns_widths and told & (told - 1) == 0:
+            self._look_ahead()
+
+    def _new_prior(self) -> None:
+        """Go on with a belief that has taken another prior."""
+        self._exact = self.belief.noise == 0.0
+        self._widths = None
+        if self.select == "subtree":
+            self._look_ahead()
 
     def _playable(self, path: Sequence[int]) -> Path:
         if self.growth == "deepening":
@@ -361,6 +389,7 @@ class GPTS(Searcher):
             upper=upper,
             gap=upper - lower.lower,
             delta=self.confidence.delta,
+            conditional=self._learner is not None,
         )
 
     def best(self, rule: str | None = None) -> Arm:
@@ -412,3 +441,22 @@ class GPTS(Searcher):
             f"GPTS({self.tree!r}, {self.belief.kernel!r}, noise={self.belief.noise!r}, "
             f"select={self.select!r}: {self.observations} observations)"
         )
+
+
+def _new_learner(tree: Tree, kernel: Any, noise: Any, mean: Any) -> Learner | None:
+    """Return what learns whatever was not given; None if all was."""
+    if not isinstance(tree, Tree):
+        raise TypeError(f"tree must be a bough.Tree, got {tree!r}")
+    if kernel is not None and not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel must be a kernel such as Gaussian(3.0), got {kernel!r}")
+    free = kernel is None or noise is None or is_free(kernel)
+    if not free and not isinstance(mean, Heuristic):
+        return None
+    noise = None if noise is None else moderate(at_least_zero(noise, "noise"), "noise")
+    if not free and mean is None:
+        mean = 0.0
+    elif callable(mean):
+        mean = mean if isinstance(mean, Heuristic) else Remembered(mean)
+    elif mean is not None:
+        mean = moderate(mean, "mean")
+    return Learner(kernel, noise, mean, tree.depth)

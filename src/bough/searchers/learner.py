@@ -1,0 +1,104 @@
+"""When a searcher learns its kernel, noise and mean, and from where it goes on."""
+
+import math
+
+import numpy as np
+
+from bough._parameters import WEAK, Mean, Model, Posterior, Settings
+from bough.belief import Belief
+from bough.kernels import Geometric, Kernel
+from bough.learning import climb, gathered, polish
+
+#: Learnt again when there are so many times as many observations, up to OFTEN, and from there on.
+GROWTH = 4 / 3
+OFTEN = 500
+LATER_GROWTH = 2.0
+#: While there are at most so many, every fit also starts afresh: it may have been on a wrong track.
+FEW = 200
+#: Rewards are taken for exact when the chance is below this that noise let all repetitions agree.
+COINCIDENCE = 1e-3
+
+
+class Learner:
+    """What of a kernel, a noise and a mean is to be learnt, and what was learnt last.
+
+    Learning costs O(nodes), and is done each time that the observations have grown by a third (once
+    there are 500: have doubled), so it costs O(depth) an observation, like telling it.
+    """
+
+    def __init__(
+        self, kernel: Kernel | None, noise: float | None, mean: Mean | None, depth: int
+    ) -> None:
+        # A geometric kernel can be like any other: Linear and Discounted are special cases, and
+        # so is Gaussian, but for the root, of which the learnt mean takes care.
+        kernel = Geometric(None, None) if kernel is None else kernel
+        self.model = Model(kernel, noise, mean, depth)
+        self.exact_model = self.model if noise is not None else Model(kernel, 0.0, mean, depth)
+        self.exact = False  # whether the rewards were found to have no noise
+        self.values: list[float] | None = None  # of the last fit
+        self.next = 1
+
+    def first(self) -> Settings:
+        """Return what to believe before anything was told."""
+        return self.model.settings(self.model.typical(WEAK), 0.0, 1.0)
+
+    def learn(self, belief: Belief) -> None:
+        """Let a belief take the prior that suits what it was told."""
+        if self.model.noise is None:
+            exact = looks_exact(belief)
+            if exact != self.exact:
+                self.exact = exact
+                self.values = None
+        self._fit(belief)
+        told = len(belief)
+        growth = GROWTH if told < OFTEN else LATER_GROWTH
+        self.next = max(told + 1, math.ceil(growth * told))
+
+    def doubt(self, belief: Belief) -> None:
+        """Take back that rewards have no noise: one of them came twice, and differs."""
+        self.exact = False
+        self.values = None
+        self._fit(belief)
+        self.next = len(belief) + 1
+
+    def _fit(self, belief: Belief) -> None:
+        model = self.exact_model if self.exact else self.model
+        evidence = gathered(belief, model.mean)
+        shift, scale = evidence.shift, evidence.scale
+        posterior = Posterior(model, evidence, WEAK)
+        starts = [] if self.values is None else [model.standard(self.values, shift, scale)]
+        if not starts or len(belief) <= FEW:
+            starts.append(model.typical(WEAK))
+            found = max((climb(posterior, x) for x in starts), key=lambda found: found.density)
+            found = polish(posterior, found)
+        else:
+            start = np.clip(starts[0], posterior.low, posterior.high)
+            found = polish(posterior, posterior.found(start))
+            if not found.converged:
+                found = polish(posterior, climb(posterior, found.theta))
+        posterior(found.theta)
+        self.values = model.natural(found.theta, shift, scale)
+        now = model.settings(found.theta, shift, scale)
+        belief.take_prior(now.kernel, now.noise, now.mean, posterior.likelihood)
+
+
+def looks_exact(belief: Belief) -> bool:
+    """Return whether the same thing read again always gave the same value, and not by chance.
+
+    Rewards of 0 and 1 agree by chance. How often different things have the same value tells how
+    likely that is, so it takes more repetitions to believe it of such rewards.
+    """
+    readings = belief.readings
+    told = readings[((readings["kind"] & 2) == 0) & (readings["ends"] == belief.nodes["depth"][readings["node"]])]
+    what = 2 * told["node"].astype(np.int64) + (told["kind"] & 1)
+    order = np.argsort(what, kind="stable")
+    what, value = what[order], told["value"][order]
+    again = what[1:] == what[:-1]
+    agree = int(again.sum())
+    if agree == 0 or not (value[1:] == value[:-1])[again].all():
+        return False
+    different = value[np.append(True, ~again)]
+    _, counts = np.unique(different, return_counts=True)
+    pairs = len(different) * (len(different) - 1) / 2
+    chance = (1.0 + float((counts * (counts - 1) / 2).sum())) / (1.0 + pairs)
+    return agree * math.log(chance) <= math.log(COINCIDENCE)
