@@ -17,7 +17,7 @@ cdef double inverse(double x) noexcept
 cdef struct Reading:
     int node
     int kind  # the sum of STEP (of the node's step, not of F), OWN_NOISE and CERTAIN
-    int ends  # the depth of what was read: the node's own, or of an unknown node below it
+    long long ends  # the depth of what was read: the node's own, or of an unknown node below it
     double value
     double variance  # of the noise, with that of the steps down to where it ends
     double share  # of the variance of the common noise; with OWN_NOISE, variance of the own one

@@ -45,7 +45,7 @@ TINY = 1e-100
 #: deviation from the root's prior mean, the likelihood asks for more digits than a double has.
 PRECISE = 1e-10
 READING = np.dtype(
-    [(name, np.int32) for name in ("node", "kind", "ends")]
+    [("node", np.int32), ("kind", np.int32), ("ends", np.int64)]
     + [(name, np.float64) for name in ("value", "variance", "share")],
     align=True,
 )

@@ -10,6 +10,7 @@ cdef class Evidence:
     cdef readonly double shift
     cdef readonly double scale
     cdef readonly long long observations
+    cdef readonly long long densities  # of the last likelihood
     cdef int depth
 
     # One entry for each node that matters: parents first, and then those without a name.
@@ -35,9 +36,10 @@ cdef class Evidence:
     cdef double[::1] slopes
 
     cdef bint steps_told
-    cdef readonly long long common  # how many readings have the common noise
-    cdef readonly long long merged
-    cdef readonly double scatter
+    cdef long long common  # how many readings have the common noise
+    cdef long long merged
+    cdef double shared
+    cdef double scatter
     cdef double constant
     cdef long long settled
 

@@ -8,7 +8,7 @@ with the sum of its increments, so the passes do not depend on how deep the tree
 
 Going up, all that is said about F at the bottom of an edge is one normal message, of mean Z and
 variance R. Two messages about the same F meet in the factor N(z2 - z1; 0, R1 + R2). Going down,
-(m, V) is the posterior of F. Nothing is divided by an increment or by the noise, so either may be 0.
+(m, V) is the posterior of F. Nothing is divided by an increment or by the noise: both may be 0.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ class Evidence:
         self.steps_told = False
         self.common = 0
         self.scatter = 0.0  # sum of squares about the means of common readings, over their shares
-        self.merged = 0  # common readings that were taken together with others
+        self.merged = 0  # common readings that were taken together with others,
+        self.shared = 0.0  # and what their shares add to the likelihood
         self.constant = 0.0  # what no parameter changes,
         self.settled = 0  # and the number of factors in it
         k: cython.int
@@ -162,7 +163,7 @@ class Evidence:
         if before > 0.0:
             self.merged += 1
             self.scatter += gap * gap * before * (weight / total)
-            self.constant -= 0.5 * log(total / before * share)
+            self.shared -= 0.5 * log(total / before * share)
         else:
             # (The message has variance s^2/weight: no factor for a single reading.)
             self.value[row, k] = 0.0
@@ -195,10 +196,11 @@ class Evidence:
     # ------------------------------------------------------------------ one likelihood
 
     def likelihood(self, increments, noise_variance, mean, factor):
-        """Return the log density of all that was told, as it was told, and its derivatives.
+        """Return the log density of all that was told, and its derivatives.
 
-        The parameters, and so the derivatives, are in units of `scale`, from `shift`; the prior mean of a node is `mean` plus
-        `factor` times the heights given by `set_heights` (less that of the root).
+        All is in units of `scale`, from `shift`: as it was told, it is the product of `densities`
+        numbers, and so its log density is less by `densities` log `scale`. The prior mean of a node
+        is `mean` plus `factor` times its height above the root: see `set_heights`.
 
         Returns
         -------
@@ -216,11 +218,12 @@ class Evidence:
         self.factor = factor
         density: cython.double = self._up()
         self._down()
-        by_increments = np.zeros(self.depth + 2)
-        np.add.at(by_increments, np.asarray(self.tops), np.asarray(self.slopes))
-        np.add.at(by_increments, np.asarray(self.bottoms) + 1, -np.asarray(self.slopes))
-        by_increments = np.cumsum(by_increments)[:-1]
-        return density, by_increments, self.by_noise, self.by_mean, self.by_factor
+        found = np.zeros(self.depth + 1)
+        by_increments: cython.double[::1] = found
+        for j in range(len(self.tops)):
+            for i in range(self.tops[j], self.bottoms[j] + 1):
+                by_increments[i] += self.slopes[j]
+        return density, found, self.by_noise, self.by_mean, self.by_factor
 
     @cython.final
     def _meet(self, z, r, z2, r2):
@@ -303,11 +306,12 @@ class Evidence:
         density = self.constant - 0.5 * (
             LOG_TWO_PI * self.factors + self.square + self.logs + log(self.product)
         )
-        factors = self.factors + self.settled
+        self.densities = self.factors + self.settled
         if self.merged > 0 and self.s2 > 0.0:
             density -= 0.5 * (self.merged * (LOG_TWO_PI + log(self.s2)) + self.scatter / self.s2)
-            factors += self.merged
-        return density - factors * log(self.scale)
+            density += self.shared
+            self.densities += self.merged
+        return density
 
     @cython.final
     def _down(self):

@@ -78,7 +78,7 @@ class Belief(Subtree):
         mean: float | Callable[[Path], float],
         likelihood: float,
     ) -> None:
-        """Take another kernel, noise and mean; what was told stays told, and O(nodes) is all it costs.
+        """Take another kernel, noise and mean, in O(nodes); what was told stays told.
 
         `likelihood` is what `log_likelihood` is to give, which those who learn a prior know.
         """

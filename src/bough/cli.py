@@ -1,5 +1,6 @@
 """The `bough` command."""
 
+import dataclasses
 import importlib
 import importlib.util
 import json
@@ -41,8 +42,16 @@ def main() -> None:
 @click.option("--budget", type=click.IntRange(min=1), help="Evaluations.  [default: 1000]")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit.")
 @click.option("--gap", type=click.FloatRange(min=0), help="Stop when the gap is this small.")
-@click.option("--noise", type=click.FloatRange(min=0), help="Standard deviation of a reward.")
-@click.option("--kernel", help="linear, gaussian:WIDTH, discounted:DISCOUNT, geometric:RATIO.")
+@click.option(
+    "--noise",
+    type=click.FloatRange(min=0),
+    help="Standard deviation of a reward; for a function of your own learnt if it is not given.",
+)
+@click.option(
+    "--kernel",
+    help="linear, gaussian, discounted or geometric; with a number, as in gaussian:WIDTH, "
+    "discounted:DISCOUNT or geometric:RATIO, that is fixed.  [default: all is learnt]",
+)
 @click.option("--select", type=click.Choice(["subtree", "arm"]), default="subtree")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
@@ -63,10 +72,11 @@ def search(
 
     \b
     bough search smooth --budget 10000
-    bough search rewards.py:total --branching 4 --depth 8 --kernel linear --noise 0.1
+    bough search rewards.py:total --branching 4 --depth 8
     bough search package.module:total --branching 4 --depth 8 --kernel gaussian:2 --noise 0
 
-    A function of your own is called with a path, a tuple of ints, and returns its reward.
+    A function of your own is called with a path, a tuple of ints, and returns its reward. What is
+    not said of kernel and noise is learnt from the rewards.
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
     known = None
     objective: Callable[[Any], Any]
@@ -76,16 +86,15 @@ def search(
                 raise click.UsageError(f"{name} is for a function of your own, not for {problem}.")
         known = BY_NAME[problem](seed=seed, noise=0.1 if noise is None else noise)
         objective, tree = known, known.tree
-        searcher = GPTS(tree, known.kernel, known.noise, mean=known.mean, select=select, rng=seed)
+        searcher = GPTS(tree, select=select, rng=seed)
     else:
         objective = _load(problem)
         if branching is None or depth is None:
             raise click.UsageError(f"{problem} needs --branching and --depth.")
-        if kernel is None or noise is None:
-            raise click.UsageError(f"{problem} needs --kernel and --noise.")
         try:
             tree = Tree(branching, depth)
-            searcher = GPTS(tree, _kernel(kernel), noise, select=select, rng=seed)
+            template = None if kernel is None else _template(kernel)
+            searcher = GPTS(tree, template, noise, select=select, rng=seed)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     stop: list[StopRule] = []
@@ -107,7 +116,7 @@ def search(
         )  # fmt: skip
     except ObjectiveError as error:
         result, failure = error.result, error
-    facts = _facts(problem, result, time.perf_counter() - begin, known)
+    facts = _facts(problem, result, searcher, time.perf_counter() - begin, known)
     if failure is not None:
         facts["error"] = str(failure)
     click.echo(json.dumps(facts, indent=2) if as_json else _page(facts))
@@ -117,7 +126,9 @@ def search(
         sys.exit(130)
 
 
-def _facts(problem: str, result: Result, elapsed: float, known: Any) -> dict[str, Any]:
+def _facts(
+    problem: str, result: Result, searcher: GPTS, elapsed: float, known: Any
+) -> dict[str, Any]:
     """Return what there is to say, as plain values; what is not finite becomes None."""
     tree = result.searcher.tree
     facts: dict[str, Any] = {
@@ -142,7 +153,16 @@ def _facts(problem: str, result: Result, elapsed: float, known: Any) -> dict[str
             "upper": certificate.upper if math.isfinite(certificate.upper) else None,
             "gap": certificate.gap if math.isfinite(certificate.gap) else None,
             "confidence": 1 - certificate.delta,
+            "conditional": certificate.conditional,
         }
+        if certificate.conditional:
+            belief = searcher.belief
+            facts["learnt"] = {
+                "kernel": type(belief.kernel).__name__,
+                "parameters": dataclasses.asdict(belief.kernel),  # type: ignore[call-overload]
+                "noise": belief.noise,
+                "mean": belief.mean,
+            }
         if known is not None:
             facts["optimum"] = {"value": known.optimum, "path": list(known.best_path)}
             facts["regret"] = known.optimum - known.value(best.path)
@@ -172,6 +192,14 @@ def _page(facts: dict[str, Any]) -> str:
         lines.append(
             f"  certificate  no path is worth more than {certificate['upper']:.4f}: gap "
             f"{certificate['gap']:.4f} at confidence {certificate['confidence']:g}"
+            + (", given what was learnt" if certificate["conditional"] else "")
+        )
+    if "learnt" in facts:
+        learnt = facts["learnt"]
+        words = ", ".join(f"{name} {value:.4g}" for name, value in learnt["parameters"].items())
+        lines.append(
+            f"  learnt       {learnt['kernel'].lower()} kernel ({words}), "
+            f"noise {learnt['noise']:.4g}, mean {learnt['mean']:.4g}"
         )
     if "optimum" in facts:
         lines.append(
@@ -188,15 +216,15 @@ def _paths(log10_arms: float) -> str:
     return f"about 10^{log10_arms:.0f} paths"
 
 
-def _kernel(text: str) -> Kernel:
-    """Read a kernel such as `gaussian:3`."""
+def _template(text: str) -> Kernel:
+    """Read a kernel such as `gaussian:3`, with None for what is not said."""
     name, *numbers = text.split(":")
     if name not in KERNELS:
         raise click.UsageError(f"--kernel must be one of {', '.join(KERNELS)}, got {text!r}.")
-    if name != "linear" and not numbers:
-        raise click.UsageError(f"--kernel {name} needs a number, such as {name}:0.7.")
+    parameters: list[float | None] = [None] if name == "linear" else [None, None]
     try:
-        return KERNELS[name](*[float(number) for number in numbers])
+        parameters[: len(numbers)] = [float(number) for number in numbers]
+        return KERNELS[name](*parameters)
     except (TypeError, ValueError) as error:
         raise click.UsageError(f"--kernel {text}: {error}") from None
 

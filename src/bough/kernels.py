@@ -95,7 +95,7 @@ class Linear(Kernel):
     def _increments(self, depth: int) -> Array:
         return np.full(depth + 1, _given(self.variance, "variance") / (depth + 1))
 
-    def slopes(self, depth: int) -> dict[str, Array]:
+    def slopes(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
         return {"variance": self.increments(depth)}
 
 
@@ -121,7 +121,7 @@ class Gaussian(Kernel):
         v[1:] *= -np.expm1(-rate)
         return _given(self.variance, "variance") * v
 
-    def slopes(self, depth: int) -> dict[str, Array]:
+    def slopes(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
         v, rate = self.increments(depth), self._rate()
         fall = -rate * np.arange(depth, -1, -1.0)  # by the logarithm of the rate, 1/width^2
         fall[1:] += rate / np.expm1(min(rate, 700.0))
@@ -148,7 +148,7 @@ class Discounted(Kernel):
         v[1:] = _given(self.variance, "variance") * discount ** (2.0 * np.arange(depth))
         return v
 
-    def slopes(self, depth: int) -> dict[str, Array]:
+    def slopes(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
         v = self.increments(depth)
         return {"discount": 2.0 * np.maximum(np.arange(depth + 1.0) - 1.0, 0.0) * v, "variance": v}
 
@@ -185,7 +185,7 @@ class Geometric(Kernel):
         v[1:] = variance * (1 - root) * self._shares(depth)
         return v
 
-    def slopes(self, depth: int) -> dict[str, Array]:
+    def slopes(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
         v, root = self.increments(depth), _given(self.root, "root")
         i = np.arange(depth + 1.0)
         ratio = v * (i - i[1:] @ self._shares(depth))

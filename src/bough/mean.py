@@ -54,6 +54,7 @@ class Heuristic:
         return found
 
     def __call__(self, path: Path) -> float:
+        """Return the prior mean of a node."""
         return self.offset + self.scale * self.height(path)
 
     def scaled(self, scale: float, offset: float) -> "Heuristic":
@@ -72,6 +73,7 @@ class Remembered:
         self._known: dict[Path, float] = {}
 
     def __call__(self, path: Path) -> float:
+        """Return the prior mean of a node."""
         found = self._known.get(path)
         if found is None:
             found = self._known[path] = self.function(path)

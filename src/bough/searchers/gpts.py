@@ -11,10 +11,11 @@ import numpy as np
 from bough._checks import Contradiction, at_least_zero
 from bough._choice import Arm
 from bough._nodes import moderate
-from bough._parameters import Settings, is_free
 from bough.belief import Belief
 from bough.confidence import Confidence
 from bough.kernels import Kernel
+from bough.learning.model import Settings
+from bough.learning.templates import is_free
 from bough.mean import Heuristic, Remembered
 from bough.searchers.base import (
     Certificate,
@@ -25,12 +26,12 @@ from bough.searchers.base import (
     reward_of,
 )
 from bough.searchers.learner import Learner
-from bough.searchers.lookahead import fresh_maxima, one_level_maxima
+from bough.searchers.lookahead import POINTS, ROUGH_POINTS, fresh_maxima, one_level_maxima
 from bough.trees import MOST_CHILDREN, Path, Tree
 
 #: The exploration constant of the subtree rule at scale 1, and the default scale of the arm rule.
 #: Both did best over eight problems: see `benchmarks/README.md`.
-SUBTREE_EXPLORATION = 0.85
+SUBTREE_EXPLORATION = 1.5
 ARM_SCALE = 0.5
 #: The most unexplored children that are tabulated where nobody knows how many there may be.
 MOST_FRESH = 10_000
@@ -167,7 +168,8 @@ class GPTS(Searcher):
         else:
             most = MOST_FRESH if counts is None else None
             whole = [int(width) for width in widths]
-            self.belief.look_ahead(*fresh_maxima(increments, whole, most))
+            points = POINTS if self._learner is None else ROUGH_POINTS
+            self.belief.look_ahead(*fresh_maxima(increments, whole, most, points))
 
     def _seen_widths(self) -> list[float]:
         nodes = self.belief.nodes
@@ -316,6 +318,8 @@ class GPTS(Searcher):
         if self.growth == "rollout":
             self._rollouts.setdefault(node, Rollouts()).add(path, reward)
         told = self.observations
+        if self._learner is not None and self._learner.watching:
+            self._learner.watch(self.belief, node, reward)
         if self._learner is not None and told >= self._learner.next:
             self._learner.learn(self.belief)
             self._new_prior()

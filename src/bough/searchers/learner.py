@@ -4,17 +4,22 @@ import math
 
 import numpy as np
 
-from bough._parameters import WEAK, Mean, Model, Posterior, Settings
 from bough.belief import Belief
 from bough.kernels import Geometric, Kernel
-from bough.learning import climb, gathered, polish
+from bough.learning.ascent import climb, polish
+from bough.learning.data import gathered
+from bough.learning.model import Mean, Model, Settings
+from bough.learning.posterior import Posterior
+from bough.learning.prior import WEAK
+from bough.trees import Path
 
 #: Learnt again when there are so many times as many observations, up to OFTEN, and from there on.
 GROWTH = 4 / 3
 OFTEN = 500
 LATER_GROWTH = 2.0
 #: While there are at most so many, every fit also starts afresh: it may have been on a wrong track.
-FEW = 200
+FEW = 30
+OWN_NOISE = 2  # as in `_core.py`
 #: Rewards are taken for exact when the chance is below this that noise let all repetitions agree.
 COINCIDENCE = 1e-3
 
@@ -34,7 +39,9 @@ class Learner:
         kernel = Geometric(None, None) if kernel is None else kernel
         self.model = Model(kernel, noise, mean, depth)
         self.exact_model = self.model if noise is not None else Model(kernel, 0.0, mean, depth)
-        self.exact = False  # whether the rewards were found to have no noise
+        self.exact = False  # whether the rewards were found to have no noise,
+        self.watching = noise is None  # or may still be,
+        self.agreed = 0  # as so many that came again say
         self.values: list[float] | None = None  # of the last fit
         self.next = 1
 
@@ -42,13 +49,28 @@ class Learner:
         """Return what to believe before anything was told."""
         return self.model.settings(self.model.typical(WEAK), 0.0, 1.0)
 
+    def watch(self, belief: Belief, node: Path, value: float) -> None:
+        """Take note of the last reward: if it came again, and is the same, there may be no noise.
+
+        Then there is no need to find out by playing an arm over and over.
+        """
+        arm = belief._arm_at(node)
+        if arm.visits < 2:
+            return
+        if arm.value != value:
+            self.watching = False
+            return
+        self.agreed += 1
+        if self.agreed <= 8 or self.agreed & (self.agreed - 1) == 0:
+            if looks_exact(belief):
+                self.next = len(belief)
+
     def learn(self, belief: Belief) -> None:
         """Let a belief take the prior that suits what it was told."""
-        if self.model.noise is None:
-            exact = looks_exact(belief)
-            if exact != self.exact:
-                self.exact = exact
-                self.values = None
+        if self.watching and not self.exact and looks_exact(belief):
+            self.exact = True
+            self.watching = False
+            self.values = None
         self._fit(belief)
         told = len(belief)
         growth = GROWTH if told < OFTEN else LATER_GROWTH
@@ -56,7 +78,7 @@ class Learner:
 
     def doubt(self, belief: Belief) -> None:
         """Take back that rewards have no noise: one of them came twice, and differs."""
-        self.exact = False
+        self.exact = self.watching = False
         self.values = None
         self._fit(belief)
         self.next = len(belief) + 1
@@ -88,8 +110,9 @@ def looks_exact(belief: Belief) -> bool:
     Rewards of 0 and 1 agree by chance. How often different things have the same value tells how
     likely that is, so it takes more repetitions to believe it of such rewards.
     """
-    readings = belief.readings
-    told = readings[((readings["kind"] & 2) == 0) & (readings["ends"] == belief.nodes["depth"][readings["node"]])]
+    readings, depth = belief.readings, belief.nodes["depth"]
+    common = (readings["kind"] & OWN_NOISE) == 0
+    told = readings[common & (readings["ends"] == depth[readings["node"]])]
     what = 2 * told["node"].astype(np.int64) + (told["kind"] & 1)
     order = np.argsort(what, kind="stable")
     what, value = what[order], told["value"][order]

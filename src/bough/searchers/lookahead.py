@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 POINTS = 2048
 DEEP = 200
 FEWER_POINTS = 512
+#: Enough for two or three digits, which is all that a kernel learnt from data deserves.
+ROUGH_POINTS = 512
 
 
 class Spread:
@@ -62,17 +64,18 @@ class Spread:
         reach = len(kernel) // 2
         self.mass = np.convolve(self.mass, kernel)[reach : reach + self.points]
 
-    def best_of(self, count: float) -> Array:
-        """Return the masses of the highest of so many independent ones."""
+    def best_of(self, counts: Array) -> Array:
+        """Return the masses of the highest of so many independent ones, a row for each count."""
         above = np.cumsum(self.mass[::-1])[::-1] / self.mass.sum()  # that it is here or higher
         with np.errstate(divide="ignore"):
-            above = -np.expm1(count * np.log1p(-np.minimum(above, 1.0)))
-        masses: Array = above - np.append(above[1:], 0.0)
+            above = -np.expm1(np.multiply.outer(counts, np.log1p(-np.minimum(above, 1.0))))
+        masses: Array = above.copy()
+        masses[..., :-1] -= above[..., 1:]
         return masses
 
 
 def fresh_maxima(
-    increments: Array, widths: Sequence[int], most: int | None = None
+    increments: Array, widths: Sequence[int], most: int | None = None, points: int = POINTS
 ) -> tuple[Array, Array]:
     """Tabulate the best of u fresh children of a node at each depth, relative to F of the node.
 
@@ -87,6 +90,8 @@ def fresh_maxima(
         How many children a node at depth 0 .. D-1 has.
     most
         The largest u to tabulate, if it is not the largest of the widths.
+    points
+        Of the grid.
 
     Returns
     -------
@@ -99,7 +104,7 @@ def fresh_maxima(
     # The best of N does not exceed its expectation by much, nor that sqrt(2 log N) deviations.
     log_arms = math.fsum(math.log(width) for width in widths) + float(np.log(counts[-1]))
     highest = math.sqrt(2.0 * log_arms) + 8.0
-    spread = Spread(POINTS if depth <= DEEP else FEWER_POINTS, highest)
+    spread = Spread(points if depth <= DEEP else FEWER_POINTS, highest)
     total = 0.0
     for i in range(depth - 1, -1, -1):
         total += float(increments[i + 1])
@@ -109,11 +114,10 @@ def fresh_maxima(
         spread.make_room(-8.0 * unit, highest * unit)
         spread.add_normal(float(increments[i + 1]))
         places = spread.places
-        for j, u in enumerate(counts):
-            best = spread.best_of(u)
-            mean[i, j] = best @ places
-            sd[i, j] = math.sqrt(best @ (places - mean[i, j]) ** 2)
-        spread.mass = spread.best_of(widths[i])
+        best = spread.best_of(counts)
+        mean[i] = best @ places
+        sd[i] = np.sqrt(np.sum(best * (places - mean[i][:, None]) ** 2, axis=1))
+        spread.mass = spread.best_of(np.array(float(widths[i])))
     return mean, sd
 
 
