@@ -442,10 +442,8 @@ def test_the_command(tmp_path):
         (["search", "smooth", "--budget", "0"], "--budget"),
         (["search", "smooth", "--depth", "3"], "--depth is for a function of your own"),
         (["search", "mine.py:total", *options[:4], "--kernel", "cubic", "--noise", "0"], "cubic"),
-        (
-            ["search", "mine.py:total", *options[:4], "--kernel", "gaussian", "--noise", "0"],
-            "--kernel gaussian needs a number",
-        ),
+        (["search", "mine.py:total", *options[:4], "--kernel", "gaussian:x"], "gaussian:x"),
+        (["search", "mine.py:total", *options[:4], "--kernel", "linear:1:2"], "linear:1:2"),
         (["search", "smooth", "--seconds", "nan"], "seconds must be finite"),
         (["search", "smooth", "--gap", "nan"], "eps must be finite"),
         (["search", "wrong.py:f", *options], "cannot import wrong.py: SyntaxError"),

@@ -61,9 +61,9 @@ class Learner:
             self.watching = False
             return
         self.agreed += 1
-        if self.agreed <= 8 or self.agreed & (self.agreed - 1) == 0:
-            if looks_exact(belief):
-                self.next = len(belief)
+        worth_a_look = self.agreed <= 8 or self.agreed & (self.agreed - 1) == 0
+        if worth_a_look and looks_exact(belief):
+            self.next = len(belief)
 
     def learn(self, belief: Belief) -> None:
         """Let a belief take the prior that suits what it was told."""
