@@ -284,7 +284,7 @@ def test_odd_data_give_sane_parameters(name, family, tree):
 
 
 def test_few_data_do_not_collapse_the_variance():
-    """Plain maximum likelihood finds a quarter of the truth or less quite often; the prior rarely."""
+    """Plain maximum likelihood now and then finds a quarter of the truth or less."""
     tree = Tree(5, 6)
     kernel = kernels.Geometric(0.6)
     found = {WEAK: [], FLAT: []}

@@ -82,6 +82,7 @@ class Result:
             lines.append(
                 f"certificate the best of all is between {self.certificate.lower:.6g} and "
                 f"{self.certificate.upper:.6g}, at confidence {1 - self.certificate.delta:g}"
+                + (", given what was learnt" if self.certificate.conditional else "")
             )
         return "\n".join(lines)
 
@@ -109,7 +110,7 @@ def maximize(
     budget
         How many evaluations there may be, failed ones and those told before included.
     searcher
-        A searcher, its name, or a function that makes one for the tree.
+        A searcher, its name, or a function that makes one for the tree; `GPTS(tree)` by default.
     stop
         Rules such as `Gap(0.1)`, `WallTime(60)`, `Target(0.9)`, or any function of the searcher
         that returns something true.
@@ -135,8 +136,7 @@ def maximize(
     --------
     >>> import bough
     >>> tree = bough.Tree(branching=4, depth=5)
-    >>> search = bough.GPTS(tree, bough.kernels.Linear(), noise=0.0, rng=0)
-    >>> result = bough.maximize(lambda path: float(sum(path)), tree, budget=60, searcher=search)
+    >>> result = bough.maximize(lambda path: sum(path), tree, budget=60, rng=0)
     >>> result.stopped_by, len(result.history)
     ('budget', 60)
     """

@@ -93,7 +93,7 @@ class GPTS(Searcher):
     Examples
     --------
     >>> import bough
-    >>> search = bough.GPTS(bough.Tree(5, 10), kernel=bough.kernels.Gaussian(3.0), noise=0.1, rng=0)
+    >>> search = bough.GPTS(bough.Tree(5, 10), rng=0)
     >>> for _ in range(100):
     ...     path = search.ask()
     ...     search.tell(path, -sum(path) / 10)
