@@ -86,6 +86,21 @@ class Belief(Subtree):
         self.kernel = kernel
         self.mean = mean
 
+    def information_gain(self) -> float:
+        """Return how much all readings together tell about the rewards, in nats.
+
+        It is log det(I + K/noise^2)/2 for readings of a common noise: here a sum over nodes, each
+        with the factor by which what is told below it shrinks the variance of its step. Infinite if
+        something was read exactly.
+        """
+        nodes = self.nodes
+        nodes = nodes[nodes["count"] >= 0]
+        prior = self.kernel.increments(self.tree.depth)[nodes["depth"]]
+        uncertain = prior > 0.0
+        left = nodes["g"][uncertain] * (nodes["v"][uncertain] / prior[uncertain])
+        with np.errstate(divide="ignore"):
+            return -0.5 * float(np.log(left).sum())
+
     def covariance(self, paths: Sequence[Sequence[int]]) -> Array:
         """Return the posterior covariance matrix of F at some nodes.
 

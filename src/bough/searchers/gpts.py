@@ -148,6 +148,8 @@ class GPTS(Searcher):
         self._highest_at: Path = ()
         self._rollouts: dict[Path, Rollouts] = {}  # by the node where they were observed
         self._widths: list[float] | None = None
+        # A bound of the regret of all plays, if it is kept.
+        self._regret = 0.0 if self._bounds_regret_by_width else None
         if select == "subtree":
             self._look_ahead()
 
@@ -251,6 +253,7 @@ class GPTS(Searcher):
         else:
             reward = reward_of(value, steps, len(path))
         token, node = self._play_of(path)
+        regret = None if self._regret is None else self._regret_of(path, node)
         try:
             self._observe(path, node, reward, noise, steps, token)
         except Contradiction:
@@ -260,6 +263,8 @@ class GPTS(Searcher):
             self._learner.doubt(self.belief)
             self._new_prior()
             self._observe(path, node, reward, noise, steps, token)
+        if regret is not None:
+            self._regret = regret
         self._told(path, node, reward, token)
 
     def _observe(
@@ -395,6 +400,55 @@ class GPTS(Searcher):
             delta=self.confidence.delta,
             conditional=self._learner is not None,
         )
+
+    @property
+    def information_gain(self) -> float:
+        """How much was learnt about the rewards, in nats: see `Belief.information_gain`."""
+        return self.belief.information_gain()
+
+    @property
+    def _bounds_regret_by_width(self) -> bool:
+        arm_rule = self.select == "arm" and self.confidence.scale == 1.0
+        return arm_rule and self.growth == "complete"
+
+    def track_regret(self) -> None:
+        """Keep `regret_bound` from now on, also for rules for which that costs some time.
+
+        (The exact upper bound of all arms is found at every tell.)
+        """
+        if self.growth != "complete":
+            raise ValueError(f"regret is that of complete paths, but growth is {self.growth!r}")
+        if self._regret is None and self.observations:
+            raise ValueError("track the regret from the beginning: rewards were told before")
+        self._regret = self._regret or 0.0
+
+    @property
+    def regret_bound(self) -> float:
+        """A bound of the regret of all plays so far, with probability 1 - delta.
+
+        That is the sum over plays of how much better the best arm could be than the arm played: the
+        highest upper bound less the lower bound of that arm, as they were when it was told. For the
+        arm rule at scale 1, told one by one, it is 2 sqrt(beta_t) std, and kept without being asked
+        for; for other rules call `track_regret` before the first tell. It is infinite if nobody
+        knows how many arms there are, and conditional on what was learnt, like the certificate.
+        """
+        if self._regret is None:
+            raise ValueError(
+                "the regret is only kept for the arm rule at scale 1; "
+                "call track_regret() before the first tell"
+            )
+        return self._regret
+
+    def _regret_of(self, path: Path, node: Path) -> float:
+        """Return the bound of the regret with this play counted, which is yet to be told."""
+        if self.tree.log_arms is None:
+            return math.inf
+        assert self._regret is not None  # it is kept
+        b = self._theoretical()
+        arm = self.belief._arm_at(node)
+        if self._bounds_regret_by_width and path == self._asked and not self._plays:
+            return self._regret + 2.0 * b * arm.std
+        return self._regret + self.belief._ceiling(b).upper - (arm.mean - b * arm.std)
 
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played.
