@@ -15,17 +15,24 @@ import bough
 from bough import Belief, Tree, kernels
 from bough._choice import BOUND, Choice
 from bough._core import Core
+from bough._evidence import Evidence
 from bough._nodes import NODE
 from bough._random import SplitMix64
 from bough._subtree import Subtree
 from bough.searchers.lookahead import fresh_maxima
 
 SOURCE = pathlib.Path(__file__).parent.parent / "src" / "bough"
-MODULES = ["bough._random", "bough._nodes", "bough._core", "bough._choice", "bough._subtree"]
+MODULES = [
+    f"bough.{name}"
+    for name in (
+        "_random", "_nodes", "_core", "_steps", "_pending", "_reprior", "_choice", "_subtree",
+        "_evidence",
+    )
+]  # fmt: skip
 
 
 class Compiled:
-    SplitMix64, Choice, Subtree = SplitMix64, Choice, Subtree
+    SplitMix64, Choice, Subtree, Evidence = SplitMix64, Choice, Subtree, Evidence
 
 
 def load(name, path, *, keep=False):
@@ -45,7 +52,9 @@ def source():
     try:
         for name in kept:
             load(name, SOURCE / f"{name.removeprefix('bough.')}.py", keep=True)
-        random, _, core, choice, subtree = (sys.modules[name] for name in MODULES)
+        random, _, core, _, _, _, choice, subtree, evidence = (
+            sys.modules[name] for name in MODULES
+        )
     finally:
         sys.modules.update(kept)
     assert core.__file__.endswith(".py")
@@ -54,6 +63,7 @@ def source():
 
     class Source:
         SplitMix64, Choice, Subtree = random.SplitMix64, choice.Choice, subtree.Subtree
+        Evidence = evidence.Evidence
 
     return Source
 
@@ -131,6 +141,33 @@ def test_the_source_of_the_subtree_maxima_gives_the_same_bits(source, noise, bra
     fast = descend(Compiled, noise, branching)
     slow = descend(source, noise, branching)
     assert fast == slow
+
+
+def learn(module):
+    """Return likelihoods with their derivatives, and what another prior makes of the nodes."""
+    tree, kernel = Tree(3, 4), kernels.Gaussian(1.5)
+    core = module.Subtree(tree, kernel.increments(4), 0.3, 0.25, False)
+    rng = module.SplitMix64(9)
+    for t in range(60):
+        path = tuple([rng.below(3) for _ in range(1 + rng.below(4))])
+        y = noise_of(t, path)
+        if t % 5 == 0:
+            core.observe_steps(path, [y / (i + 1) for i in range(len(path))])
+        elif t % 7 == 0:
+            core.observe(path, y, noise=0.5, depth=4)
+        else:
+            core.observe(path, y)
+    core.pend((0, 1, 2, 0))
+    evidence = module.Evidence(core, 0.1, 1.5)
+    found = evidence.likelihood(kernels.Linear().increments(4), 0.2, 0.3, 1.0)
+    core._believe(kernels.Linear().increments(4), 0.4, 0.5, -1.0)
+    core.look_ahead(*fresh_maxima(kernels.Linear().increments(4), [3] * 4))
+    arrays = core.nodes, core.readings, core.subtree_maxima
+    return [np.asarray(x).tobytes() for x in found], [np.array(a).tobytes() for a in arrays]
+
+
+def test_the_source_of_learning_gives_the_same_bits(source):
+    assert learn(Compiled) == learn(source)
 
 
 def test_splitmix_is_the_published_generator(source):

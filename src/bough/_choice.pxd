@@ -2,7 +2,7 @@
 
 cimport cython
 
-from bough._core cimport Core
+from bough._reprior cimport Reprior
 from bough._random cimport SplitMix64
 
 cdef int ROOT, NONE, ENDLESS
@@ -56,7 +56,7 @@ cdef class Arm:
     cdef readonly int visits
 
 
-cdef class Choice(Core):
+cdef class Choice(Reprior):
     cdef readonly long long touched  # nodes, by the last search
 
     cdef Bound[:, ::1] bounds  # one row for each kind of search made so far

@@ -15,7 +15,7 @@ import numpy as np
 from cython.cimports.libc.math import sqrt
 
 if not cython.compiled:
-    from bough._core import Core
+    from bough._reprior import Reprior
 
 from bough._checks import at_least_zero
 from bough._nodes import aligned, grown, narrow
@@ -102,7 +102,7 @@ class Arm:
 FIELDS = ("path", "params", "mean", "std", "lower", "upper", "value", "visits")
 
 
-class Choice(Core):
+class Choice(Reprior):
     """A core that finds its best arm, by upper bound, lower bound or mean."""
 
     def __init__(self, tree, increments, noise, mean, single_steps):
@@ -110,7 +110,7 @@ class Choice(Core):
         self.row = np.full(SEARCHES, NONE, dtype=np.int32)
         self.bounds = aligned(BOUND, (0, 0))
         self.touched = 0
-        Core.__init__(self, tree, increments, noise, mean, single_steps)
+        Reprior.__init__(self, tree, increments, noise, mean, single_steps)
         self._make_frames()
 
     def _make_frames(self):
@@ -121,7 +121,7 @@ class Choice(Core):
         if self.rows and self.used + more > self.bounds.shape[1]:
             capacity = max(2 * self.bounds.shape[1], self.used + more)
             self.bounds = self._longer_bounds(self.rows, capacity)
-        Core._reserve(self, more)
+        Reprior._reserve(self, more)
 
     def _longer_bounds(self, rows, capacity):
         """Return a copy with room for more; what is new is not valid, being zero."""
@@ -132,7 +132,7 @@ class Choice(Core):
 
     def _changed(self):
         """Drop the bounds along the trail: even a pending reading made new nodes."""
-        Core._changed(self)
+        Reprior._changed(self)
         for i in range(self.trailed):
             for row in range(self.rows):
                 self.bounds[row, self.trail[i]].valid = 0
@@ -147,7 +147,7 @@ class Choice(Core):
                 self.bounds[r, n].valid = 0
 
     def _believe(self, increments, noise, mean, likelihood):
-        Core._believe(self, increments, noise, mean, likelihood)
+        Reprior._believe(self, increments, noise, mean, likelihood)
         self._reopened()
 
     def highest_upper(self, sqrt_beta, *, rng=None):
@@ -518,14 +518,14 @@ class Choice(Core):
         return after + rank
 
     def _state(self):
-        state = Core._state(self)
+        state = Reprior._state(self)
         state["row"] = np.array(self.row)
         state["bounds"] = np.array(np.asarray(self.bounds)[:, : self.used])
         state["touched"] = self.touched
         return state
 
     def __setstate__(self, state):
-        Core.__setstate__(self, state)
+        Reprior.__setstate__(self, state)
         self.row = np.array(state["row"])
         self.rows = len(state["bounds"])
         self.bounds = aligned(BOUND, state["bounds"].shape)

@@ -5,8 +5,8 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
-from bough._core import Core
 from bough._random import _Rng
+from bough._reprior import Reprior
 from bough.trees import Path
 
 BOUND: np.dtype[np.void]
@@ -40,7 +40,7 @@ class Arm:
     @property
     def visits(self) -> int: ...
 
-class Choice(Core):
+class Choice(Reprior):
     @property
     def touched(self) -> int: ...
     def highest_upper(self, sqrt_beta: SupportsFloat, *, rng: _Rng = None) -> Arm: ...

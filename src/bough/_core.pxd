@@ -25,8 +25,6 @@ cdef struct Reading:
 
 cdef class Core(Nodes):
     cdef readonly double noise
-    cdef dict tokens  # of pending evaluations: node, s^2, and kind, ends, share of the reading
-    cdef dict waiting_at  # how many are pending at a node, for each s^2
     cdef long long observations
     cdef double likelihood  # a compensated sum: the total is likelihood + likelihood_rest
     cdef double likelihood_rest
@@ -34,13 +32,6 @@ cdef class Core(Nodes):
     cdef bint fine  # the likelihood asks for more digits than a double has
     cdef Reading[::1] readings_
     cdef int told  # how many of them there are
-
-    # Scratch space.
-    cdef double[::1] values  # the last rewards of single steps,
-    cdef double[::1] variances  # of their noise,
-    cdef double[::1] shares  # their `share`,
-    cdef double[::1] residuals  # how far each was from what was predicted,
-    cdef double[::1] predicted  # and the variance of that, without the noise
 
     cdef void _reserve(self, int more)
     cdef void _gather(self, int group) noexcept
@@ -56,23 +47,10 @@ cdef class Core(Nodes):
     cdef void _note(self, double residual, double variance) noexcept
     cdef void _add_density(self, double residual, double variance) noexcept
     cdef void _take_value(self, int n, double y, double s2) noexcept
-    cdef void _take_step(self, int n, double r, double s2) noexcept
-    cdef void _foretell_steps(self, dict plan)
-    cdef void _tell_steps(self, path, list rewards, list shares, int kind)
-    cdef void _take_steps(self, int kind)
     cdef void _log(self, int n, int kind, int ends, double share, double value, double deviation, double variance, double s2) noexcept
     cdef void _judge(self, double deviation, double total, double s2) noexcept
     cdef double _variance_of(self, int kind, double share, int depth, int ends) noexcept
     cdef double _noise_variance(self, noise)
     cdef void _check_exact(self, double y, double s2)
     cdef double _rounding(self, double y) noexcept
-    cdef double _step_rounding(self, int n, double r) noexcept
-    cdef double _certain_rounding(self, int i, int n) noexcept
     cdef void _tell(self, int n, double y, double s2, int kind, int ends, double share)
-    cdef void _read_again(self, int i) noexcept
-    cdef void _pend_again(self)
-    cdef void _gather_all(self) noexcept
-    cdef void _count_pending(self, int n) noexcept
-    cdef void _sum_own(self, int n)
-    cdef void _withdraw(self, token)
-    cdef void _reopened(self) noexcept
