@@ -278,7 +278,10 @@ class Core(Nodes):
 
     def _variance_of(self, kind, share, depth, ends):
         """Return the variance of the noise of a reading at so deep a node."""
-        s2 = share if kind & OWN_NOISE else share * self._noise_variance(None)
+        s2 = share
+        if not kind & OWN_NOISE:
+            s2 = self.noise * self.noise
+            s2 = share * s2 if s2 >= TINY else 0.0
         for i in range(depth, ends):
             s2 += self.increments[i + 1]
         return s2
