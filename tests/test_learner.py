@@ -3,6 +3,7 @@
 import math
 import pickle
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from strategies import Ragged, noise_of
 
 import bough
 from bough import GPTS, Belief, Tree, kernels, learning
+from bough.learning.posterior import Posterior
 from bough.mean import Heuristic
 from bough.problems import Smooth
 from bough.searchers.learner import looks_exact
@@ -103,6 +105,82 @@ def test_a_resumed_search_makes_the_same_plays(growth):
     assert search.belief.kernel == copy.belief.kernel
 
 
+@pytest.mark.parametrize("factor", [2.0**20, 2.0**-20])
+@pytest.mark.parametrize("zeros", [1, 4, 20])
+def test_a_power_of_two_changes_no_play_after_zeros(zeros, factor):
+    def plays(unit):
+        search = GPTS(Tree(4, 4), rng=0)
+        return play(
+            search, lambda path: unit * smooth(path) if search.observations >= zeros else 0.0, 40
+        )
+
+    assert plays(1.0) == plays(factor)
+
+
+def test_how_often_it_learns():
+    """Each time that observations have grown by a third, and from 500 on doubled."""
+    search = GPTS(Tree(4, 5), rng=0)
+    times = []
+    learn = search._learner.learn
+
+    def counted(belief):
+        times.append(len(belief))
+        learn(belief)
+
+    search._learner.learn = counted
+    rng = np.random.default_rng(0)
+    for _ in range(5000):
+        search.tell(tuple(rng.integers(4, size=5).tolist()), rng.standard_normal())
+    assert times[:8] == [1, 2, 3, 4, 6, 8, 11, 15]
+    early = [t for t in times if t < 500]
+    assert all(b == max(a + 1, math.ceil(4 * a / 3)) for a, b in pairwise(early))
+    late = [t for t in times if t >= 500]
+    assert all(b == 2 * a for a, b in pairwise(late))
+    assert len(times) < 30
+
+
+@pytest.mark.parametrize("size", [9e49, 1e-44, 1e-49, 1e-200])
+def test_rewards_at_the_ends_of_the_range(size):
+    rng = np.random.default_rng(0)
+    search = GPTS(Tree(3, 3), rng=0)
+    plays = play(search, lambda path: size * (rng.random() - 0.5), 60)
+    search.tell(plays[0], 0.3 * size)
+    assert math.isfinite(search.best("mean").mean)
+
+
+@pytest.mark.parametrize("tree", [Tree(2, 300), Tree(1, 400), Tree(2, 1000)], ids=repr)
+def test_deep_trees(tree):
+    search = GPTS(tree, rng=0)
+    play(search, lambda path: float(path[0]), 20)
+    play(search, lambda path: sum(0.9**i * k for i, k in enumerate(path)), 20)
+    assert search.observations == 40
+
+
+def test_a_free_profile_of_a_deep_tree_takes_no_ages():
+    search = GPTS(Tree(3, 40), kernels.Chi(None), rng=0)
+    evaluations = 0
+    fit = search._learner._fit
+
+    def counted(belief):
+        nonlocal evaluations
+        before = Posterior.__call__
+
+        def call(self, theta):
+            nonlocal evaluations
+            evaluations += 1
+            return before(self, theta)
+
+        Posterior.__call__ = call
+        try:
+            fit(belief)
+        finally:
+            Posterior.__call__ = before
+
+    search._learner._fit = counted
+    play(search, noisy(1), 100)
+    assert evaluations < 20_000
+
+
 def test_a_replayed_search_makes_the_same_plays():
     search = GPTS(Tree(4, 5), rng=5)
     reward = noisy(6)
@@ -173,19 +251,69 @@ def test_a_reward_that_differs_takes_it_back():
     assert search.belief.noise > 0.0
 
 
-def test_agreeing_zeros_and_ones_are_not_taken_for_exact():
-    rng = np.random.default_rng(0)
-    belief = Belief(Tree(4, 3), kernels.Linear(), 0.5)
-    for _ in range(20):
-        belief.observe(tuple(rng.integers(4, size=3).tolist()), float(rng.integers(2)))
-    for _ in range(4):
-        belief.observe((0, 0, 0), 1.0)
+def told(values, repeats):
+    """Return a belief that was told each value for another arm, and the last again."""
+    belief = Belief(Tree(100, 1), kernels.Linear(), 0.5)
+    for k, value in enumerate(values):
+        belief.observe((k,), value)
+    for _ in range(repeats):
+        belief.observe((len(values) - 1,), values[-1])
+    return belief
+
+
+@pytest.mark.parametrize(
+    ("values", "enough"),
+    [
+        (np.random.default_rng(0).normal(size=60).tolist(), 1),  # chance 1/1771
+        (np.random.default_rng(0).normal(size=10).tolist(), 2),  # 1/46
+        ([0.3, 0.5], 10),  # 1/2
+        ([float(k % 20) for k in range(60)], 4),  # at most 8/65
+    ],
+)
+def test_how_often_values_must_agree(values, enough):
+    assert looks_exact(told(values, enough))
+    assert not looks_exact(told(values, enough - 1))
+
+
+def test_zeros_and_ones_are_never_taken_for_exact():
+    assert not looks_exact(told([0.0, 1.0] * 20, 500))
+    assert not looks_exact(told([1.0] * 20, 500))
+
+
+def test_one_value_that_differs_is_enough():
+    belief = told(np.random.default_rng(0).normal(size=60).tolist(), 5)
+    assert looks_exact(belief)
+    belief.observe((3,), 7.0)
     assert not looks_exact(belief)
-    for _ in range(30):  # but not forever
-        belief.observe((1, 1, 1), 1.0)
-    told = belief.readings
-    agree = {n: set(told["value"][told["node"] == n].tolist()) for n in set(told["node"].tolist())}
-    assert looks_exact(belief) == all(len(values) == 1 for values in agree.values())
+
+
+def test_a_good_arm_that_nearly_always_wins_is_not_exact():
+    rng = np.random.default_rng(1)
+    search = GPTS(Tree(4, 5), rng=1)
+    play(search, lambda path: float(rng.random() < (0.97 if path[0] == 0 else 0.3)), 600)
+    assert search.belief.noise > 0.0
+
+
+def test_a_kernel_that_needs_noise_gets_it():
+    """Without it, two arms that the kernel ties together could not differ."""
+    search = GPTS(Tree(3, 3), kernels.Chi.of_increments([0.0, 1.0, 1.0, 0.0]), rng=0)
+    play(search, lambda path: path[0] + 0.3 * path[1] + 0.01 * path[2], 200)
+    assert search.belief.noise > 0.0
+
+
+def test_a_refused_exact_reward_changes_nothing():
+    search = GPTS(Tree(3, 4), rng=0)
+    path = play(search, smooth, 30)[0]
+    for _ in range(3):
+        search.tell(path, smooth(path))
+    before = search.belief.kernel, search.belief.noise, search.observations
+    assert search.belief.noise == 0.0
+    with pytest.raises(ValueError, match="contradicts"):
+        search.tell(path, 77.0, noise=0.0)
+    assert (search.belief.kernel, search.belief.noise, search.observations) == before
+
+
+# ---------------------------------------------------------------------- odd rewards
 
 
 @pytest.mark.parametrize("chance", [0.02, 0.5, 0.98])
@@ -272,6 +400,15 @@ def test_before_there_are_data_a_heuristic_is_trusted():
     search = GPTS(Tree(5, 3), mean=Heuristic(lambda path: 100.0 * sum(path)), rng=0)
     search.tell((0, 0, 0), 0.5)
     assert search.ask()[0] == 4
+
+
+def test_learning_starts_from_a_heuristic_as_it_is_given():
+    guess = Heuristic(lambda path: 100.0 * sum(path), scale=-1.0, offset=7.0)
+    search = GPTS(Tree(5, 3), mean=guess, rng=0)
+    assert search.belief.mean == guess
+    search.tell((2, 2, 2), 0.5)
+    assert search.belief.mean.scale < 0.0
+    assert search.ask()[0] == 0
 
 
 def test_a_heuristic_is_learnt_even_if_all_else_is_given():

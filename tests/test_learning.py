@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracle import Oracle
 
 from bough import Belief, Tree, kernels, learning
-from bough.learning import FLAT, WEAK
+from bough.learning import FLAT, WEAK, ascent
 from bough.learning.data import gathered, units
 from bough.learning.model import Model
 from bough.learning.posterior import Posterior
@@ -193,6 +193,31 @@ def test_what_is_known_stays_as_it_is():
     assert report.converged
 
 
+def test_exact_values_that_contradict_each_other_are_refused():
+    belief = Belief(Tree(3, 2), kernels.Linear(), 0.1)
+    for value in (0.0, 1.0, 5.0):
+        belief.observe((0, 0), value)
+    with pytest.raises(ValueError, match="contradict each other"):
+        learning.fit(belief, kernels.Linear, noise=0.0)
+    belief = Belief(Tree(3, 2), kernels.Linear(), 0.1)
+    belief.observe((0, 0), 0.0)
+    belief.observe((0, 1), 1.0)
+    with pytest.raises(ValueError, match="contradict each other"):
+        learning.fit(belief, kernels.Chi.of_increments([0.0, 1.0, 0.0]), noise=0.0)
+    learning.fit(belief, kernels.Linear, noise=0.0)
+
+
+def test_a_vague_noise_widens_the_errors_of_what_depends_on_it(monkeypatch):
+    tree, kernel = Tree(5, 10), kernels.Gaussian(3.0, 2.0)
+    paths, values = drawn(kernel, tree, 1000, 0.3, 0.0, seed=2)
+    belief = believing(tree, kernel, 0.3, paths, values)
+    wide = learning.fit(belief, kernels.Gaussian).report.parameters
+    monkeypatch.setattr(ascent, "VAGUE", math.inf)
+    narrow = learning.fit(belief, kernels.Gaussian).report.parameters
+    assert wide["noise"].error > 0.2 * wide["noise"].value
+    assert wide["width"].error > 1.1 * narrow["width"].error
+
+
 def test_readings_with_their_own_noise_keep_it():
     belief = Belief(Tree(3, 2), kernels.Linear(), 1.0)
     rng = np.random.default_rng(0)
@@ -317,6 +342,12 @@ def test_mistakes_get_an_explanation():
         (lambda: learning.fit(belief, kernels.Linear, mean=math.nan), "mean must be"),
         (lambda: learning.fit(belief, kernels.Linear, prior=1.0), "prior must be"),
         (lambda: learning.choose(belief, []), "families is empty"),
+        (lambda: learning.choose(belief, int), "family must be a class"),
+        (lambda: learning.fit(belief, kernels.Linear, mean=lambda path: math.nan), "mean"),
+        (lambda: learning.fit(belief, kernels.Linear, mean=lambda path: "x"), "mean"),
+        (lambda: learning.Prior(noise=0.1), "noise must be a Guess"),
+        (lambda: learning.Prior(variance=-1.0), "variance must be"),
+        (lambda: learning.Guess(0.1, 0.0, 1e-3, 1.0), "a guess needs"),
         (lambda: Heuristic(3.0), "a heuristic is a function"),
         (lambda: Belief(tree, kernels.Gaussian(None), 1.0), "width is None"),
         (lambda: kernels.Chi(None).increments(3), "values is None"),

@@ -3,7 +3,7 @@
 from bough._core cimport Core
 
 cdef int NONE, STEP, OWN_NOISE
-cdef double INF, LOG_TWO_PI, LEAST, MOST
+cdef double INF, LOG_TWO_PI, LEAST, MOST, ROUNDING
 
 
 cdef class Evidence:
@@ -53,6 +53,7 @@ cdef class Evidence:
     cdef double square
     cdef double product
     cdef double logs
+    cdef bint impossible
     cdef double by_noise
     cdef double by_mean
     cdef double by_factor

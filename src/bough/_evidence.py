@@ -27,6 +27,9 @@ LOG_TWO_PI = float(np.log(2 * np.pi))
 LEAST = 1e-200
 MOST = 1e200
 
+#: Certain values (in units of the rewards' deviation) that differ by more contradict each other.
+ROUNDING = 1e-9
+
 STEP = 1
 OWN_NOISE = 2
 
@@ -199,8 +202,9 @@ class Evidence:
         """Return the log density of all that was told, and its derivatives.
 
         All is in units of `scale`, from `shift`: as it was told, it is the product of `densities`
-        numbers, and so its log density is less by `densities` log `scale`. The prior mean of a node
-        is `mean` plus `factor` times its height above the root: see `set_heights`.
+        numbers, and so its log density is less by `densities` log `scale`. (It is -inf if exact
+        values contradict each other.) The prior mean of a node is `mean` plus `factor` times its
+        height above the root: see `set_heights`.
 
         Returns
         -------
@@ -238,8 +242,10 @@ class Evidence:
             self.z = z2
             self.r = r2
             return
-        if both == 0.0:
-            return  # both are certain, and so they came
+        if both == 0.0:  # both are certain: they came so, or cannot have come
+            if gap > ROUNDING or gap < -ROUNDING:
+                self.impossible = True
+            return
         self.factors += 1
         self.square += gap * gap / both
         self.product *= both
@@ -286,6 +292,7 @@ class Evidence:
         self.square = 0.0
         self.product = 1.0
         self.logs = 0.0
+        self.impossible = self.s2 == 0.0 and self.scatter > ROUNDING * ROUNDING
         for k in range(self.parent.shape[0]):
             self._own(0, k)
             self.R[k] = self.r
@@ -311,7 +318,7 @@ class Evidence:
             density -= 0.5 * (self.merged * (LOG_TWO_PI + log(self.s2)) + self.scatter / self.s2)
             density += self.shared
             self.densities += self.merged
-        return density
+        return -INF if self.impossible else density
 
     @cython.final
     def _down(self):

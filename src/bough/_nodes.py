@@ -20,9 +20,10 @@ NONE = -1
 ENDLESS = 2**31 - 1  # the branching of a node that never runs out
 INF = float("inf")
 
-#: No value, mean or standard deviation may be larger than this, nor a variance than its square;
-#: and no variance smaller than the inverse of that counts as more than zero. So nothing overflows.
+#: No value, mean or noise may be larger than this, nor the variance of a kernel than that; and no
+#: variance smaller than TINY counts as more than zero. So nothing overflows.
 LARGEST = 1e50
+LARGEST_VARIANCE = 1e110
 TINY = 1e-100
 #: A list of children is split into groups when it would grow longer than this ...
 LONGEST_LIST = 32
@@ -75,10 +76,10 @@ class Nodes:
     def _set_prior(self, increments, mean):
         """Take a kernel and a prior mean, or raise an exception and nothing has changed."""
         v = np.array(increments, dtype=np.float64)
-        if v.shape != (self.depth + 1,) or not np.all(v >= 0) or v.sum() > LARGEST**2:
+        if v.shape != (self.depth + 1,) or not np.all(v >= 0) or v.sum() > LARGEST_VARIANCE:
             raise ValueError(
                 f"the kernel must give {self.depth + 1} increments, none negative or above "
-                f"{LARGEST**2:.0e}, for a tree of depth {self.depth}, got {v}"
+                f"{LARGEST_VARIANCE:.0e}, for a tree of depth {self.depth}, got {v}"
             )
         v[v < TINY] = 0.0
         self.center = moderate(mean(()), "mean(())") if callable(mean) else moderate(mean, "mean")

@@ -6,18 +6,21 @@ see `Prior`.
 """
 
 import copy
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bough import kernels
-from bough._checks import at_least_zero, real
+from bough._checks import Contradiction, at_least_zero, real
 from bough._evidence import Evidence
 from bough.belief import Belief
 from bough.kernels import Kernel
 from bough.learning.ascent import climb, polish
 from bough.learning.data import gathered
 from bough.learning.model import Mean, Model
-from bough.learning.posterior import Posterior
+from bough.learning.posterior import Found, Posterior
 from bough.learning.prior import FLAT, WEAK, Guess, Prior
 from bough.learning.report import Parameter, Report, report_of
 from bough.learning.templates import template_of
@@ -101,12 +104,13 @@ def fit(
     (True, True)
     """
     model, evidence = _prepare(belief, family, noise, mean)
-    return _finish(belief, _fitted(belief, model, evidence, _checked(prior)))
+    posterior = Posterior(model, evidence, _checked(prior))
+    return _finish(belief, report_of(belief, posterior, _top(posterior)))
 
 
 def choose(
     belief: Belief,
-    families: Iterable[type[Kernel] | Kernel] = FAMILIES,
+    families: type[Kernel] | Kernel | Iterable[type[Kernel] | Kernel] = FAMILIES,
     *,
     noise: float | None = None,
     mean: Mean | None = None,
@@ -119,18 +123,23 @@ def choose(
     Returns
     -------
     belief, report, reports
-        Those of the best family, as `fit` gives them; and the reports of all, the best first.
+        Those of the best family, as `fit` gives them; and the reports of all, the best first (the
+        others without standard errors).
     """
     prior = _checked(prior)
-    reports = []
+    families = [families] if isinstance(families, type | Kernel) else list(families)
+    if not families:
+        raise ValueError("families is empty: give at least one, such as kernels.Gaussian")
+    tops = []
     evidence = None
     for family in families:
         model, evidence = _prepare(belief, family, noise, mean, evidence)
-        reports.append(_fitted(belief, model, evidence, prior))
-    if not reports:
-        raise ValueError("families is empty: give at least one, such as kernels.Gaussian")
-    reports.sort(key=lambda report: report.bic)
-    return Chosen(*_finish(belief, reports[0]), reports)
+        posterior = Posterior(model, evidence, prior)
+        found = _top(posterior)
+        tops.append((report_of(belief, posterior, found, with_errors=False), posterior, found))
+    tops.sort(key=lambda top: top[0].bic)
+    best = report_of(belief, *tops[0][1:])
+    return Chosen(*_finish(belief, best), [best, *(report for report, _, _ in tops[1:])])
 
 
 def _checked(prior: Any) -> Prior:
@@ -162,10 +171,15 @@ def _finish(belief: Belief, report: Report) -> Fit:
     return Fit(new, report)
 
 
-def _fitted(belief: Belief, model: Model, evidence: Evidence, prior: Prior) -> Report:
-    """Learn from scratch: of several starts, the best."""
-    posterior = Posterior(model, evidence, prior)
-    start = model.typical(prior)
+def _top(posterior: Posterior) -> Found:
+    """Return the most probable parameters: of several starts, the best."""
+    model = posterior.model
+    start = model.typical(posterior.prior)
+    if posterior(np.clip(start, posterior.low, posterior.high))[0] == -math.inf:
+        raise Contradiction(
+            "the values told contradict each other if noise is 0 and the kernel is as given: "
+            "leave out the noise, so that it is learnt, or give noise > 0"
+        )
     starts = [start]
     for i, slot in enumerate(model.slots):
         if slot.kind == "noise":  # both explanations of what differs: much noise, and none
@@ -173,4 +187,4 @@ def _fitted(belief: Belief, model: Model, evidence: Evidence, prior: Prior) -> R
                 starts.append(start.copy())
                 starts[-1][i] += by
     best = max((climb(posterior, x) for x in starts), key=lambda found: found.density)
-    return report_of(belief, posterior, polish(posterior, best))
+    return polish(posterior, best)

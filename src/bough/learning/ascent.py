@@ -70,7 +70,8 @@ def polish(posterior: Posterior, found: Found, held: int | None = None, most: in
             break
         better = _along(posterior, found, step * min(1.0, LONGEST_STEP / length), held)
         if better is None:  # the rest is rounding, or there is no way up
-            found.converged = length < AT_BOUND
+            gain = float(step @ found.gradient)
+            found.converged = length < AT_BOUND or gain < 1e-9 * max(1.0, abs(found.density))
             break
         if _slope(posterior, better, held) > 0.1 * _slope(posterior, found, held):
             curvature = None  # take it anew

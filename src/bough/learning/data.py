@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 
 from bough._evidence import Evidence
+from bough._nodes import moderate
 from bough.belief import Belief
 from bough.mean import Heuristic
 from bough.trees import Path
+
+STEP = 1  # as in `_core.py`
+#: Rewards whose size is below this count as 0: a belief takes noise of less than 1e-50 for none.
+SMALLEST = 1e-45
 
 
 def gathered(belief: Belief, mean: Any) -> Evidence:
@@ -18,7 +23,9 @@ def gathered(belief: Belief, mean: Any) -> Evidence:
     if callable(mean):
         height = mean.height if isinstance(mean, Heuristic) else mean
         paths = paths_of(belief, evidence.node)
-        heights = [0.0 if path is None else height(path) for path in paths]
+        heights = [
+            0.0 if path is None else moderate(height(path), f"mean({path})") for path in paths
+        ]
         evidence.set_heights(np.array(heights))
     return evidence
 
@@ -26,19 +33,19 @@ def gathered(belief: Belief, mean: Any) -> Evidence:
 def units(belief: Belief) -> tuple[float, float]:
     """Return mean and standard deviation of the rewards; if they are all alike, their size."""
     readings, nodes = belief.readings, belief.nodes
-    steps = (readings["kind"] & 1) == 1
-    if steps.any():  # rewards were told in parts: their sums are kept where the paths end
+    values, weights = readings["value"], None
+    size = float(np.abs(values).max())
+    if ((readings["kind"] & STEP) != 0).any():
+        # Rewards were told in parts: their sums are kept where the paths end.
         nodes = nodes[nodes["count"] > 0]
         values, weights = nodes["average"], nodes["count"].astype(float)
-    else:
-        values, weights = readings["value"], None
-    if len(values) == 0:  # single steps only
-        return 0.0, float(np.abs(readings["value"]).max()) or 1.0
-    shift = float(np.average(values, weights=weights))
-    scale = math.sqrt(float(np.average((values - shift) ** 2, weights=weights)))
-    # Differences that are only rounding are none.
-    size = float(np.abs(values).max())
-    return shift, scale if scale > 1e-13 * size else size or 1.0
+    shift = scale = 0.0
+    if len(values):
+        shift = float(np.average(values, weights=weights))
+        scale = math.sqrt(float(np.average((values - shift) ** 2, weights=weights)))
+    # Differences that are only rounding are none, and rewards that a belief takes for 0 are 0.
+    scale = scale if scale > 1e-13 * size else size
+    return shift, scale if scale > SMALLEST else 1.0
 
 
 def paths_of(belief: Belief, numbers: Iterable[int]) -> list[Path | None]:

@@ -49,6 +49,11 @@ class Model:
         if isinstance(mean, Heuristic):
             self.slots.append(Slot("scale", "factor"))
 
+    @property
+    def expected_factor(self) -> float:
+        """The scale of a heuristic as it was given."""
+        return self.mean.scale if isinstance(self.mean, Heuristic) else 1.0
+
     def bounds(self, prior: Prior) -> tuple[Array, Array]:
         """Return the least and the largest of all parameters."""
         limits = [
@@ -67,7 +72,7 @@ class Model:
             if slot.kind == "mean":
                 start.append(0.0)
             elif slot.kind == "factor":
-                start.append(1.0)
+                start.append(self.expected_factor)
             elif slot.kind == "increment":
                 start.append(math.log(prior.variance / max(self.depth, 1)))
             elif slot.kind == "variance":
@@ -98,7 +103,7 @@ class Model:
             elif slot.kind == "factor":
                 values.append(x)
             else:
-                values.append(math.exp(x) * _unit(slot.kind, scale))
+                values.append(min(math.exp(x) * _unit(slot.kind, scale), _most(slot.kind)))
         return values
 
     def standard(self, values: Sequence[float], shift: float, scale: float) -> Array:
@@ -117,6 +122,11 @@ class Model:
         """Return how fast each natural parameter changes with theta."""
         fixed = {"mean": scale, "factor": 1.0}
         return [fixed.get(slot.kind, x) for slot, x in zip(self.slots, values, strict=True)]
+
+
+def _most(kind: str) -> float:
+    """Return what a belief takes at most."""
+    return 1e50 if kind == "noise" else math.inf
 
 
 def _unit(kind: str, scale: float) -> float:

@@ -69,11 +69,10 @@ class Posterior:
         )
         self._likelihood = density
         size = model.kernel_size
-        slopes = [
-            s / scale**2 for s in free_slopes(model.template, now.kernel, model.depth, model.first)
-        ]
+        rows = free_slopes(model.template, now.kernel, model.depth, model.first)
+        slopes = np.array(rows).reshape(size, model.depth + 1) / scale**2
         gradient = np.empty(len(theta))
-        gradient[:size] = [s @ by_v for s in slopes]
+        gradient[:size] = slopes @ by_v
         rest = [2.0 * s2 * by_s2] if model.noise is None else []
         if model.first:
             rest.append(by_mean)
@@ -97,23 +96,23 @@ class Posterior:
         return Found(theta, *self(theta), iterations)
 
     def _add_prior(
-        self, theta: Array, v: Array, slopes: list[Array], density: float, gradient: Array
+        self, theta: Array, v: Array, slopes: Array, density: float, gradient: Array
     ) -> tuple[float, Array]:
         prior = self.prior
-        gap = theta - self._typical
-        density -= 0.5 * float(gap @ (self._tight * gap))
-        gradient -= self._tight * gap
+        off = self._tight * (theta - self._typical)
+        density -= 0.5 * float(off @ (theta - self._typical))
+        gradient -= off
         total = float(v[1:].sum())
         if self._has_variance and prior.worth > 0.0 and total > 0.0:
             density -= 0.5 * prior.worth * (math.log(total) + prior.variance / total)
             by_total = -0.5 * prior.worth * (1.0 - prior.variance / total) / total
-            gradient[: len(slopes)] += [by_total * float(s[1:].sum()) for s in slopes]
+            gradient[: len(slopes)] += by_total * slopes[:, 1:].sum(axis=1)
         for places in self._profiles:
             density += self._add_smoothness(theta, places, gradient)
         for i in self._factors:
-            off = (theta[i] - 1.0) / prior.trust**2
-            density -= 0.5 * off * (theta[i] - 1.0)
-            gradient[i] -= off
+            gap = theta[i] - self.model.expected_factor
+            density -= 0.5 * gap**2 / prior.trust**2
+            gradient[i] -= gap / prior.trust**2
         return density, gradient
 
     def _add_smoothness(self, theta: Array, places: list[int], gradient: Array) -> float:

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass, replace
 
+from bough._checks import above_zero, at_least_zero
+
 
 @dataclass(frozen=True)
 class Guess:
@@ -15,6 +17,14 @@ class Guess:
     spread: float
     low: float
     high: float
+
+    def __post_init__(self) -> None:
+        if not (0 < self.low <= self.typical <= self.high and self.spread > 0):
+            raise ValueError(
+                "a guess needs 0 < low <= typical <= high and spread > 0, got "
+                f"typical={self.typical!r}, spread={self.spread!r}, low={self.low!r}, "
+                f"high={self.high!r}"
+            )
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,7 @@ class Prior:
     bend
         Of a free profile: the standard deviation of how much log increments turn at each depth.
     trust
-        Of a heuristic: the standard deviation of its scale, which is expected to be 1.
+        Of a heuristic: the standard deviation of its scale about the one that it was given.
     """
 
     variance: float = 2.0
@@ -46,6 +56,18 @@ class Prior:
     root: Guess = Guess(0.1, 1.5, 1e-6, 0.999)
     bend: float = 0.5
     trust: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("noise", "width", "discount", "ratio", "root"):
+            if not isinstance(getattr(self, name), Guess):
+                raise TypeError(
+                    f"{name} must be a Guess(typical, spread, low, high), "
+                    f"got {getattr(self, name)!r}"
+                )
+        for name in ("variance", "bend", "trust"):
+            if getattr(self, name) != math.inf:
+                above_zero(getattr(self, name), name)
+        at_least_zero(self.worth, "worth")
 
     def guess(self, name: str) -> Guess:
         """Return what is known of a parameter; of variances, only what they cannot be."""

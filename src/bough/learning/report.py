@@ -7,7 +7,7 @@ import numpy as np
 
 from bough.belief import Belief
 from bough.kernels import Kernel
-from bough.learning.ascent import errors_at
+from bough.learning.ascent import errors_at, inside
 from bough.learning.model import Mean
 from bough.learning.posterior import Found, Posterior
 
@@ -21,25 +21,25 @@ class Parameter:
     value
         The most probable one.
     error
-        Its standard error; nan at a bound.
+        Its standard error; nan at a bound, and where nobody asked for errors.
     low, high
         Two standard errors to either side. Those of a positive parameter are of its logarithm, so
         that `low` is positive too.
+    at_bound
+        Whether it is at the end of its range, so that the data would have it further still.
     """
 
     value: float
     error: float
     low: float
     high: float
-
-    @property
-    def at_bound(self) -> bool:
-        """Whether it is at the end of its range, so that the data would have it further still."""
-        return math.isnan(self.error)
+    at_bound: bool
 
     def __str__(self) -> str:
         if self.at_bound:
             return f"{self.value:.6g} (at a bound)"
+        if math.isnan(self.error):
+            return f"{self.value:.6g}"
         return f"{self.value:.6g} ({self.low:.4g} to {self.high:.4g})"
 
 
@@ -94,25 +94,29 @@ class Report:
         return "\n".join(lines)
 
 
-def report_of(belief: Belief, posterior: Posterior, found: Found) -> Report:
+def report_of(
+    belief: Belief, posterior: Posterior, found: Found, *, with_errors: bool = True
+) -> Report:
     """Return what was found, in the units of the user."""
     model, evidence = posterior.model, posterior.evidence
     units = evidence.shift, evidence.scale
-    evaluations = posterior.evaluations
     density, _ = posterior(found.theta)
     likelihood, density = posterior.likelihood, posterior.in_units(density)
     settings = model.settings(found.theta, *units)
-    errors = errors_at(posterior, found)
+    free = inside(posterior, found)
+    errors = errors_at(posterior, found) if with_errors else np.full(len(free), math.nan)
     lows = model.natural(np.maximum(found.theta - 2.0 * errors, posterior.low), *units)
     highs = model.natural(np.minimum(found.theta + 2.0 * errors, posterior.high), *units)
     values = model.natural(found.theta, *units)
     slopes = model.slopes(values, evidence.scale)
     parameters = {
-        slot.name: Parameter(values[i], slopes[i] * float(errors[i]), lows[i], highs[i])
+        slot.name: Parameter(
+            values[i], slopes[i] * float(errors[i]), lows[i], highs[i], not free[i]
+        )
         for i, slot in enumerate(model.slots)
     }
     return Report(
         settings.kernel, settings.noise, settings.mean, parameters,
         belief.log_likelihood(), likelihood, density, evidence.observations,
-        found.iterations, evaluations, found.converged,
+        found.iterations, posterior.evaluations, found.converged,
     )  # fmt: skip

@@ -35,8 +35,8 @@ class Certificate:
     delta
         The probability with which the bounds may fail, all plays taken together.
     conditional
-        True if the kernel or the noise were learnt from the data: then the bounds hold as far as
-        what was learnt is right.
+        True if the kernel, the noise or the mean was learnt from the data: then the bounds hold as
+        far as what was learnt is right.
     """
 
     path: Path

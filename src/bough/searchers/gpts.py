@@ -75,7 +75,9 @@ class GPTS(Searcher):
         (except by rollouts, which are random), and so it is when rewards turn out to be exact.
     mean : float, function or bough.mean.Heuristic, optional
         The prior mean of the reward, as for `Belief`. By default it is learnt if the kernel or the
-        noise is, and else 0. A heuristic is learnt to be trusted as far as it deserves.
+        noise is, and else 0. A heuristic is learnt to be trusted as far as it deserves. (What is
+        learnt is learnt anew each time that the observations have grown by a third, from 500 on
+        have doubled; each time costs O(nodes), so that it is O(depth) an observation.)
     select : "subtree" or "arm"
         `"subtree"` goes down the tree by the distribution of the best arm of each subtree, in
         about 5 us. `"arm"` plays the arm with the highest upper confidence bound, as in the paper,
@@ -257,7 +259,7 @@ class GPTS(Searcher):
         try:
             self._observe(path, node, reward, noise, steps, token)
         except Contradiction:
-            if self._learner is None or not self._learner.exact:
+            if self._learner is None or not self._learner.exact or noise is not None:
                 raise
             # The rewards looked exact, and are not.
             self._learner.doubt(self.belief)
@@ -265,7 +267,7 @@ class GPTS(Searcher):
             self._observe(path, node, reward, noise, steps, token)
         if regret is not None:
             self._regret = regret
-        self._told(path, node, reward, token)
+        self._told(path, node, reward, steps, token)
 
     def _observe(
         self,
@@ -311,7 +313,14 @@ class GPTS(Searcher):
         shares = self.belief.step_shares(len(path))[: len(node)]
         self.belief.observe_steps(node, first, noise=[total * math.sqrt(x) for x in shares])
 
-    def _told(self, path: Path, node: Path, reward: float, token: int | None) -> None:
+    def _told(
+        self,
+        path: Path,
+        node: Path,
+        reward: float,
+        steps: Sequence[float] | None,
+        token: int | None,
+    ) -> None:
         """Remember what the belief does not: which play is over, and which was the best."""
         if token is not None:
             self._drop(path, token)
@@ -323,8 +332,11 @@ class GPTS(Searcher):
         if self.growth == "rollout":
             self._rollouts.setdefault(node, Rollouts()).add(path, reward)
         told = self.observations
-        if self._learner is not None and self._learner.watching:
-            self._learner.watch(self.belief, node, reward)
+        if self._learner is not None:
+            if self._learner.only_zeros:
+                self._learner.note([reward] if steps is None else steps)
+            if self._learner.watching:
+                self._learner.watch(self.belief, node, reward)
         if self._learner is not None and told >= self._learner.next:
             self._learner.learn(self.belief)
             self._new_prior()

@@ -1,6 +1,8 @@
 """When a searcher learns its kernel, noise and mean, and from where it goes on."""
 
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from bough.learning.data import gathered
 from bough.learning.model import Mean, Model, Settings
 from bough.learning.posterior import Posterior
 from bough.learning.prior import WEAK
+from bough.mean import Heuristic
 from bough.trees import Path
 
 #: Learnt again when there are so many times as many observations, up to OFTEN, and from there on.
@@ -19,7 +22,11 @@ OFTEN = 500
 LATER_GROWTH = 2.0
 #: While there are at most so many, every fit also starts afresh: it may have been on a wrong track.
 FEW = 30
-OWN_NOISE = 2  # as in `_core.py`
+STEP, OWN_NOISE = 1, 2  # as in `_core.py`
+#: Newton's method looks at every parameter apart, so with more than this L-BFGS-B goes first; and
+#: after that so many Newton steps do.
+MANY = 8
+POLISH = 6
 #: Rewards are taken for exact when the chance is below this that noise let all repetitions agree.
 COINCIDENCE = 1e-3
 
@@ -43,11 +50,20 @@ class Learner:
         self.watching = noise is None  # or may still be,
         self.agreed = 0  # as so many that came again say
         self.values: list[float] | None = None  # of the last fit
+        self.only_zeros = True
         self.next = 1
 
     def first(self) -> Settings:
         """Return what to believe before anything was told."""
-        return self.model.settings(self.model.typical(WEAK), 0.0, 1.0)
+        settings = self.model.settings(self.model.typical(WEAK), 0.0, 1.0)
+        mean = self.model.mean
+        return replace(settings, mean=mean) if isinstance(mean, Heuristic) else settings
+
+    def note(self, rewards: Iterable[float]) -> None:
+        """Take note of rewards: the first that is not 0 says in what units they come."""
+        if self.only_zeros and any(rewards):
+            self.only_zeros = False
+            self.next = 0
 
     def watch(self, belief: Belief, node: Path, value: float) -> None:
         """Take note of the last reward: if it came again, and is the same, there may be no noise.
@@ -67,9 +83,9 @@ class Learner:
 
     def learn(self, belief: Belief) -> None:
         """Let a belief take the prior that suits what it was told."""
-        if self.watching and not self.exact and looks_exact(belief):
-            self.exact = True
+        if self.watching and looks_exact(belief):
             self.watching = False
+            self.exact = self._is_possible(belief)
             self.values = None
         self._fit(belief)
         told = len(belief)
@@ -83,6 +99,11 @@ class Learner:
         self._fit(belief)
         self.next = len(belief) + 1
 
+    def _is_possible(self, belief: Belief) -> bool:
+        """Return whether there may be no noise: a kernel that is given may need some."""
+        posterior = Posterior(self.exact_model, gathered(belief, self.model.mean), WEAK)
+        return posterior(self.exact_model.typical(WEAK))[0] > -math.inf
+
     def _fit(self, belief: Belief) -> None:
         model = self.exact_model if self.exact else self.model
         evidence = gathered(belief, model.mean)
@@ -91,13 +112,14 @@ class Learner:
         starts = [] if self.values is None else [model.standard(self.values, shift, scale)]
         if not starts or len(belief) <= FEW:
             starts.append(model.typical(WEAK))
+        if len(belief) <= FEW or len(model.slots) > MANY or self.values is None:
             found = max((climb(posterior, x) for x in starts), key=lambda found: found.density)
-            found = polish(posterior, found)
+            found = polish(posterior, found, most=POLISH)
         else:
             start = np.clip(starts[0], posterior.low, posterior.high)
             found = polish(posterior, posterior.found(start))
             if not found.converged:
-                found = polish(posterior, climb(posterior, found.theta))
+                found = polish(posterior, climb(posterior, found.theta), most=POLISH)
         posterior(found.theta)
         self.values = model.natural(found.theta, shift, scale)
         now = model.settings(found.theta, shift, scale)
@@ -107,13 +129,14 @@ class Learner:
 def looks_exact(belief: Belief) -> bool:
     """Return whether the same thing read again always gave the same value, and not by chance.
 
-    Rewards of 0 and 1 agree by chance. How often different things have the same value tells how
-    likely that is, so it takes more repetitions to believe it of such rewards.
+    If different things never have the same value, chance has little room. Otherwise rewards come in
+    steps, and may agree by chance as often as the commonest of them occurs. If there are only two
+    values, an arm that wins nearly always looks like one that always does: nothing is concluded.
     """
     readings, depth = belief.readings, belief.nodes["depth"]
     common = (readings["kind"] & OWN_NOISE) == 0
     told = readings[common & (readings["ends"] == depth[readings["node"]])]
-    what = 2 * told["node"].astype(np.int64) + (told["kind"] & 1)
+    what = 2 * told["node"].astype(np.int64) + (told["kind"] & STEP)
     order = np.argsort(what, kind="stable")
     what, value = what[order], told["value"][order]
     again = what[1:] == what[:-1]
@@ -121,7 +144,13 @@ def looks_exact(belief: Belief) -> bool:
     if agree == 0 or not (value[1:] == value[:-1])[again].all():
         return False
     different = value[np.append(True, ~again)]
-    _, counts = np.unique(different, return_counts=True)
-    pairs = len(different) * (len(different) - 1) / 2
-    chance = (1.0 + float((counts * (counts - 1) / 2).sum())) / (1.0 + pairs)
+    values, counts = np.unique(different, return_counts=True)
+    if len(values) == len(different):
+        pairs = len(different) * (len(different) - 1) / 2
+        chance = 1.0 / (1.0 + pairs)
+    elif len(values) > 2:
+        _, counts = np.unique(value, return_counts=True)
+        chance = (1.0 + int(counts.max())) / (1.0 + len(value))
+    else:
+        return False
     return agree * math.log(chance) <= math.log(COINCIDENCE)

@@ -54,7 +54,7 @@ class Spread:
         """Add an independent normal variable."""
         if variance == 0.0:
             return
-        share = variance / self.step**2
+        share = (math.sqrt(variance) / self.step) ** 2  # (the square of a step may underflow)
         if share < 1.0:  # narrower than the grid: the same variance on three points
             kernel = np.array([0.5 * share, 1.0 - share, 0.5 * share])
         else:
