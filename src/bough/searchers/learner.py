@@ -5,16 +5,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bough.belief import Belief
 from bough.kernels import Geometric, Kernel
 from bough.learning.ascent import climb, polish
 from bough.learning.data import gathered
 from bough.learning.model import Mean, Model, Settings
-from bough.learning.posterior import Posterior
+from bough.learning.posterior import Found, Posterior
 from bough.learning.prior import WEAK
 from bough.mean import Heuristic
 from bough.trees import Path
+
+Array = NDArray[np.float64]
 
 #: Learnt again when there are so many times as many observations, up to OFTEN, and from there on.
 GROWTH = 4 / 3
@@ -23,8 +26,8 @@ LATER_GROWTH = 2.0
 #: While there are at most so many, every fit also starts afresh: it may have been on a wrong track.
 FEW = 30
 STEP, OWN_NOISE = 1, 2  # as in `_core.py`
-#: Newton's method looks at every parameter apart, so with more than this L-BFGS-B goes first; and
-#: after that so many Newton steps do.
+#: Newton's method looks at every parameter apart, so with more than this L-BFGS-B goes first, and
+#: then so many Newton steps are enough.
 MANY = 8
 POLISH = 6
 #: Rewards are taken for exact when the chance is below this that noise let all repetitions agree.
@@ -112,18 +115,21 @@ class Learner:
         starts = [] if self.values is None else [model.standard(self.values, shift, scale)]
         if not starts or len(belief) <= FEW:
             starts.append(model.typical(WEAK))
-        if len(belief) <= FEW or len(model.slots) > MANY or self.values is None:
-            found = max((climb(posterior, x) for x in starts), key=lambda found: found.density)
-            found = polish(posterior, found, most=POLISH)
-        else:
-            start = np.clip(starts[0], posterior.low, posterior.high)
-            found = polish(posterior, posterior.found(start))
-            if not found.converged:
-                found = polish(posterior, climb(posterior, found.theta), most=POLISH)
+        found = max((_ascend(posterior, x) for x in starts), key=lambda found: found.density)
         posterior(found.theta)
         self.values = model.natural(found.theta, shift, scale)
         now = model.settings(found.theta, shift, scale)
         belief.take_prior(now.kernel, now.noise, now.mean, posterior.likelihood)
+
+
+def _ascend(posterior: Posterior, start: Array) -> Found:
+    """Go up from a start by Newton's method; where that may fail, or would cost much, help it."""
+    if len(start) <= MANY:
+        found = polish(posterior, posterior.found(np.clip(start, posterior.low, posterior.high)))
+        if found.converged:
+            return found
+        start = found.theta
+    return polish(posterior, climb(posterior, start), most=POLISH)
 
 
 def looks_exact(belief: Belief) -> bool:
