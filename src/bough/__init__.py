@@ -1,6 +1,6 @@
 """Find the best path through a tree far too large to enumerate, with few evaluations."""
 
-from bough import kernels, learning, mean
+from bough import kernels, learning, mean, theory
 from bough._choice import Arm
 from bough.belief import Belief
 from bough.confidence import Confidence
@@ -31,6 +31,7 @@ __all__ = [
     "maximize",
     "mean",
     "minimize",
+    "theory",
 ]
 
 __version__ = "0.1.0"

@@ -1,9 +1,9 @@
 """How much regret a given amount of information can hide: a concave envelope.
 
-A play that gives u/2 nats has posterior standard deviation h(u) = sigma sqrt(exp(u) - 1) before it. h
-is concave up to log 2 and convex after, so the sum of h(u_t) for a given sum of u_t is at most T times
-the concave envelope of h at their mean: h itself up to where the line through (U, h(U)) touches it,
-and that line from there on.
+A play that gives u/2 nats has posterior standard deviation h(u) = sigma sqrt(exp(u) - 1) before it.
+h is concave up to log 2 and convex after, so the sum of h(u_t) for a given sum of u_t is at most T
+times the concave envelope of h at their mean: h itself up to where the line through (U, h(U))
+touches it, and that line from there on.
 """
 
 import math

@@ -41,7 +41,7 @@ class Problem:
     @cached_property
     def arms(self) -> int:
         """N = B^D, as an int of any size."""
-        return self.branching**self.depth
+        return power(self.branching, self.depth)
 
     @cached_property
     def log_arms(self) -> float:
@@ -54,10 +54,16 @@ class Problem:
         return scaled_eigenvalues(self.steps, self.branching)
 
     def rank(self, plays: int) -> int:
-        """r = min(T, N), without the power if it cannot matter."""
+        """Return r = min(T, N), without the power if it cannot matter."""
         if self.log_arms > math.log(MOST_PLAYS) + 1:
             return plays
         return min(plays, self.arms)
+
+
+def power(base: int, exponent: int) -> int:
+    """Return base**exponent, which mypy takes for a float if the exponent may be negative."""
+    result: int = base**exponent
+    return result
 
 
 def scaled_eigenvalues(steps: tuple[float, ...], branching: int) -> list[float]:
@@ -125,10 +131,10 @@ def read_plays(plays: Any, least: int = 0) -> int:
         if not float(plays).is_integer():
             raise ValueError(f"plays must be a whole number, got {plays!r}")
         plays = int(plays)
-    plays = whole(plays, "plays", least=least)
-    if plays > MOST_PLAYS:
-        raise ValueError(f"plays must be at most 10^100, got about 10^{math.log10(plays):.0f}")
-    return plays
+    number = whole(plays, "plays", least=least)
+    if number > MOST_PLAYS:
+        raise ValueError(f"plays must be at most 10^100, got about 10^{math.log10(number):.0f}")
+    return number
 
 
 def for_each(plays: Any, least: int, function: Callable[[int], float]) -> "float | Array":

@@ -5,8 +5,8 @@ about the reward function, in nats. It is what regret bounds grow with. `exact` 
 the other methods are upper bounds, among them the paper's, as printed and corrected.
 
 Notation: B children, depth D, N = B^D arms, T plays, c_k the variance that depth k adds, sigma the
-noise, lambda_i the eigenvalues of the kernel matrix of all arms and nu_i their multiplicities. Inside,
-the variance of a path is 1 and sigma^-2 is `signal`.
+noise, lambda_i the eigenvalues of the kernel matrix of all arms and nu_i their multiplicities.
+Inside, the variance of a path is 1 and sigma^-2 is `signal`.
 """
 
 import math
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from bough.kernels import Kernel
-from bough.theory import greedy, paper
+from bough.theory import corrected, greedy, paper
 from bough.theory._problem import (
     Array,
     Problem,
@@ -57,8 +57,8 @@ def exact(problem: Problem, plays: int) -> float:
     """Return I*(T) itself: the plays are spread as evenly as possible at every node.
 
     For a subtree, S is what its plays tell about an offset that all its arms share, L is log det of
-    its plays. An offset of variance c on top makes L + log(1 + cS) and S / (1 + cS); siblings add. By
-    induction the even split maximises L and S at once (proof: docs/paper-checked.md), so at each
+    its plays. An offset of variance c on top makes L + log(1 + cS) and S / (1 + cS); siblings add.
+    By induction the even split maximises L and S at once (proof: docs/paper-checked.md), so at each
     depth only two kinds of node occur: with T // B^k plays, and with one more.
     """
     B, steps = problem.branching, problem.steps
@@ -111,7 +111,10 @@ def uniform(problem: Problem, plays: int) -> float:
 
 
 def level(problem: Problem, plays: int) -> float:
-    """Return `uniform` on the tree cut at depth k = min(D, ceil(log_B T)); equal to I* at T = B^k."""
+    """Return `uniform` on the tree cut at depth k = min(D, ceil(log_B T)).
+
+    An upper bound for every T, equal to I*(T) at T = B^k.
+    """
     k, power = 0, 1
     while k < problem.depth and power < plays:
         k, power = k + 1, power * problem.branching
@@ -135,7 +138,9 @@ METHODS: dict[str, Callable[[Problem, int], float]] = {
     "paper-greedy": lambda problem, plays: greedy.greedy(problem, plays) / (1 - math.exp(-1)),
     "corrected-constant": hadamard,
 }
-NAMES = (*METHODS, *paper.METHODS)
+#: Those that are made for a problem once, and then know T_* and T' as well.
+SPECTRAL = {**paper.METHODS, **corrected.METHODS}
+NAMES = (*METHODS, *SPECTRAL)
 
 
 @overload
@@ -170,17 +175,17 @@ def information_gain(
     plays
         T, an int (or a whole float such as 1e9) up to 10^100; or an array of them.
     method
-        `"exact"`: I*(T) itself, in O(depth). Upper bounds on it: `"greedy"` (over eigenvectors of the
-        kernel matrix), `"waterfilling"` (over all weight vectors of norm 1), `"uniform"` (equal to I*
-        when N divides T), `"level"` (equal to I* when T is a power of B), `"hadamard"` (any kernel).
-        Always exact <= greedy <= waterfilling <= greedy / (1 - 1/e), and exact <= the others.
-        The paper's bounds as printed, some of which are wrong: `"paper-greedy"` (gammaT, valid,
-        erratum 5), `"paper-linear"` (bound3), `"paper-constant"` (bound1), `"paper-log"`,
+        `"exact"`: I*(T) itself, in O(depth). Upper bounds on it: `"greedy"` (over eigenvectors of
+        the kernel matrix), `"waterfilling"` (over all weight vectors of norm 1), `"uniform"` (equal
+        to I* when N divides T), `"level"` (equal to I* when T is a power of B), `"hadamard"` (any
+        kernel). Always exact <= greedy <= waterfilling <= greedy / (1 - 1/e), and exact <= the
+        others. The paper's bounds as printed, some of which are wrong: `"paper-greedy"` (gammaT,
+        valid, erratum 5), `"paper-linear"` (bound3), `"paper-constant"` (bound1), `"paper-log"`,
         `"paper-tail"`, `"paper-final"`, and what they should be: `"corrected-linear"`,
         `"corrected-constant"` (which is `"hadamard"`), `"corrected-log"`, `"corrected-tail"`,
-        `"corrected-final"`. See `bough.theory.paper`.
+        `"corrected-final"`. See `bough.theory.paper` and `bough.theory.corrected`.
     split
-        T_* for the tail and final bounds; by default the one of the paper's criterion, or the best.
+        T_* for the tail and final bounds; by default the best.
     details
         Return a `Gain` with T_*, T' and the counts m_t (for one number of plays).
 
@@ -188,18 +193,20 @@ def information_gain(
     --------
     >>> from bough.kernels import Gaussian
     >>> round(information_gain(Gaussian(5.0), 200, 10, noise=1.0, plays=1e9))
-    114882082
+    114875312
     >>> round(information_gain(Gaussian(5.0), 200, 10, noise=1.0, plays=1e9, method="greedy"))
-    14179373990
+    14179295307
     """
     problem = read_problem(kernel, branching, depth, noise)
     method = named(method, "method", NAMES)
     if split is not None and not method.endswith(("-tail", "-final")):
         raise ValueError(f"split is T_* of the tail and final bounds; {method!r} has none")
-    if method in paper.METHODS:
-        bound = paper.METHODS[method](problem, split)
+    if method in SPECTRAL:
+        bound = SPECTRAL[method](problem, split)
         if details:
-            return _one(plays, 1, lambda n: Gain(bound(n), method, bound.split(n), bound.distinct(n)))
+            return _one(
+                plays, 1, lambda n: Gain(bound(n), method, bound.split(n), bound.distinct(n))
+            )
         return for_each(plays, 1, bound)
     compute = METHODS[method]
     if details:
@@ -221,9 +228,9 @@ def _one(plays: Any, least: int, make: Callable[[int], Gain]) -> Gain:
 
 
 def _detailed(problem: Problem, plays: int, method: str, value: float) -> Gain:
+    counts: tuple[Count, ...]
     if method == "exact":
-        each, extra = divmod(plays, problem.arms)
-        counts = (Count(problem.arms, each, extra),)
+        counts = (Count(problem.arms, *divmod(plays, problem.arms)),)
     elif method in ("greedy", "paper-greedy"):
         counts = greedy.allocation(problem, plays)
     else:

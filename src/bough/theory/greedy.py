@@ -1,16 +1,16 @@
 """Information gain by eigenvectors: greedy picks, and the real water-filling.
 
-After m picks of an eigenvector with eigenvalue lambda its posterior variance is
-sigma^2 / (rho + m), rho = sigma^2 / lambda, and one more pick gains 1/2 log(1 + 1/(rho + m)). So the
-greedy picks are the T smallest elements of the multiset {rho_i + k : k >= 0}, nu_i copies of each
-(errata 4 and 29). Written as rho = whole + part, a class has whole-number many keys below any whole
-number, and the picks are found with integers alone, whatever the size of N.
+After m picks of an eigenvector with eigenvalue lambda its posterior variance is sigma^2 / (rho +
+m), rho = sigma^2 / lambda, and one more pick gains 1/2 log(1 + 1/(rho + m)). So the greedy picks
+are the T smallest elements of the multiset {rho_i + k : k >= 0}, nu_i copies of each (errata 4 and
+29). Written as rho = whole + part, a class has whole-number many keys below any whole number, and
+the picks are found with integers alone, whatever the size of N.
 """
 
 import math
 from dataclasses import dataclass
 
-from bough.theory._problem import Problem, log1p_power
+from bough.theory._problem import Problem, log1p_power, power
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def allocation(problem: Problem, plays: int) -> tuple[Count, ...]:
 def _multiplicity(problem: Problem, i: int) -> int:
     if i == problem.depth + 1:
         return 1
-    return (problem.branching - 1) * problem.branching ** (problem.depth - i)
+    return (problem.branching - 1) * power(problem.branching, problem.depth - i)
 
 
 def _greedy(problem: Problem, plays: int) -> list[tuple[_Class, int, int]]:
@@ -119,7 +119,8 @@ def greedy(problem: Problem, plays: int) -> float:
 def waterfilling(problem: Problem, plays: int) -> float:
     """Return I_wf(T): the most that T weight vectors of norm 1 can give.
 
-    The min(T, N) largest eigenvalues are filled up to a common level: 1/2 sum n_i log(level / rho_i).
+    The min(T, N) largest eigenvalues are filled up to a common level: 1/2 sum n_i log(level /
+    rho_i).
     """
     classes = _classes(problem)
     if not classes or plays == 0:

@@ -14,6 +14,7 @@ import numpy as np
 from bough import kernels
 from bough._checks import whole
 from bough.kernels import Kernel
+from bough.theory import decay
 from bough.theory._problem import (
     Array,
     read_branching,
@@ -21,31 +22,10 @@ from bough.theory._problem import (
     scaled_eigenvalues,
     unscaled,
 )
+from bough.theory.decay import Constants
 
 #: Above this many arms `matrix` and `eigenvectors` refuse: they would fill the memory.
 MOST_ARMS = 4096
-
-
-@dataclass(frozen=True)
-class Constants:
-    """The paper's constants of a tree and a Gaussian kernel.
-
-    Attributes
-    ----------
-    q, C
-        q_s = B exp(-1/s^2) and C_s = (1 - q_s/B) / (q_s - 1), infinite at q_s = 1; None for kernels
-        that are not Gaussian.
-    product
-        C_s q_s, by which eigenvalues are at most N C_s q_s / t for t > 1 (erratum 19); for the
-        linear kernel B / ((B-1)(D+1)) in its place. None for other kernels, and for q_s <= 1.
-    width
-        From this width on the Gaussian kernel's C_s q_s is at most the linear kernel's constant.
-    """
-
-    q: float | None
-    C: float | None
-    product: float | None
-    width: float
 
 
 @dataclass(frozen=True)
@@ -82,7 +62,7 @@ class Spectrum:
 
     @cached_property
     def log_eigenvalues(self) -> Array:
-        """log lambda_1 <= .. <= log lambda_{D+1}; minus infinity for 0."""
+        """The same in log space, log lambda_1 <= .. <= log lambda_{D+1}; minus infinity for 0."""
         log_steps = _log_increments(self.kernel, self.depth)
         log_branching = math.log(self.branching)
         logs, log_u = [], -math.inf
@@ -125,64 +105,15 @@ class Spectrum:
         inequality before it (17). Discounted: the corrected bounds; those printed are off by up
         to a factor of 1e13 (38).
         """
-        i = self.index(t)
-        t = whole(t, "t", least=1)
-        B, D = self.branching, self.depth
-        if B < 2 or D < 1:
-            raise ValueError(f"bounds need branching >= 2 and depth >= 1, got {B} and {D}")
-        kernel = unscaled(self.kernel)
-        variance = float(self.kernel.chi(D)[0])
-        log_ratio = D * math.log(B) - math.log(t)  # log(N / t)
-        if isinstance(kernel, kernels.Linear):
-            scale = variance / ((B - 1) * (D + 1))
-            low, high = _quotient(B**D - t, t), _quotient(B ** (D + 1) - t, t)
-        elif isinstance(kernel, kernels.Gaussian):
-            rate = _rate(kernel)
-            log_q = math.log(B) - rate
-            if i == D + 1:
-                return self.eigenvalue(t), self.eigenvalue(t)
-            if log_q > 0.0:
-                scale = variance * -math.expm1(-rate) / _expm1(log_q)
-                low, high = _expm1(log_ratio - D * rate), _expm1(log_ratio + log_q)
-            else:
-                scale = variance * -math.expm1(-rate)
-                levels = log_ratio / math.log(B)
-                low, high = _geometric(log_q, levels), _geometric(log_q, levels + 1)
-        elif isinstance(kernel, kernels.Discounted) and kernel.discount:
-            log_fall = -2 * math.log(kernel.discount)
-            last = self.kernel.increments(D)[1] * math.exp(-D * log_fall)
-            scale = float(last) / (B - kernel.discount**2)
-            # N t^(-1-2a) = gamma^2D (B / gamma^2)^(D - log_B t)
-            growth = (math.log(B) + log_fall) / math.log(B)
-            low, high = _expm1(growth * log_ratio), _expm1(growth * (log_ratio + math.log(B)))
-        else:
-            raise ValueError(
-                f"there are closed bounds for Linear, Gaussian and Discounted kernels only, got "
-                f"{self.kernel!r}; eigenvalue(t) is exact for every kernel"
-            )
-        return scale * low, scale * high
+        last = self.index(t) == self.depth + 1
+        if last and isinstance(unscaled(self.kernel), kernels.Gaussian):
+            return self.eigenvalue(t), self.eigenvalue(t)
+        return decay.bounds(self.kernel, self.branching, self.depth, whole(t, "t", least=1))
 
     @property
     def constants(self) -> Constants:
         """The paper's C_s and q_s, and from which width on Gaussian beats linear."""
-        B, D = self.branching, self.depth
-        if B < 2 or D < 1:
-            raise ValueError(f"constants need branching >= 2 and depth >= 1, got {B} and {D}")
-        # With y = exp(1/s^2) = 1 + w, C_s q_s = B / ((B-1)(D+1)) is a quadratic equation in w.
-        half = 2 + (B - 1) * (D + 1) - B
-        w = 2 * (B - 1) / (half + math.sqrt(half**2 + 4 * (B - 1)))
-        width = 1 / math.sqrt(math.log1p(w))
-        kernel = unscaled(self.kernel)
-        if isinstance(kernel, kernels.Linear):
-            return Constants(None, None, B / ((B - 1) * (D + 1)), width)
-        if not isinstance(kernel, kernels.Gaussian):
-            return Constants(None, None, None, width)
-        rate = _rate(kernel)
-        log_q = math.log(B) - rate
-        C = -math.expm1(-rate) / math.expm1(log_q) if log_q != 0.0 else math.inf
-        # C_s q_s without the q - 1 that C_s divides by.
-        product = -math.expm1(-rate) / -math.expm1(-log_q) if log_q > 0.0 else None
-        return Constants(math.exp(log_q), C, product, width)
+        return decay.constants(self.kernel, self.branching, self.depth)
 
     def matrix(self) -> Array:
         """Return the kernel matrix of all arms, in the order of `itertools.product`."""
@@ -227,7 +158,7 @@ def spectrum(kernel: Kernel, branching: int, depth: int) -> Spectrum:
 
     >>> s = spectrum(kernels.Gaussian(5.0), branching=200, depth=10)
     >>> f"{s.eigenvalue(200**10):.6f} {s.eigenvalue(1):.4g} {sum(s.multiplicities) == 200**10}"
-    '0.039211 6.876e+22 True'
+    '0.039211 6.865e+22 True'
     """
     branching = read_branching(branching)
     depth = whole(depth, "depth", least=0)
@@ -246,46 +177,23 @@ def _product(factor: float, power: int) -> float:
         return math.exp(log) if log < 709.0 else math.inf
 
 
-def _quotient(a: int, b: int) -> float:
-    try:
-        return a / b
-    except OverflowError:
-        return math.inf
-
-
-def _expm1(x: float) -> float:
-    return math.expm1(x) if x < 709.0 else math.inf
-
-
-def _geometric(log_q: float, levels: float) -> float:
-    """Return (q^levels - 1) / (q - 1), which is `levels` at q = 1."""
-    return levels if log_q == 0.0 else math.expm1(levels * log_q) / math.expm1(log_q)
-
-
-def _rate(kernel: kernels.Gaussian) -> float:
-    assert kernel.width is not None  # its increments have been computed
-    return min(1.0 / kernel.width / kernel.width, 1e300)
-
-
 def _log_increments(kernel: Kernel, depth: int) -> Array:
     """Return log c_0 .. log c_D, also of those that underflow."""
     kernel.increments(depth)
     k = np.arange(depth + 1.0)
+    logs: Array
     if isinstance(kernel, kernels.Scaled) and kernel.factor > 0.0:
         return math.log(kernel.factor) + _log_increments(kernel.kernel, depth)
     with np.errstate(divide="ignore"):
         if isinstance(kernel, kernels.Gaussian):
-            rate = _rate(kernel)
+            rate = decay.rate(kernel)
             logs = np.log(kernel.variance or 0.0) - (depth - k) * rate
             logs[1:] += np.log(-np.expm1(-rate))
-            return logs
-        if isinstance(kernel, kernels.Discounted) and kernel.discount:
+        elif isinstance(kernel, kernels.Discounted) and kernel.discount:
             logs = np.log(kernel.variance or 0.0) + 2 * (k - 1) * math.log(kernel.discount)
             logs[0] = -math.inf
-            return logs
-        if isinstance(kernel, kernels.Sum):
-            terms = [_log_increments(term, depth) for term in kernel.terms]
-            total: Array = np.logaddexp.reduce(terms, axis=0)
-            return total
-        logs = np.log(kernel.increments(depth))
-        return logs
+        elif isinstance(kernel, kernels.Sum):
+            logs = np.logaddexp.reduce([_log_increments(x, depth) for x in kernel.terms], axis=0)
+        else:
+            logs = np.log(kernel.increments(depth))
+    return logs
