@@ -15,7 +15,7 @@ def envelope(u: float, most: float) -> float:
     >>> envelope(0.5, 0.5) == math.sqrt(math.expm1(0.5))
     True
     >>> round(envelope(1.0, 5.0), 6)
-    2.956206
+    2.513271
     """
     u = min(max(u, 0.0), most)
     if most <= math.log(2):

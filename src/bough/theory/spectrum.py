@@ -66,10 +66,13 @@ class Spectrum:
         log_steps = _log_increments(self.kernel, self.depth)
         log_branching = math.log(self.branching)
         logs, log_u = [], -math.inf
-        for i, u in enumerate(self._scaled):
+        for i, (u, x) in enumerate(zip(self._scaled, self.eigenvalues.tolist(), strict=True)):
             log_u = float(np.logaddexp(log_u - log_branching, log_steps[self.depth - i]))
-            # The logarithm of the sum is the more precise one, unless the sum has underflowed.
-            logs.append((math.log(u) if u > 1e-280 else log_u) + i * log_branching)
+            # The logarithm of the number itself is the most precise, if there is such a number.
+            if 1e-280 < u and x < math.inf:
+                logs.append(math.log(x))
+            else:
+                logs.append((math.log(u) if u > 1e-280 else log_u) + i * log_branching)
         return np.array(logs)
 
     @cached_property
