@@ -65,7 +65,8 @@ def test_greedy_against_a_heap(B, D):
                 assert found.value == pytest.approx(total, rel=1e-12, abs=1e-300)
                 picked = sum(c.multiplicity * c.picks + c.extra for c in found.counts)
                 assert picked == sum(counts)
-                assert found.distinct <= sum(n > 0 for n in counts)  # fewest, where keys tie
+                if isinstance(kernel, Gaussian):  # others have ties, where T' is not unique
+                    assert found.distinct == sum(n > 0 for n in counts)
 
 
 def relaxed(matrix, noise, plays, tries, rng):

@@ -42,12 +42,14 @@ def _classes(problem: Problem) -> list[_Class]:
     classes = []
     multiplicity = 1
     for i in range(problem.depth + 1, 0, -1):
-        factor = problem.signal * problem.scaled[i - 1]
-        log_power = (i - 1) * math.log(B)
+        # Without variance at the root the two largest are equal (erratum 12), to the last bit.
+        same = i - 1 if i == problem.depth + 1 > 1 and problem.steps[0] == 0.0 else i
+        factor = problem.signal * problem.scaled[same - 1]
+        log_power = (same - 1) * math.log(B)
         if multiplicity > 0 and factor > 0.0:
             log_rho = -math.log(factor) - log_power
             if log_rho < 700.0:  # of others 1e300 plays would come first
-                classes.append(_Class(i, multiplicity, _rho(factor, B, i), factor, log_power))
+                classes.append(_Class(i, multiplicity, _rho(factor, B, same), factor, log_power))
         multiplicity = B - 1 if i == problem.depth + 1 else multiplicity * B
     return classes
 
@@ -92,9 +94,14 @@ def _greedy(problem: Problem, plays: int) -> list[tuple[_Class, int, int]]:
     picks = [max(0, h - whole) for whole in wholes]
     left = plays - sum(g.multiplicity * m for g, m in zip(classes, picks, strict=True))
     extra = [0] * len(classes)
-    # In [h, h + 1) each class has one key a member. Of equal keys the larger eigenvalue goes first.
-    order = [(g.rho - wholes[j], j) for j, g in enumerate(classes) if wholes[j] <= h]
-    for _, j in sorted(order):
+    # In [h, h + 1) each class has one key a member. Of equal keys the one of the smaller index i goes
+    # first, unless they are equal because they underflowed.
+    order = [
+        (group.rho - wholes[j], group.index if group.rho else -group.index, j)
+        for j, group in enumerate(classes)
+        if wholes[j] <= h
+    ]
+    for _, _, j in sorted(order):
         extra[j] = min(left, classes[j].multiplicity)
         left -= extra[j]
         if left == 0:
