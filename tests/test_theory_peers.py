@@ -184,8 +184,8 @@ def test_ucb_bound():
             counts[x] += 1
         limit = theory.ucb_bound(N, plays, noise=noise, spread=spread, delta=delta)
         assert total <= limit
-        if f[0] in (0.0, 0.5):  # hard enough to be compared with what could happen at worst
-            assert total > 0.05 * limit
+        if spread < 0.1:  # so hard that the bound is nearly reached
+            assert total > 0.5 * limit
         gap = float(np.diff(np.sort(f))[-1])
         assert total <= theory.ucb_bound(
             N, plays, noise=noise, spread=spread, delta=delta, gap=gap

@@ -235,7 +235,7 @@ def _finite(value: Any) -> Any:
 
 
 def _draw(data: dict[str, list[float]], file: str) -> None:
-    """Draw regret bounds against the number of plays."""
+    """Draw bounds on the average regret against the number of plays: they differ little in all."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: F401
         from matplotlib.figure import Figure
@@ -245,11 +245,14 @@ def _draw(data: dict[str, list[float]], file: str) -> None:
         ) from None
     figure = Figure(figsize=(7.0, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    for name in METHODS:
-        axes.loglog(data["plays"], data[name], label=name, linewidth=1.0)
-    axes.loglog(data["plays"], data["best"], label="best", linewidth=2.5, color="black", alpha=0.4)
+    for name in (*METHODS, "best"):
+        average = [value / plays for value, plays in zip(data[name], data["plays"], strict=True)]
+        style: dict[str, Any] = {"linewidth": 1.0}
+        if name == "best":
+            style = {"linewidth": 4.0, "color": "black", "alpha": 0.3}
+        axes.loglog(data["plays"], average, label=name, **style)
     axes.set_xlabel("plays")
-    axes.set_ylabel("cumulative regret at most")
+    axes.set_ylabel("average regret at most")
     axes.legend()
     try:
         figure.savefig(file)
