@@ -22,7 +22,9 @@ def test_the_table():
     result = run(ISSUE)
     assert result.exit_code == 0, result.output
     assert result.output.startswith("about 10^23 arms, gaussian:5, noise 1, 1e+09 plays")
-    rows = {line.split()[0]: line.split() for line in result.output.splitlines() if line[:2] == "  "}
+    rows = {
+        line.split()[0]: line.split() for line in result.output.splitlines() if line[:2] == "  "
+    }
     assert rows["exact"][1] == "1.1488e+08"
     assert rows["greedy"][1] == "1.4179e+10"
     assert rows["best"][1] == "1.416e+10"
@@ -42,8 +44,9 @@ def test_json():
     assert facts["plays_needed"] == theory.plays_needed(*setting, 0.1)
     assert facts["regret"]["agnostic"] > facts["regret"]["best"]
     assert facts["peers"]["bast"] > 0
-    assert json.loads(run("bound --branching 10 --depth 400 --kernel linear --noise 1 --plays 5 "
-                          "--gap 0.1 --regret 0.1 --json").output)["plays_needed"] is None  # fmt: skip
+    huge = "bound --branching 10 --depth 400 --kernel linear --noise 1 --plays 5 --gap 0.1"
+    assert json.loads(run(huge + " --regret 0.1 --json").output)["plays_needed"] is None
+    assert "plays needed: more than 1e100" in run(huge + " --regret 0.1").output
 
 
 def test_other_kernels_and_trees():

@@ -38,7 +38,8 @@ def test_reference_values():
 
 
 @pytest.mark.parametrize(
-    ("B", "D", "most"), [(2, 1, 7), (3, 1, 6), (2, 2, 6), (2, 3, 4), (3, 2, 3), (5, 1, 4), (1, 3, 3)]
+    ("B", "D", "most"),
+    [(2, 1, 7), (3, 1, 6), (2, 2, 6), (2, 3, 4), (3, 2, 3), (5, 1, 4), (1, 3, 3)],
 )
 @pytest.mark.parametrize(
     "kernel",
@@ -264,15 +265,31 @@ good = functools.partial(gain, Linear(), 2, 3)
         (lambda: good(1.0, "many"), TypeError, "plays must be an int, got 'many'"),
         (lambda: good(1.0, [1, 2.5]), ValueError, "plays must be a whole number, got 2.5"),
         (lambda: good(1.0, np.array([True])), TypeError, "an array of bool"),
-        (lambda: good(1.0, 10**101), ValueError, r"plays must be at most 10\^100, got about 10\^101"),
+        (
+            lambda: good(1.0, 10**101),
+            ValueError,
+            r"plays must be at most 10\^100, got about 10\^101",
+        ),
         (lambda: good(1.0, 5, method="best"), ValueError, "method must be one of exact, greedy"),
         (lambda: good(1.0, 5, method="Greedy"), ValueError, "did you mean 'greedy'"),
         (lambda: good(1.0, 5, method="paper_log"), ValueError, "did you mean 'paper-log'"),
         (lambda: good(1.0, 5, method=3), TypeError, "method must be a string"),
         (lambda: good(1.0, 5, split=3), ValueError, "split is T_. of the tail and final bounds"),
-        (lambda: good(1.0, 5, method="paper-tail", split=0), ValueError, "split must be at least 1"),
-        (lambda: good(1.0, 9, method="paper-log"), ValueError, "up to the number of arms, 8, got 9"),
-        (lambda: good(1.0, 0, method="paper-linear"), ValueError, "plays must be at least 1, got 0"),
+        (
+            lambda: good(1.0, 5, method="paper-tail", split=0),
+            ValueError,
+            "split must be at least 1",
+        ),
+        (
+            lambda: good(1.0, 9, method="paper-log"),
+            ValueError,
+            "up to the number of arms, 8, got 9",
+        ),
+        (
+            lambda: good(1.0, 0, method="paper-linear"),
+            ValueError,
+            "plays must be at least 1, got 0",
+        ),
         (
             lambda: gain(Gaussian(0.5), 4, 3, 1.0, 5, method="paper-final"),
             ValueError,

@@ -187,9 +187,7 @@ def test_ucb_bound():
         if spread < 0.1:  # so hard that the bound is nearly reached
             assert total > 0.5 * limit
         gap = float(np.diff(np.sort(f))[-1])
-        assert total <= theory.ucb_bound(
-            N, plays, noise=noise, spread=spread, delta=delta, gap=gap
-        )
+        assert total <= theory.ucb_bound(N, plays, noise=noise, spread=spread, delta=delta, gap=gap)
     assert theory.ucb_bound(100, 50, noise=1.0, spread=2.0) == 100.0
     assert theory.ucb_bound(1, 50, noise=1.0, spread=2.0) == 0.0
     log = math.log(2 * 4 * 10**12 * (10**12 + 1) / 0.05)
@@ -243,7 +241,11 @@ def test_the_useful_depth_has_the_full_rate():
     [
         (lambda: theory.smoothness(Linear(), 3, 0.0), ValueError, "delta must be between 0 and 1"),
         (lambda: theory.smoothness(Linear, 3), TypeError, "did you mean an instance"),
-        (lambda: theory.smoothness(Linear(), 3, among="leaves"), ValueError, "among must be one of"),
+        (
+            lambda: theory.smoothness(Linear(), 3, among="leaves"),
+            ValueError,
+            "among must be one of",
+        ),
         (lambda: theory.smoothness(Linear(), 3, branching=0), ValueError, "branching must be at"),
         (lambda: theory.bast_bound(2, 2, [1, 0.5, 0], 0.0), ValueError, "gap must be above zero"),
         (lambda: theory.bast_bound(2, 2, [1, 0.5], 0.1), ValueError, "3 numbers of which the last"),

@@ -55,7 +55,7 @@ def test_extreme_settings_against_mpmath(setting):
 
 def test_dawson_and_sums_against_mpmath():
     for x in [0.4987, 0.7, 1.0, 2.5, 6.0, 11.99, 12.01, 25.0, 300.0]:
-        true = mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-mpmath.mpf(x) ** 2) * mpmath.erfi(x)
+        true = mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-(mpmath.mpf(x) ** 2)) * mpmath.erfi(x)
         assert dawson(x) == pytest.approx(float(true), rel=2e-15)
     with mpmath.workdps(60):
         for log_x in (-60.0, -5.0, 0.0, 7.3, 40.0, 150.0):
@@ -128,7 +128,7 @@ SIMULATED = [
 @pytest.mark.parametrize("setting", SIMULATED, ids=repr)
 def test_simulated_regret_stays_below_the_bounds(setting):
     """GP-UCB on functions from the prior: bounds fail no more often than delta allows."""
-    kernel, B, D, noise = setting
+    _, B, D, noise = setting
     plays, runs = 60, 100
     rng = np.random.default_rng(7)
     for delta in (0.05, 0.8):
@@ -196,7 +196,7 @@ def test_the_deterministic_step_is_tight(setting):
         for name in ("theorem", "sum-beta", "uncapped-envelope", "weighted-envelope"):
             assert spent <= table[name] * (1 + 1e-9), (name, t)
     assert gained == pytest.approx(theory.information_gain(*setting, plays), rel=1e-9)
-    # A constant that is a quarter too small would be noticed. (The first play alone is an equality.)
+    # A constant that is a quarter too small would be noticed; and the first play is an equality.
     assert spent > 0.75 * table["weighted-envelope"]
     first = bound(*setting, 1, delta, breakdown=True)
     exact = 2 * Confidence(delta).sqrt_beta(1, log_arms) * math.sqrt(bandit.prior[0, 0])
@@ -253,7 +253,11 @@ def test_erratum_42_the_best_reward_lies_above_the_optimum():
 
 
 def test_plays_needed():
-    for setting in [(Linear(), 2, 3, 0.5), (Gaussian(5.0), 200, 10, 1.0), (Discounted(0.5), 3, 0, 1)]:
+    for setting in [
+        (Linear(), 2, 3, 0.5),
+        (Gaussian(5.0), 200, 10, 1.0),
+        (Discounted(0.5), 3, 0, 1),
+    ]:
         for regret in (1.0, 0.1):
             needed = theory.plays_needed(*setting, regret)
             assert bound(*setting, needed) / needed <= regret
@@ -262,7 +266,9 @@ def test_plays_needed():
     assert theory.plays_needed(Linear(0.0), 2, 3, 1.0, 1e-9) == 1
     few = theory.plays_needed(Linear(), 2, 3, 0.5, 0.1, method="theorem")
     assert few > theory.plays_needed(Linear(), 2, 3, 0.5, 0.1)
-    with pytest.raises(ValueError, match=r"regret must be larger than 0.1: .* within 10\^100 plays"):
+    with pytest.raises(
+        ValueError, match=r"regret must be larger than 0.1: .* within 10\^100 plays"
+    ):
         theory.plays_needed(Linear(), 10, 400, 1.0, 0.1)
 
 

@@ -134,20 +134,21 @@ def test_logarithms_of_extreme_eigenvalues(kernel, B, D):
 def test_bounds_hold():
     """Errata 14, 17, 18 and 38: linear, Gaussian with q above and below 1, and discounted."""
     checked = 0
+    some = [Linear(), 2.0 * Linear(), *map(Gaussian, (0.3, 0.7, 1.0, 1.3, 3.0, 100.0))]
+    some += map(Discounted, (0.05, 0.5, 0.9, 1.0))
     for B, D in [(2, 1), (2, 7), (3, 4), (10, 3), (200, 2)]:
-        for kernel in [Linear(), 2.0 * Linear(), *map(Gaussian, (0.3, 0.7, 1.0, 1.3, 3.0, 100.0)),
-                       Gaussian(math.log(B) ** -0.5), *map(Discounted, (0.05, 0.5, 0.9, 1.0))]:  # fmt: skip
+        for kernel in [*some, Gaussian(math.log(B) ** -0.5)]:
             s = theory.spectrum(kernel, B, D)
-            tight_low = tight_high = math.inf
+            tight = math.inf
             for t in sorted({*range(1, min(B**D, 60) + 1), *(B**i for i in range(D + 1)), B**D}):
                 low, high = s.bounds(t)
                 true = s.eigenvalue(t)
                 slack = 1e-10 * true
                 assert low - slack <= true <= high + slack, (kernel, B, D, t)
-                tight_low, tight_high = min(tight_low, true - low), min(tight_high, high - true)
+                tight = min(tight, high - true)
                 checked += 1
-            # They are not trivially true: somewhere each is nearly an equality, or close to it.
-            assert tight_high <= 1e-9 * s.eigenvalues[-1]
+            # They are not trivially true: somewhere each upper bound is an equality.
+            assert tight <= 1e-9 * s.eigenvalues[-1]
     assert checked > 2000
     low, high = theory.spectrum(Linear(), 10, 400).bounds(10**399)
     assert 0 < low < high < 1.0
@@ -160,7 +161,7 @@ def test_gaussian_constants():
         c = s.constants
         q = B * math.exp(-1 / 4)
         assert c.q == pytest.approx(q, rel=1e-14)
-        assert c.C == pytest.approx((1 - q / B) / (q - 1), rel=1e-13)
+        assert pytest.approx((1 - q / B) / (q - 1), rel=1e-13) == c.C
         assert c.product == pytest.approx(c.C * q, rel=1e-13)
         for i in range(1, D + 1):
             assert s.eigenvalues[i - 1] == pytest.approx(c.C * (q**i - 1), rel=1e-12)
@@ -197,12 +198,24 @@ def test_large_trees_have_no_dense_matrix():
     [
         (lambda: theory.spectrum(Gaussian, 2, 3), TypeError, "did you mean an instance of it"),
         (lambda: theory.spectrum(3.0, 2, 3), TypeError, "kernel must be a kernel such as"),
-        (lambda: theory.spectrum(Linear(), 0, 3), ValueError, "branching must be at least 1, got 0"),
+        (
+            lambda: theory.spectrum(Linear(), 0, 3),
+            ValueError,
+            "branching must be at least 1, got 0",
+        ),
         (lambda: theory.spectrum(Linear(), 2.5, 3), TypeError, "branching must be an int, got 2.5"),
-        (lambda: theory.spectrum(Linear(), math.inf, 3), TypeError, "branching must be an int, the"),
+        (
+            lambda: theory.spectrum(Linear(), math.inf, 3),
+            TypeError,
+            "branching must be an int, the",
+        ),
         (lambda: theory.spectrum(Linear(), [2, 3], 2), TypeError, "give the largest number of"),
         (lambda: theory.spectrum(Linear(), 2, -1), ValueError, "depth must be at least 0, got -1"),
-        (lambda: theory.spectrum(Gaussian(None), 2, 3), ValueError, "width is None, so it is to be"),
+        (
+            lambda: theory.spectrum(Gaussian(None), 2, 3),
+            ValueError,
+            "width is None, so it is to be",
+        ),
         (lambda: theory.spectrum(Chi((1.0, 0.5)), 2, 3), ValueError, "needs chi_0 to chi_3"),
         (lambda: theory.spectrum(Chi((1.0, 0.5)), 2, 1).bounds(1), ValueError, "closed bounds for"),
         (lambda: theory.spectrum(Linear(), 1, 3).bounds(1), ValueError, "branching >= 2"),

@@ -96,7 +96,9 @@ def exact_gain(kernel, branching, depth, noise, plays):
 
 def greedy_gain(kernel, branching, depth, noise, plays):
     """Return I_g: bisection for the level below which at most T keys lie."""
-    classes = [(mpf(noise) ** 2 / x, nu) for x, nu in eigenvalues(kernel, branching, depth) if x > 0]
+    classes = [
+        (mpf(noise) ** 2 / x, nu) for x, nu in eigenvalues(kernel, branching, depth) if x > 0
+    ]
 
     def count(h):
         return sum(nu * max(0, int(mpmath.ceil(h - rho))) for rho, nu in classes if nu)
@@ -109,7 +111,9 @@ def greedy_gain(kernel, branching, depth, noise, plays):
     picks = [max(0, int(mpmath.ceil(low - rho))) for rho, _ in classes]
     left = plays - sum(nu * m for (_, nu), m in zip(classes, picks, strict=True))
     total = mpf(0)
-    keys = sorted((rho + m, rho, j) for j, ((rho, _), m) in enumerate(zip(classes, picks, strict=True)))
+    keys = sorted(
+        (rho + m, rho, j) for j, ((rho, _), m) in enumerate(zip(classes, picks, strict=True))
+    )
     extra = [0] * len(classes)
     for key, _, j in keys:
         if key < low + 1:

@@ -1,6 +1,8 @@
 """Find the best path through a tree far too large to enumerate, with few evaluations."""
 
-from bough import kernels, learning, mean, theory
+from typing import TYPE_CHECKING, Any
+
+from bough import kernels, learning, mean
 from bough._choice import Arm
 from bough.belief import Belief
 from bough.confidence import Confidence
@@ -35,3 +37,15 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from bough import theory
+
+
+def __getattr__(name: str) -> Any:
+    """Import `bough.theory` when it is first used: no search needs it."""
+    if name == "theory":
+        import importlib
+
+        return importlib.import_module("bough.theory")
+    raise AttributeError(f"module 'bough' has no attribute {name!r}")

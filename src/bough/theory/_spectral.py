@@ -56,12 +56,16 @@ class Spectral(Bound):
         B, i, power = self.problem.branching, self.problem.depth + 1, 1
         while power < t:
             i, power = i - 1, power * B
-        u = self.problem.scaled[i - 1]
-        return (math.log(u) if u > 0.0 else -math.inf) + (i - 1) * math.log(B)
+        return self.log_level(i)
 
-    def log_slope(self, t: int) -> float:
-        """Return log(1 / lambda_t + sigma^-2)."""
-        a, b = -self.log_eigenvalue(t), math.log(self.problem.signal)
+    def log_level(self, i: int) -> float:
+        """Return log lambda_i."""
+        u = self.problem.scaled[i - 1]
+        return (math.log(u) if u > 0.0 else -math.inf) + (i - 1) * math.log(self.problem.branching)
+
+    def log_slope(self, log_eigenvalue: float) -> float:
+        """Return log(1 / lambda + sigma^-2)."""
+        a, b = -log_eigenvalue, math.log(self.problem.signal)
         return max(a, b) + math.log1p(math.exp(-abs(a - b)))
 
 

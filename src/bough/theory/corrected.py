@@ -28,7 +28,9 @@ class CorrectedLog(Spectral):
 
     def _value(self, plays: int) -> float:
         rank = self.problem.rank(plays)
-        total = rank * (self.log_slope(rank) + math.log(plays)) + self.log_eigenvalue(1)
+        total = rank * (
+            self.log_slope(self.log_eigenvalue(rank)) + math.log(plays)
+        ) + self.log_eigenvalue(1)
         return (total + (rank - 1) * self.log_A - math.lgamma(rank + 1)) / 2
 
 

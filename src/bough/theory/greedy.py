@@ -94,8 +94,8 @@ def _greedy(problem: Problem, plays: int) -> list[tuple[_Class, int, int]]:
     picks = [max(0, h - whole) for whole in wholes]
     left = plays - sum(g.multiplicity * m for g, m in zip(classes, picks, strict=True))
     extra = [0] * len(classes)
-    # In [h, h + 1) each class has one key a member. Of equal keys the one of the smaller index i goes
-    # first, unless they are equal because they underflowed.
+    # In [h, h + 1) each class has one key a member. Of equal keys the one of the smaller index i
+    # goes first, unless they are equal because they underflowed.
     order = [
         (group.rho - wholes[j], group.index if group.rho else -group.index, j)
         for j, group in enumerate(classes)

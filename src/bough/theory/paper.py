@@ -50,11 +50,12 @@ class PaperLog(Spectral):
                 f"the paper's sum of log-eigenvalues is for plays up to the number of arms, "
                 f"{self.problem.arms}, got {plays}; method='corrected-log' takes more"
             )
-        return FACTOR / 2 * plays * self.log_term(plays) + self.problem.log_arms
+        term = self.log_term(self.log_eigenvalue(plays))
+        return FACTOR / 2 * plays * term + self.problem.log_arms
 
-    def log_term(self, t: int) -> float:
-        """Return log((1/lambda_t + sigma^-2) A e)."""
-        return self.log_slope(t) + self.log_A + 1.0
+    def log_term(self, log_eigenvalue: float) -> float:
+        """Return log((1/lambda + sigma^-2) A e)."""
+        return self.log_slope(log_eigenvalue) + self.log_A + 1.0
 
 
 class PaperTail(PaperLog):
@@ -113,10 +114,8 @@ METHODS: dict[str, Callable[[Problem, int | None], Bound]] = {
 def _levels(bound: PaperLog) -> Iterator[tuple[int, int, float]]:
     """Yield the first and last t of each level of equal eigenvalues, and its `log_term`."""
     low, high = 1, 1
-    while True:
-        yield low, high, bound.log_term(high)
-        if high == bound.problem.arms:
-            return
+    for i in range(bound.problem.depth + 1, 0, -1):
+        yield low, high, bound.log_term(bound.log_level(i))
         low, high = high + 1, high * bound.problem.branching
 
 
@@ -128,7 +127,9 @@ def best_split(bound: PaperLog) -> int:
     best, least = 1, math.inf
     for low, high, term in _levels(bound):
         t = high
-        if low < high and _paid(term, bound.log_A, high - 1):
+        if low < high and _paid(term, bound.log_A, low):
+            t = low
+        elif low < high and _paid(term, bound.log_A, high - 1):
             t = _first(low, high - 1, functools.partial(_paid, term, bound.log_A))
         value = term * exp(math.log(t) - bound.log_A) - math.log(t)  # divided by A
         if value < least:

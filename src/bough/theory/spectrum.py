@@ -69,7 +69,7 @@ class Spectrum:
         for i, (u, x) in enumerate(zip(self._scaled, self.eigenvalues.tolist(), strict=True)):
             log_u = float(np.logaddexp(log_u - log_branching, log_steps[self.depth - i]))
             # The logarithm of the number itself is the most precise, if there is such a number.
-            if 1e-280 < u and x < math.inf:
+            if u > 1e-280 and x < math.inf:
                 logs.append(math.log(x))
             else:
                 logs.append((math.log(u) if u > 1e-280 else log_u) + i * log_branching)
