@@ -86,7 +86,7 @@ def test_exponential_smoothness():
 
 def test_visits_needed_by_counting():
     for gap, log_nodes, noise, delta in [
-        (0.5, math.log(1023), 0.5, 0.05), (3.0, 2.0, 0.5, 0.1), (0.05, 40.0, 2.0, 1e-6),
+        (0.5, math.log(1023), 0.5, 0.05), (3.0, 2.0, 0.5, 0.1), (0.1, 40.0, 1.0, 1e-6),
     ]:  # fmt: skip
         n = 1
         while 2 * noise * math.sqrt(2 * (math.log(2 * n * (n + 1) / delta) + log_nodes) / n) >= gap:

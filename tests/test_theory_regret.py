@@ -70,7 +70,7 @@ def test_dawson_and_sums_against_mpmath():
         assert log_product_gain(log_x, last) == pytest.approx(float(true), rel=1e-13)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.floats(1e-6, 60.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
 def test_the_envelope_is_concave_above_and_touching(most, a, b, share):
     u, v = a * most, b * most
@@ -82,7 +82,7 @@ def test_the_envelope_is_concave_above_and_touching(most, a, b, share):
     assert envelope(most, most) == pytest.approx(math.sqrt(math.expm1(most)), rel=1e-12)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(tree_settings(), st.integers(1, 10**7), st.sampled_from([1e-6, 0.05, 0.9]))
 def test_orderings(setting, plays, delta):
     table = bound(*setting, plays, delta, breakdown=True)
