@@ -173,4 +173,6 @@ def log1p_power(factor: float, log_power: float) -> float:
     if factor <= 0.0:
         return 0.0
     total = math.log(factor) + log_power
-    return total if total > 700.0 else math.log1p(factor * math.exp(log_power))
+    if total > 700.0:
+        return total
+    return math.log1p(factor * math.exp(log_power) if log_power < 700.0 else math.exp(total))

@@ -12,6 +12,7 @@ from bough import kernels
 from bough._checks import whole
 from bough.theory._problem import Problem, unscaled
 from bough.theory.decay import constants
+from bough.theory.spectrum import spectrum
 
 
 class Bound:
@@ -61,7 +62,11 @@ class Spectral(Bound):
     def log_level(self, i: int) -> float:
         """Return log lambda_i."""
         u = self.problem.scaled[i - 1]
-        return (math.log(u) if u > 0.0 else -math.inf) + (i - 1) * math.log(self.problem.branching)
+        if u > 1e-280:
+            return math.log(u) + (i - 1) * math.log(self.problem.branching)
+        problem = self.problem  # it has underflowed: the spectrum knows its logarithm
+        logs = spectrum(problem.kernel, problem.branching, problem.depth).log_eigenvalues
+        return float(logs[i - 1]) - math.log(problem.variance)
 
     def log_slope(self, log_eigenvalue: float) -> float:
         """Return log(1 / lambda + sigma^-2)."""

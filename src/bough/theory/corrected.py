@@ -28,10 +28,11 @@ class CorrectedLog(Spectral):
 
     def _value(self, plays: int) -> float:
         rank = self.problem.rank(plays)
-        total = rank * (
-            self.log_slope(self.log_eigenvalue(rank)) + math.log(plays)
-        ) + self.log_eigenvalue(1)
-        return (total + (rank - 1) * self.log_A - math.lgamma(rank + 1)) / 2
+        first, last = self.log_eigenvalue(1), self.log_eigenvalue(rank)
+        # Logarithms relative to that of lambda_r, so that at T = 1 nothing is left but the gain.
+        total = rank * softplus(last + math.log(self.problem.signal))
+        total += (first - last) + (rank - 1) * (self.log_A - last)
+        return (total + rank * math.log(plays) - math.lgamma(rank + 1)) / 2
 
 
 class CorrectedTail(Spectral):

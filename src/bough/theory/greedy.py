@@ -49,14 +49,17 @@ def _classes(problem: Problem) -> list[_Class]:
         if multiplicity > 0 and factor > 0.0:
             log_rho = -math.log(factor) - log_power
             if log_rho < 700.0:  # of others 1e300 plays would come first
-                classes.append(_Class(i, multiplicity, _rho(factor, B, same), factor, log_power))
+                rho = _rho(factor, B, same)
+                if classes:  # all but equal eigenvalues may come out in the wrong order
+                    rho = max(rho, classes[-1].rho)
+                classes.append(_Class(i, multiplicity, rho, factor, log_power))
         multiplicity = B - 1 if i == problem.depth + 1 else multiplicity * B
     return classes
 
 
 def _rho(factor: float, branching: int, i: int) -> float:
     log_power = (i - 1) * math.log(branching)
-    if log_power < 700.0:
+    if log_power < 700.0 and factor > 1e-300:
         return 1.0 / factor / float(branching ** (i - 1))
     return math.exp(-math.log(factor) - log_power)  # 0.0 when lambda_i is above 1e308 sigma^2
 
