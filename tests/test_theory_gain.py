@@ -121,10 +121,10 @@ def some_plays(B, D, near, any_number):
     return [0, 1, B, any_number, any_number % 41, *around, 10**9, 10**30]
 
 
-@settings(max_examples=250)
+@settings(max_examples=180)
 @given(tree_settings(), st.integers(0, 12), st.integers(0, 10**7))
 def test_the_chain_of_inequalities(setting, near, any_number):
-    """At 12 numbers of plays in each of 250 settings."""
+    """At 12 numbers of plays in each of 180 settings."""
     B, D = setting[1:3]
     for plays in some_plays(B, D, near, any_number):
         value = {m: gain(*setting, plays, method=m) for m in theory.gain.METHODS}
@@ -180,7 +180,7 @@ EXTREMES = [
     (3.0 * Linear(), 2, 1, 2.0, 3),
     (Discounted(0.01), 200, 100, 1e60, 9753663),  # eigenvalues whose inverse overflows
     (Linear(), 2**31 - 2, 20, 1e-60, 10**30),
-    (Linear(), 10, 400, 1e5, 10**100),
+    (Linear(), 10, 400, 1e70, 10**6),  # powers that overflow before they are multiplied
     (Gaussian(0.6901981750422279), 3, 100, 1e60, 1000),  # nearly equal eigenvalues
 ]
 

@@ -39,7 +39,7 @@ class _Class:
 def _classes(problem: Problem) -> list[_Class]:
     """Return the classes of positive eigenvalues, the largest first."""
     B = problem.branching
-    classes = []
+    classes: list[_Class] = []
     multiplicity = 1
     for i in range(problem.depth + 1, 0, -1):
         # Without variance at the root the two largest are equal (erratum 12), to the last bit.
