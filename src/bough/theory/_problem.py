@@ -117,7 +117,8 @@ def read_kernel(kernel: Any) -> Kernel:
 
 def read_branching(branching: Any, least: int = 1) -> int:
     """Check the number of children of a node."""
-    if isinstance(branching, (list, tuple)) or callable(branching) or branching == math.inf:
+    many = isinstance(branching, (list, tuple, np.ndarray)) and np.ndim(branching) > 0
+    if many or callable(branching) or (isinstance(branching, float) and math.isinf(branching)):
         raise TypeError(
             f"branching must be an int, the same for every node, got {branching!r}; for a ragged "
             "tree give the largest number of children: the bounds hold for every subtree"

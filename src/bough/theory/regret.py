@@ -83,7 +83,8 @@ class _Bounds:
     def printed(self, plays: int) -> float:
         """Return Theorem 1 as the paper prints it, which holds for kappa0 <= 1 only (erratum 3)."""
         terms = self.terms(plays)
-        ratio = 8 / math.log1p(1 / self.problem.noise**2)
+        precision = 1 / self.problem.noise / self.problem.noise
+        ratio = 8 / math.log1p(precision) if precision > 0.0 else math.inf
         return terms.sqrt_beta(plays) * math.sqrt(ratio * plays) * math.sqrt(terms.gain)
 
     def agnostic(self, plays: int) -> float:
