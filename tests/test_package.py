@@ -1,5 +1,6 @@
 """What is installed is what is in `src/`, and imports quickly."""
 
+import ast
 import pathlib
 import subprocess
 import sys
@@ -33,6 +34,20 @@ def test_nothing_heavy_is_imported():
     ).stdout.split()
     assert "bough" in modules
     assert not {"scipy", "click", "tqdm", "matplotlib", "cython", "Cython"} & set(modules)
+
+
+def test_theory_knows_kernels_and_confidence_only():
+    """Nor does `import bough` import it: no search needs it."""
+    code = "import sys, bough; print(*[m for m in sys.modules if m.startswith('bough.theory')])"
+    run = [sys.executable, "-c", code]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.split() == []
+    allowed = {"bough", "bough._checks", "bough.confidence", "bough.kernels"}
+    for file in (SOURCE / "theory").glob("*.py"):
+        for line in ast.walk(ast.parse(file.read_text())):
+            if isinstance(line, ast.ImportFrom) and line.module.split(".")[0] == "bough":
+                assert line.module in allowed or line.module.startswith("bough.theory"), file.name
+                if line.module == "bough":
+                    assert {name.name for name in line.names} <= {"kernels", "theory"}, file.name
 
 
 def test_public_names_exist():

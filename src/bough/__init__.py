@@ -1,5 +1,7 @@
 """Find the best path through a tree far too large to enumerate, with few evaluations."""
 
+from typing import TYPE_CHECKING, Any
+
 from bough import kernels, learning, mean
 from bough._choice import Arm
 from bough.belief import Belief
@@ -31,6 +33,19 @@ __all__ = [
     "maximize",
     "mean",
     "minimize",
+    "theory",
 ]
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from bough import theory
+
+
+def __getattr__(name: str) -> Any:
+    """Import `bough.theory` when it is first used: no search needs it."""
+    if name == "theory":
+        import importlib
+
+        return importlib.import_module("bough.theory")
+    raise AttributeError(f"module 'bough' has no attribute {name!r}")

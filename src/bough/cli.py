@@ -19,6 +19,7 @@ from bough.maximize import ObjectiveError, Result, maximize
 from bough.problems import BY_NAME
 from bough.searchers import GPTS
 from bough.stopping import Gap, StopRule, WallTime
+from bough.theory.command import bound_command
 from bough.trees import Tree
 
 KERNELS: dict[str, type[Kernel]] = {
@@ -256,6 +257,8 @@ def _load(text: str) -> Callable[[Any], Any]:
         raise click.UsageError(f"{where} has no function {name}.")
     return function  # type: ignore[no-any-return]
 
+
+main.add_command(bound_command(_kernel))
 
 if __name__ == "__main__":
     main()

@@ -1,0 +1,259 @@
+"""`bough bound`: what the theory promises for a problem, as a table, as JSON, or as a figure."""
+
+import json
+import math
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import click
+
+from bough import theory
+from bough.kernels import Discounted, Kernel
+from bough.theory import gain as gains
+from bough.theory._problem import MOST_PLAYS, read_plays, read_problem
+from bough.theory._regret_forms import METHODS
+
+#: How each row is called on the page.
+WORDS = {
+    "exact": "exact, I*(T)",
+    "greedy": "greedy over eigenvectors",
+    "waterfilling": "over all unit weights",
+    "uniform": "plays split evenly",
+    "level": "on the tree cut at T arms",
+    "hadamard": "any kernel",
+    "paper-greedy": "greedy / (1 - 1/e)",
+    "paper-linear": "bound3",
+    "paper-constant": "bound1, wrong",
+    "paper-log": "sum of log-eigenvalues, wrong if N C q < 1",
+    "paper-final": "final, wrong",
+    "corrected-constant": "bound1 corrected",
+    "corrected-linear": "bound3 corrected",
+    "corrected-log": "sum of log-eigenvalues corrected",
+    "corrected-final": "final corrected",
+    "theorem": "Theorem 1, any variance",
+    "sum-beta": "each play's own beta",
+    "envelope": "concave envelope, capped",
+    "uncapped-envelope": "concave envelope",
+    "weighted-envelope": "concave envelope, weighted",
+    "trivial": "no play is worse than the prior",
+    "best": "the least of these",
+    "agnostic": "any function of that norm",
+    "paper": "Theorem 1 and gain as printed",
+    "ucb": "UCB, arms unrelated",
+    "bast": "BAST, given the smallest gap",
+    "olop": "OLOP, rate without constants",
+}
+
+
+def bound_command(read_kernel: Callable[[str], Kernel]) -> click.Command:
+    """Return the command; `read_kernel` reads a kernel such as `gaussian:5`."""
+
+    @click.command("bound")
+    @click.option("--branching", type=int, required=True, help="Children of a node.")
+    @click.option("--depth", type=int, required=True, help="Steps of a path.")
+    @click.option(
+        "--kernel", required=True, help="linear, gaussian:WIDTH, discounted:DISCOUNT, ..."
+    )
+    @click.option("--noise", type=float, required=True, help="Standard deviation of a reward.")
+    @click.option("--plays", required=True, help="How many, such as 1000 or 1e9.")
+    @click.option("--delta", type=float, default=0.05, show_default=True, help="May fail so often.")
+    @click.option(
+        "--regret", type=float, help="Also: plays until the average regret is this small."
+    )
+    @click.option("--gap", type=float, help="Smallest gap between arms, for BAST's bound.")
+    @click.option("--norm", type=float, help="Norm of the rewards, for the agnostic bound.")
+    @click.option(
+        "--plot", type=click.Path(dir_okay=False), help="Draw the growth with T to a file."
+    )
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+    def bound(
+        branching: int,
+        depth: int,
+        kernel: str,
+        noise: float,
+        plays: str,
+        delta: float,
+        regret: float | None,
+        gap: float | None,
+        norm: float | None,
+        plot: str | None,
+        as_json: bool,
+    ) -> None:
+        """Bound information gain and regret for a tree, a kernel and a noise.
+
+        \b
+        bough bound --branching 200 --depth 10 --kernel gaussian:5 --noise 1 --plays 1e9
+        """  # noqa: D301 - click wants a real backspace before lines that it must not join
+        model = read_kernel(kernel)
+        T = _count(plays)
+        try:
+            facts = all_bounds(
+                model, branching, depth, noise, T, delta, regret=regret, gap=gap, norm=norm
+            )
+        except (TypeError, ValueError) as error:
+            raise click.UsageError(str(error)) from None
+        facts = {"kernel": kernel, **facts}
+        if plot is not None:
+            _draw(growth(model, branching, depth, noise, T, delta), plot)
+        click.echo(json.dumps(_finite(facts), indent=2) if as_json else _page(facts))
+        if plot is not None and not as_json:
+            click.echo(f"\ngrowth with T drawn to {plot}")
+
+    return bound
+
+
+def all_bounds(
+    kernel: Kernel,
+    branching: int,
+    depth: int,
+    noise: float,
+    plays: int,
+    delta: float = 0.05,
+    *,
+    regret: float | None = None,
+    gap: float | None = None,
+    norm: float | None = None,
+) -> dict[str, Any]:
+    """Return every bound there is for a problem, as plain values; None where there is none."""
+    setting = (kernel, branching, depth, noise)
+    problem = read_problem(*setting)
+    plays = read_plays(plays, 1)
+    gain = {name: theory.information_gain(*setting, plays, method=name) for name in gains.METHODS}
+    for name in gains.SPECTRAL:
+        if not name.endswith("-tail"):  # a part of the gain only
+            try:
+                gain[name] = theory.information_gain(*setting, plays, method=name)
+            except ValueError:  # not for this kernel, this tree, or so many plays
+                gain[name] = None
+    ours = theory.regret_bound(*setting, plays, delta, norm=norm, breakdown=True)
+    ours["paper"] = theory.regret_bound(*setting, plays, delta, method="paper", gain="paper-greedy")
+    facts: dict[str, Any] = {
+        "branching": branching,
+        "depth": depth,
+        "noise": noise,
+        "plays": plays,
+        "delta": delta,
+        "log10_arms": problem.log_arms / math.log(10),
+        "information_gain": gain,
+        "regret": ours,
+        "average_regret": ours["best"] / plays,
+        "peers": _peers(kernel, branching, depth, noise, plays, delta, gap),
+    }
+    if regret is not None:
+        try:
+            facts["plays_needed"] = theory.plays_needed(*setting, regret, delta)
+        except ValueError as error:
+            if "10^100" not in str(error):
+                raise
+            facts["plays_needed"] = None
+    return facts
+
+
+def growth(
+    kernel: Kernel, branching: int, depth: int, noise: float, plays: int, delta: float
+) -> dict[str, list[float]]:
+    """Return the regret bounds at up to 60 numbers of plays, for a figure."""
+    last = math.log10(plays)
+    counts = sorted({round(10 ** (last * i / 60)) for i in range(60)} | {plays})
+    table = theory.regret_bound(kernel, branching, depth, noise, counts, delta, breakdown=True)
+    return {"plays": [float(t) for t in counts], **{k: v.tolist() for k, v in table.items()}}
+
+
+def _peers(
+    kernel: Kernel, B: int, D: int, noise: float, plays: int, delta: float, gap: float | None
+) -> dict[str, float | None]:
+    """Return the peers' bounds; half of delta is for the spread of the rewards, half for noise."""
+    spread = theory.regret_bound(kernel, B, D, noise, 1, delta / 2, method="trivial")
+    arms = min(B**D, 10 * MOST_PLAYS) if D * math.log10(B) < 300 else 10 * MOST_PLAYS
+    peers: dict[str, float | None] = {
+        "ucb": theory.ucb_bound(arms, plays, noise=noise, spread=spread, delta=delta / 2, gap=gap),
+        "bast": None,
+        "olop": None,
+    }
+    if gap is not None:
+        deltas = theory.smoothness(kernel, D, delta / 2, branching=B, among="arms").tolist()
+        peers["bast"] = theory.bast_bound(
+            B, D, deltas, gap, noise=noise, spread=spread, delta=delta / 2
+        )
+    if isinstance(kernel, Discounted) and kernel.discount and B > 1 and D > 0:
+        peers["olop"] = theory.olop_rate_bound(B, kernel.discount, D, plays)
+    return peers
+
+
+def _count(text: str) -> int:
+    """Read 1000, 1_000 or 1e9 without rounding."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise click.UsageError(f"--plays must be a number such as 1e9, got {text!r}.") from None
+    if not number.is_finite() or number != number.to_integral_value():
+        raise click.UsageError(f"--plays must be a whole number, got {text!r}.")
+    if number > 10 * MOST_PLAYS:
+        raise click.UsageError(f"--plays must be at most 1e100, got {text!r}.")
+    return int(number)
+
+
+def _page(facts: dict[str, Any]) -> str:
+    """Return the facts as a page to read."""
+    arms = facts["log10_arms"]
+    count = f"{round(10**arms):,}" if arms < 15 else f"about 10^{arms:.0f}"
+    lines = [
+        f"{count} arms, {facts['kernel']}, noise {facts['noise']:g}, "
+        f"{_number(facts['plays'])} plays, confidence {1 - facts['delta']:g}",
+    ]
+    sections = [
+        ("information gain, in nats", facts["information_gain"]),
+        ("cumulative regret at most", facts["regret"]),
+        ("other algorithms, under their own assumptions", facts["peers"]),
+    ]
+    for title, rows in sections:
+        lines += ["", title]
+        for name, value in rows.items():
+            lines.append(f"  {name:<20}{_number(value):>12}  {WORDS.get(name, '')}".rstrip())
+    lines += ["", f"average regret at most {facts['average_regret']:.4g}"]
+    if "plays_needed" in facts:
+        needed = facts["plays_needed"]
+        lines.append(f"plays needed: {'more than 1e100' if needed is None else _number(needed)}")
+    return "\n".join(lines)
+
+
+def _number(value: "float | int | None") -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, int) and abs(value) < 10**7:
+        return f"{value:,}"
+    return f"{float(value):.5g}"
+
+
+def _finite(value: Any) -> Any:
+    """Return the same with None for what JSON cannot say."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _draw(data: dict[str, list[float]], file: str) -> None:
+    """Draw bounds on the average regret against the number of plays: they differ little in all."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: F401
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise click.UsageError(
+            "--plot needs matplotlib, which is not installed: pip install 'bough[plot]'"
+        ) from None
+    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    for name in (*METHODS, "best"):
+        average = [value / plays for value, plays in zip(data[name], data["plays"], strict=True)]
+        style: dict[str, Any] = {"linewidth": 1.0}
+        if name == "best":
+            style = {"linewidth": 4.0, "color": "black", "alpha": 0.3}
+        axes.loglog(data["plays"], average, label=name, **style)
+    axes.set_xlabel("plays")
+    axes.set_ylabel("average regret at most")
+    axes.legend()
+    try:
+        figure.savefig(file)
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"--plot cannot write {file}: {error}") from None
