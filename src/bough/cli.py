@@ -230,6 +230,16 @@ def _template(text: str) -> Kernel:
         raise click.UsageError(f"--kernel {text}: {error}") from None
 
 
+def _kernel(text: str) -> Kernel:
+    """Read a kernel of which all is said, but for the variance, which is then 1."""
+    kernel: Any = _template(text)
+    if getattr(kernel, "variance", None) is None:
+        kernel = dataclasses.replace(kernel, variance=1.0)
+    if None in dataclasses.asdict(kernel).values():
+        raise click.UsageError(f"--kernel {text} needs a number, such as {text}:0.7.")
+    return kernel  # type: ignore[no-any-return]
+
+
 def _load(text: str) -> Callable[[Any], Any]:
     """Find `file.py:function` or `package.module:function`."""
     where, _, name = text.rpartition(":")
