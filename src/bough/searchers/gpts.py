@@ -76,8 +76,8 @@ class GPTS(Searcher):
     mean : float, function or bough.mean.Heuristic, optional
         The prior mean of the reward, as for `Belief`. By default it is learnt if the kernel or the
         noise is, and else 0. A heuristic is learnt to be trusted as far as it deserves. (What is
-        learnt is learnt anew each time that the observations have grown by a third, from 500 on
-        have doubled; each time costs O(nodes), so that it is O(depth) an observation.)
+        learnt is learnt anew each time that the observations have grown by half, from 500 on have
+        doubled; each time costs O(nodes), so that it is O(depth) an observation.)
     select : "subtree" or "arm"
         `"subtree"` goes down the tree by the distribution of the best arm of each subtree, in
         about 5 us. `"arm"` plays the arm with the highest upper confidence bound, as in the paper,

@@ -20,16 +20,18 @@ from bough.trees import Path
 Array = NDArray[np.float64]
 
 #: Learnt again when there are so many times as many observations, up to OFTEN, and from there on.
-GROWTH = 4 / 3
+GROWTH = 1.5
 OFTEN = 500
 LATER_GROWTH = 2.0
 #: While there are at most so many, every fit also starts afresh: it may have been on a wrong track.
-FEW = 30
+FEW = 12
 STEP, OWN_NOISE = 1, 2  # as in `_core.py`
 #: Newton's method looks at every parameter apart, so with more than this L-BFGS-B goes first, and
 #: then so many Newton steps are enough.
 MANY = 8
 POLISH = 6
+#: A belief takes increments below this for none.
+VANISHED = 1e-99
 #: Rewards are taken for exact when the chance is below this that noise let all repetitions agree.
 COINCIDENCE = 1e-3
 
@@ -37,7 +39,7 @@ COINCIDENCE = 1e-3
 class Learner:
     """What of a kernel, a noise and a mean is to be learnt, and what was learnt last.
 
-    Learning costs O(nodes), and is done each time that the observations have grown by a third (once
+    Learning costs O(nodes), and is done each time that the observations have grown by half (once
     there are 500: have doubled), so it costs O(depth) an observation, like telling it.
     """
 
@@ -119,6 +121,13 @@ class Learner:
         posterior(found.theta)
         self.values = model.natural(found.theta, shift, scale)
         now = model.settings(found.theta, shift, scale)
+        if self.exact and (now.kernel.increments(model.depth)[1:] <= VANISHED).any():
+            # Exact rewards would make all arms known that no step tells apart, unseen: a kernel
+            # may say so that was learnt, but it is not to be taken at its word.
+            self.exact = False
+            self.values = None
+            self._fit(belief)
+            return
         belief.take_prior(now.kernel, now.noise, now.mean, posterior.likelihood)
 
 
