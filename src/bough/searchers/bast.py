@@ -51,8 +51,8 @@ class BAST(Tallied):
 
     Notes
     -----
-    In a tree whose branching is a function, N comes from its `log_arms`; without them it is twice the
-    number of nodes visited, rounded up to a power of two: a working value without guarantee.
+    If the branching is a function N comes from the `log_arms` of the tree; without them it is
+    twice the number of nodes visited, rounded up to a power of two: a working value without guarantee.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class Discounting(Tallied):
         known = min(len(path), self.tallies.limit)
         if steps is None:
             total = math.fsum(self.discount**i for i in range(len(path)))
-            undiscounted = [reward / total] * known
+            undiscounted = [reward / total] * known if known else []
         else:
             rewards = read_steps(steps, len(path))
             undiscounted = [rewards[i] / self.discount**i for i in range(known)]
