@@ -45,6 +45,7 @@ class _Ragged:
 
 
 UNIFORM = Tree(3, 3)
+WIDER = Tree(5, 3)  # on which chance has more to say
 RAGGED = Tree(_Ragged(), 3)
 #: Trees on which a searcher works, or says clearly why it does not.
 SPECIAL = (Tree(5, 0), Tree(1, 1), Tree(1, 3), Tree([4, 1, 2], 3), RAGGED)
@@ -89,9 +90,9 @@ class SearcherConformance:
 
     def reward(self, path: Path, t: int) -> float:
         """Return the t-th reward told, of a path: a multiple of 1/1024, so that sums are exact."""
-        value = _hash("value", path) + sum(
-            _hash("step", path[: i + 1]) / 2**i for i in range(len(path))
-        )
+        value = _hash("value", path)
+        for i in range(len(path)):
+            value += _hash("step", path[: i + 1]) / 2.0**i
         if self.noisy:
             value += 0.25 * _hash("noise", t)
         return round(1024 * value) / 1024
@@ -132,7 +133,7 @@ class SearcherConformance:
     def test_saved_and_reloaded_it_goes_on_identically(self) -> None:
         """By pickle and by deepcopy, with evaluations pending."""
         for told in (3, self.plays // 2):
-            search = self.make(UNIFORM, 1)
+            search = self.make(WIDER, 1)
             self.play(search, told)
             asked = [search.ask() for _ in range(3)]
             search.forget(asked[1])
@@ -199,7 +200,7 @@ class SearcherConformance:
             assert search.pending == tuple(asked), "pending paths are listed, the oldest first"
             for path in reversed(asked):
                 search.tell(path, self.reward(path, 0))
-            assert search.pending == ()
+            assert not search.pending
             assert search.observations == told + 10
 
     def test_more_asks_than_arms(self) -> None:
@@ -226,7 +227,7 @@ class SearcherConformance:
         for path, value in zip(paths, rewards, strict=True):
             search.tell(path, value)
         assert search.observations == 15, "a reward told without being asked for was discarded"
-        assert search.pending == ()
+        assert not search.pending
         assert search.best("observed").path == paths[int(np.argmax(rewards))]
         asked = search.ask()
         other = next(path for path in self.random_paths(26) if path not in (asked, *paths))
@@ -273,7 +274,7 @@ class SearcherConformance:
             search.forget(path)
         assert search.pending == (asked[2],)
         search.forget(list(asked[2]))
-        assert search.pending == ()
+        assert not search.pending
         assert (search.observations, _bests(search)) == before, "forgetting changed what is known"
         _refused(lambda: search.forget(asked[0]), "not pending")
         search.tell(asked[0], self.reward(asked[0], 0))

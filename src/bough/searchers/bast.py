@@ -52,7 +52,8 @@ class BAST(Tallied):
     Notes
     -----
     If the branching is a function N comes from the `log_arms` of the tree; without them it is
-    twice the number of nodes visited, rounded up to a power of two: a working value without guarantee.
+    twice the number of nodes visited, rounded up to a power of two: a working value without
+    guarantee.
 
     Examples
     --------
