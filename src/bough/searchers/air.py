@@ -78,7 +78,7 @@ class UCBAIR(Bandit):
         if k is None:
             k = len(self.drawn)
             if k == len(self.visits):
-                for name in ("visits", "waiting", "averages", "scatter"):
+                for name in ("visits", "waiting", "counts", "averages", "scatter"):
                     array = getattr(self, name)
                     setattr(self, name, np.append(array, np.zeros_like(array)))
             self.drawn.append(path)
@@ -101,10 +101,9 @@ class UCBAIR(Bandit):
             path = self._new_arm()
             if path is not None:
                 return self._arm_of(path)
-        counts = self.visits[: len(self.drawn)] + self.waiting[: len(self.drawn)]
-        fresh = np.flatnonzero(counts == 0)  # whose evaluation failed
-        if len(fresh):
-            return int(fresh[0])
+        counts = self.counts[: len(self.drawn)]
+        if counts.min() == 0:
+            return int(counts.argmin())  # its evaluation failed
         return self._highest_of(self._indices(t), skip)
 
     def _new_arm(self) -> Path | None:
@@ -122,7 +121,7 @@ class UCBAIR(Bandit):
     def _indices(self, t: int) -> Floats:
         """Return the bound of every arm that was drawn, of Audibert's UCB-V."""
         arms = len(self.drawn)
-        counts = self.visits[:arms] + self.waiting[:arms]
+        counts = self.counts[:arms]
         width = 2.0 * math.log(10.0 * math.log(max(t, 2)))  # the first play has no log log t
         variances = self.scatter[:arms] / np.maximum(self.visits[:arms], 1)
         bonus = np.sqrt(2.0 * width * variances / counts)

@@ -85,7 +85,8 @@ class Bandit(Searcher):
     def _make_room(self, arms: int) -> None:
         """Set up the counts and averages of so many arms."""
         self.visits = np.zeros(arms, dtype=np.int64)
-        self.waiting = np.zeros(arms, dtype=np.int64)
+        self.waiting = np.zeros(arms, dtype=np.int64)  # pending evaluations
+        self.counts = np.zeros(arms)  # both together
         self.averages = np.zeros(arms)
         self.scatter = np.zeros(arms)  # sums of squared deviations from the average
 
@@ -101,6 +102,7 @@ class Bandit(Searcher):
         """Return the next path to evaluate; while there are others, none that is pending."""
         if self._asked is not None:
             self.waiting[self._asked] += 1
+            self.counts[self._asked] += 1
             self._pending.append(self._asked)
             self._asked = None
             self._pending_changed()
@@ -133,6 +135,7 @@ class Bandit(Searcher):
         self._told += 1
         self._played += self.visits[k] == 0
         self.visits[k] += 1
+        self.counts[k] += 1
         change = reward - self.averages[k]
         self.averages[k] += change / self.visits[k]
         self.scatter[k] += change * (reward - self.averages[k])
@@ -145,6 +148,7 @@ class Bandit(Searcher):
         if k in self._pending:
             self._pending.remove(k)
             self.waiting[k] -= 1
+            self.counts[k] -= 1
             self._pending_changed()
             return True
         if k == self._asked:
@@ -177,8 +181,10 @@ class Bandit(Searcher):
         """Return the arm with the highest index, a random one of several, of those not skipped."""
         if skip is not None:
             index = np.where(skip, -np.inf, index)
-        best = np.flatnonzero(index == index.max())
-        return int(best[self._random.below(len(best))] if len(best) > 1 else best[0])
+        first = int(index.argmax())
+        best = index == index[first]
+        ties = int(np.count_nonzero(best))
+        return first if ties == 1 else int(np.flatnonzero(best)[self._random.below(ties)])
 
     def _skipped(self, arms: int) -> NDArray[np.bool_] | None:
         """Return which of the first so many arms are pending; None if none are, or all."""
@@ -273,7 +279,7 @@ class Enumerated(Bandit):
         while stack:
             path = stack.pop()
             width = self.tree.children(path)
-            if len(leaves) + len(stack) + width > MOST_ARMS:
+            if len(leaves) + len(stack) + width > MOST_ARMS:  # each has a leaf below
                 raise self._too_many(f"more than {MOST_ARMS:,}")
             if width == 0:
                 leaves.append(path)

@@ -167,7 +167,8 @@ def checked_discount(discount: float) -> float:
 
 
 def _horizon(plays: int, discount: float) -> int:
-    return max(math.ceil(math.log(plays) / (2 * math.log(1 / discount))), 1)
+    # (A quotient that is whole but for the rounding is not rounded up.)
+    return max(math.ceil(math.log(plays) / (2 * math.log(1 / discount)) - 1e-12), 1)
 
 
 def _most_plays(budget: int, discount: float) -> int:

@@ -57,18 +57,16 @@ class UCB1(Enumerated):
         while self._turn < self.arms:
             k = int(self._order[self._turn])
             self._turn += 1
-            if self.visits[k] + self.waiting[k] == 0:
+            if self.counts[k] == 0:
                 return k
-        counts = self.visits + self.waiting
-        fresh = np.flatnonzero(counts == 0)  # whose evaluation failed
-        if len(fresh):
+        if self.counts.min() == 0:
+            fresh = np.flatnonzero(self.counts == 0)  # whose evaluation failed
             return int(fresh[self._random.below(len(fresh))])
         return self._highest_of(self._indices(), self._skipped(self.arms))
 
     def _indices(self) -> Floats:
         """Return the upper confidence bound of every arm; pending evaluations are plays."""
-        counts = self.visits + self.waiting
         plays = self._told + len(self._pending)
-        bonus = np.sqrt(2.0 * math.log(max(plays, 1)) / counts)
+        bonus = np.sqrt(2.0 * math.log(max(plays, 1)) / self.counts)
         bound: Floats = self._expected(self.arms) + self._scale * bonus
         return bound

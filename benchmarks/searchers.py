@@ -1,0 +1,111 @@
+"""What every searcher costs: `python -m benchmarks.searchers [--plays 1e5]`.
+
+Microseconds of `ask` + `tell` from Python: the median of ten stretches of the last fifth of so many
+plays (so that a pause of the machine does not count), and in brackets how many times those of UCT
+in the same run. Searchers that look at every arm have a small tree, on which UCT is measured too.
+Times are of this run and this machine; only ratios mean something.
+"""
+
+import argparse
+import statistics
+import time
+
+import bough
+from benchmarks.search import fast_reward
+from bough import kernels
+
+#: What is searched, and what is searched by those that look at every arm.
+LARGE = bough.Tree(5, 10)
+SMALL = bough.Tree(5, 4)
+KERNEL = kernels.Discounted(0.7)
+NARROW = bough.Confidence(scale=0.3)
+MARKS = (1_000, 10_000, 100_000)
+
+#: By name: how it is made for a tree and a number of plays.
+ON_TREES = {
+    "UCT": lambda tree, plays: bough.UCT(tree, rng=0),
+    "GPTS subtree": lambda tree, plays: bough.GPTS(tree, KERNEL, 0.1, rng=0),
+    "GPTS arm .3": lambda tree, plays: bough.GPTS(
+        tree, KERNEL, 0.1, select="arm", confidence=NARROW, rng=0
+    ),
+    "GPTS learning": lambda tree, plays: bough.GPTS(tree, rng=0),
+    "BAST": lambda tree, plays: bough.BAST(tree, rng=0),
+    "BAST deepening": lambda tree, plays: bough.BAST(tree, growth="deepening", rng=0),
+    "HOO": lambda tree, plays: bough.HOO(tree, rng=0),
+    "HOO truncated": lambda tree, plays: bough.HOO(tree, truncate=True, rng=0),
+    "OLOP": lambda tree, plays: bough.OLOP(tree, plays=plays, discount=0.7, rng=0),
+    "KL-OLOP": lambda tree, plays: bough.KLOLOP(tree, plays=plays, discount=0.7, rng=0),
+    "BestFirst": lambda tree, plays: bough.BestFirst(tree, discount=0.7, rng=0),
+    "RandomSearch": lambda tree, plays: bough.RandomSearch(tree, rng=0),
+    "UCB-AIR": lambda tree, plays: bough.UCBAIR(tree, rng=0),
+}
+#: And up to how many plays it is measured.
+ON_ARMS = {
+    "UCT": (100_000, lambda tree: bough.UCT(tree, rng=0)),
+    "UCB1": (100_000, lambda tree: bough.UCB1(tree, rng=0)),
+    "GPB": (10_000, lambda tree: bough.GPB(tree, KERNEL, 0.1, rng=0)),
+    "GPB ei": (1_000, lambda tree: bough.GPB(tree, KERNEL, 0.1, acquisition="ei", rng=0)),
+    "LinRel": (1_000, lambda tree: bough.LinRel(tree, KERNEL, rng=0)),
+}
+
+
+def deepening_reward(path):
+    """Return a cheap reward of any node, which may be an inner one."""
+    return (hash(path) >> 7 & 4095) / 4096
+
+
+def ask_and_tell(search, reward, marks):
+    """Return the microseconds of a play at each mark."""
+    clock = time.perf_counter_ns
+    start = clock()
+    for _ in range(20_000):
+        clock()
+    overhead = 2 * (clock() - start) / 20_000
+    times, stretches = [], []
+    spent = counted = 0
+    for t in range(1, marks[-1] + 1):
+        begin = clock()
+        path = search.ask()
+        asked = clock()
+        value = reward(path)
+        found = clock()
+        search.tell(path, value)
+        spent += clock() - found + asked - begin - overhead
+        counted += 1
+        mark = next(mark for mark in marks if t <= mark)
+        if t % (mark // 50) == 0:
+            stretches.append(spent / counted / 1e3)
+            spent = counted = 0
+        if t == mark:
+            times.append(statistics.median(stretches[-10:]))
+    return times
+
+
+def show(title, rows, marks):
+    print(f"\n{title}\n{'':18}" + "".join(f"{mark:>18,}" for mark in marks))
+    base = None
+    for name, make, most in rows:
+        own = [mark for mark in marks if mark <= most]
+        search = make()
+        inner = getattr(search, "deepening", False)
+        reward = deepening_reward if inner else fast_reward(KERNEL, search.tree.depth)
+        times = ask_and_tell(search, reward, own)
+        base = base or times
+        cells = [f"{t:.2f} ({t / u:.1f})" for t, u in zip(times, base, strict=False)]
+        print(f"{name:18}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plays", type=float, default=1e5)
+    plays = int(parser.parse_args().plays)
+    marks = [mark for mark in MARKS if mark <= plays]
+    rows = [
+        (name, lambda make=make: make(LARGE, marks[-1]), plays) for name, make in ON_TREES.items()
+    ]
+    show("Microseconds of ask + tell on 5^10 (times those of UCT)", rows, marks)
+    small = [
+        (name, lambda make=make: make(SMALL), min(most, plays))
+        for name, (most, make) in ON_ARMS.items()
+    ]
+    show("On 5^4 = 625 arms, all of which are looked at", small, marks)
