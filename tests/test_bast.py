@@ -97,7 +97,7 @@ def test_the_range_of_rewards_renews_all_bounds():
             assert high - low <= scale <= (high - low) * (1 + 1 / 16)
 
         def own(node, rewards, scale=scale):
-            slack = 0.0 if len(node) == 2 else 0.3 * 0.7 ** len(node)
+            slack = 0.0 if len(node) == 2 else 0.3 * 0.5 ** len(node)
             return np.mean(rewards) + scale * (slack + width(math.log(13), 0.05, len(rewards)))
 
         assert_bounds(search, lambda node, own=own: told.bound(node, own))
@@ -128,7 +128,7 @@ def test_what_a_kernel_implies():
 
 
 def test_special_cases():
-    """With delta_d = infinity it plays the leaf with the highest bound, as UCB on the leaves does."""
+    """With delta_d = infinity it plays the leaf with the highest bound, as UCB on leaves does."""
     flat = BAST(Tree(2, 3), smoothness=math.inf, rng=0)
     for t in range(80):
         bounds = bounds_of(flat)

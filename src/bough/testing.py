@@ -203,6 +203,19 @@ class SearcherConformance:
             assert not search.pending
             assert search.observations == told + 10
 
+    def test_many_asks_when_one_arm_is_far_the_best(self) -> None:
+        """However sure it is of an arm, a batch does not consist of that arm alone."""
+        if not self.noisy:
+            return
+        search = self.make(UNIFORM, 2)
+        for path in self.random_paths(10):
+            search.tell(path, 0.0)
+        for _ in range(100):
+            search.tell((0, 1, 2), 4.0)
+        asked = [search.ask() for _ in range(10)]
+        assert len(set(asked)) > 1, "ten asks gave one path"
+        assert self.repeats_pending or len(set(asked)) == 10, "a batch has an arm twice"
+
     def test_more_asks_than_arms(self) -> None:
         """When all arms are pending it asks again, or says that nothing is left."""
         tree = Tree(2, 1)

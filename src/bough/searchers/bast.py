@@ -13,10 +13,6 @@ from bough.kernels import Kernel
 from bough.searchers.tallied import Tallied
 from bough.trees import Path, Tree
 
-#: The defaults did best among those tried on the problems of `benchmarks/search.py`.
-SMOOTHNESS = 0.5
-DECAY = 0.7
-
 
 class BAST(Tallied):
     """Go down the tree by bounds that know how smooth it is.
@@ -40,6 +36,9 @@ class BAST(Tallied):
     decay : float
     delta : float
         The probability with which the bounds may fail.
+    exploration : float
+        What the width of the confidence bounds is multiplied with. They hold with 1, and are then
+        so wide that much less is usually better.
     growth : "complete" or "deepening"
         What a play is. `"complete"`: a path to a leaf, at once. `"deepening"`: a path that ends at
         the first node that did not exist, or at a leaf, whose reward is that of the node; `best`
@@ -70,9 +69,10 @@ class BAST(Tallied):
         self,
         tree: Tree,
         *,
-        smoothness: float | Sequence[float] | Kernel = SMOOTHNESS,
-        decay: float = DECAY,
+        smoothness: float | Sequence[float] | Kernel = 1.0,
+        decay: float = 0.5,
         delta: float = 0.05,
+        exploration: float = 1.0,
         growth: Literal["complete", "deepening"] = "complete",
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
@@ -84,6 +84,7 @@ class BAST(Tallied):
         self.smoothness = smoothness
         self.decay = at_least_zero(decay, "decay")
         self.delta = float(delta)
+        self.exploration = at_least_zero(exploration, "exploration")
         self.growth = growth
         self.deepening = growth == "deepening"
         super().__init__(tree, reward_range=reward_range, rng=rng)
@@ -140,7 +141,8 @@ class BAST(Tallied):
         log_nodes = self._log_nodes
         if log_nodes is None:
             log_nodes = math.log(self._nodes_expected)
-        self.tallies.set_width(0.5 * (math.log(2.0 / self.delta) + log_nodes), 0.5)
+        half = 0.5 * self.exploration**2
+        self.tallies.set_width(half * (math.log(2.0 / self.delta) + log_nodes), half)
 
     def _choose(self) -> Path:
         if self._log_nodes is None and 2 * len(self.tallies.nodes) > self._nodes_expected:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from bough._bounds import Bounds
-from bough._checks import above_zero, real, whole
+from bough._checks import above_zero, at_least_zero, real, whole
 from bough.searchers.tallied import Tallied
 from bough.trees import Path, Tree
 
@@ -31,6 +31,9 @@ class HOO(Tallied):
     truncate : bool
         Do not tell nodes apart below the depth (log(t)/2 - log(1/nu)) / log(1/rho), rounded up,
         where cells are smaller than what t rewards can resolve.
+    exploration : float
+        What the width of the confidence bounds is multiplied with. They hold with 1, and are then
+        so wide that much less is usually better.
     reward_range : (float, float), optional
         The lowest and the highest reward there can be; by default those seen so far (their
         difference is rounded up by a sixteenth or less, so that it changes rarely).
@@ -61,6 +64,7 @@ class HOO(Tallied):
         rho: float = 0.5,
         budget: int | None = None,
         truncate: bool = False,
+        exploration: float = 1.0,
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
@@ -70,6 +74,7 @@ class HOO(Tallied):
         self.rho = float(rho)
         self.budget = None if budget is None else whole(budget, "budget", least=1)
         self.truncate = truncate
+        self.exploration = at_least_zero(exploration, "exploration")
         super().__init__(tree, reward_range=reward_range, rng=rng)
 
     def _new_tallies(self) -> Bounds:
@@ -83,7 +88,7 @@ class HOO(Tallied):
         self._plays = plays
         if self.truncate:
             self.tallies.set_limit(self.truncation(plays))
-        self.tallies.set_width(2.0 * math.log(plays))
+        self.tallies.set_width(2.0 * self.exploration**2 * math.log(plays))
 
     def truncation(self, plays: int) -> int:
         """Return the depth below which nodes are not told apart after so many plays.

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from bough._bounds import Bounds
-from bough._checks import real, whole
+from bough._checks import at_least_zero, real, whole
 from bough.searchers.base import read_steps
 from bough.searchers.tallied import Tallied
 from bough.trees import Path, Tree
@@ -74,6 +74,9 @@ class OLOP(Discounting):
     plays : int, optional
         M itself, instead of a budget of steps.
     discount : float
+    exploration : float
+        What the width of the confidence bounds is multiplied with. They hold with 1, and are then
+        so wide that much less is usually better.
     reward_range : (float, float), optional
         The lowest and the highest reward of a single step, before it is discounted; by default
         those seen so far (rounded outwards by an eighth of their difference or less).
@@ -109,6 +112,7 @@ class OLOP(Discounting):
         budget: int | None = None,
         plays: int | None = None,
         discount: float = 0.9,
+        exploration: float = 1.0,
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
@@ -122,11 +126,12 @@ class OLOP(Discounting):
             plays = _most_plays(whole(budget, "budget", least=1), self.discount)
         self.plays = whole(plays, "plays", least=1)
         self.horizon = _horizon(self.plays, self.discount)
+        self.exploration = at_least_zero(exploration, "exploration")
         super().__init__(tree, reward_range=reward_range, rng=rng)
 
     def _new_tallies(self) -> Bounds:
         bounds = self._discounted_bounds(min(self.horizon, self.tree.depth), kl=self.kl)
-        bounds.set_width(self._width())
+        bounds.set_width(self.exploration**2 * self._width())
         return bounds
 
     def _width(self) -> float:

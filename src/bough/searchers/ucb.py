@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bough._checks import at_least_zero
 from bough.searchers.bandit import Enumerated, Floats
 from bough.trees import Tree
 
@@ -22,6 +23,9 @@ class UCB1(Enumerated):
         Its leaves are the arms, at most a million.
     arms : sequence, optional
         The arms themselves, of any kind; see `Bandit` for their paths.
+    exploration : float
+        What the width of the confidence bounds is multiplied with. They hold with 1, and are then
+        so wide that much less is usually better.
     reward_range : (float, float), optional
         The lowest and the highest reward there can be; by default those seen so far.
     rng : int or numpy.random.Generator
@@ -44,9 +48,11 @@ class UCB1(Enumerated):
         tree: Tree | None = None,
         *,
         arms: Sequence[Any] | None = None,
+        exploration: float = 1.0,
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
+        self.exploration = at_least_zero(exploration, "exploration")
         super().__init__(tree, arms, reward_range, rng)
         # Arms not yet played come in a random order.
         shuffler = np.random.default_rng(self._random.below(2**31 - 1))
@@ -68,5 +74,5 @@ class UCB1(Enumerated):
         """Return the upper confidence bound of every arm; pending evaluations are plays."""
         plays = self._told + len(self._pending)
         bonus = np.sqrt(2.0 * math.log(max(plays, 1)) / self.counts)
-        bound: Floats = self._expected(self.arms) + self._scale * bonus
+        bound: Floats = self._expected(self.arms) + self.exploration * self._scale * bonus
         return bound
