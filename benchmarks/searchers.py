@@ -1,9 +1,9 @@
 """What every searcher costs: `python -m benchmarks.searchers [--plays 1e5]`.
 
-Microseconds of `ask` + `tell` from Python: the median of ten stretches of the last fifth of so many
-plays (so that a pause of the machine does not count), and in brackets how many times those of UCT
-in the same run. Searchers that look at every arm have a small tree, on which UCT is measured too.
-Times are of this run and this machine; only ratios mean something.
+Microseconds of `ask` + `tell` from Python, the median of ten stretches of the last fifth of so many
+plays, and in brackets how many times those of UCT. Beside every searcher runs a UCT of its own,
+stretch by stretch, so that what slows down the machine slows down both. Searchers that look at
+every arm have a small tree.
 """
 
 import argparse
@@ -49,49 +49,61 @@ ON_ARMS = {
 }
 
 
+def clock_overhead():
+    """Return the nanoseconds that two readings of the clock take."""
+    clock = time.perf_counter_ns
+    tries = []
+    for _ in range(20):
+        start = clock()
+        for _ in range(1_000):
+            clock()
+        tries.append(2 * (clock() - start) / 1_000)
+    return min(tries)
+
+
+OVERHEAD = clock_overhead()
+
+
 def deepening_reward(path):
     """Return a cheap reward of any node, which may be an inner one."""
     return (hash(path) >> 7 & 4095) / 4096
 
 
-def ask_and_tell(search, reward, marks):
-    """Return the microseconds of a play at each mark."""
+def stretches(search, reward, marks):
+    """Yield the microseconds of a play, fifty times on the way to each mark."""
     clock = time.perf_counter_ns
-    start = clock()
-    for _ in range(20_000):
-        clock()
-    overhead = 2 * (clock() - start) / 20_000
-    times, stretches = [], []
-    spent = counted = 0
-    for t in range(1, marks[-1] + 1):
-        begin = clock()
-        path = search.ask()
-        asked = clock()
-        value = reward(path)
-        found = clock()
-        search.tell(path, value)
-        spent += clock() - found + asked - begin - overhead
-        counted += 1
-        mark = next(mark for mark in marks if t <= mark)
-        if t % (mark // 50) == 0:
-            stretches.append(spent / counted / 1e3)
-            spent = counted = 0
-        if t == mark:
-            times.append(statistics.median(stretches[-10:]))
-    return times
+    done = 0
+    for mark in marks:
+        while done < mark:
+            plays = min(mark // 50, mark - done)
+            spent = 0
+            for _ in range(plays):
+                begin = clock()
+                path = search.ask()
+                asked = clock()
+                value = reward(path)
+                found = clock()
+                search.tell(path, value)
+                spent += clock() - found + asked - begin - OVERHEAD
+            done += plays
+            yield done, spent / plays / 1e3
 
 
-def show(title, rows, marks):
+def show(title, tree, rows, marks):
     print(f"\n{title}\n{'':18}" + "".join(f"{mark:>18,}" for mark in marks))
-    base = None
     for name, make, most in rows:
         own = [mark for mark in marks if mark <= most]
         search = make()
         inner = getattr(search, "deepening", False)
-        reward = deepening_reward if inner else fast_reward(KERNEL, search.tree.depth)
-        times = ask_and_tell(search, reward, own)
-        base = base or times
-        cells = [f"{t:.2f} ({t / u:.1f})" for t, u in zip(times, base, strict=False)]
+        reward = deepening_reward if inner else fast_reward(KERNEL, tree.depth)
+        rival = stretches(bough.UCT(tree, rng=0), fast_reward(KERNEL, tree.depth), own)
+        times, ratios, cells = [], [], []
+        for (done, ours), (_, theirs) in zip(stretches(search, reward, own), rival, strict=True):
+            times.append(ours)
+            ratios.append(ours / theirs)
+            if done in own:
+                middle = statistics.median(times[-10:]), statistics.median(ratios[-10:])
+                cells.append("{:.2f} ({:.1f})".format(*middle))
         print(f"{name:18}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
 
 
@@ -103,9 +115,9 @@ if __name__ == "__main__":
     rows = [
         (name, lambda make=make: make(LARGE, marks[-1]), plays) for name, make in ON_TREES.items()
     ]
-    show("Microseconds of ask + tell on 5^10 (times those of UCT)", rows, marks)
+    show("Microseconds of ask + tell on 5^10 (times those of UCT)", LARGE, rows, marks)
     small = [
         (name, lambda make=make: make(SMALL), min(most, plays))
         for name, (most, make) in ON_ARMS.items()
     ]
-    show("On 5^4 = 625 arms, all of which are looked at", small, marks)
+    show("On 5^4 = 625 arms, all of which are looked at", SMALL, small, marks)

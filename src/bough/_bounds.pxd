@@ -4,7 +4,7 @@ from bough._random cimport SplitMix64
 from bough._tallies cimport Tallies
 
 cdef int ROOT, NONE
-cdef double INF, PARTS
+cdef double INF, PARTS, TINY
 
 
 cdef class Bounds(Tallies):

@@ -35,6 +35,8 @@ INF = float("inf")
 #: The range of the rewards seen so far is rounded up to a multiple of such a part of the power of
 #: two above it: all bounds must be renewed when it changes, so it should change rarely.
 PARTS = 32.0
+#: Rewards that differ by less are the same.
+TINY = 1e-200
 
 
 class Bounds(Tallies):
@@ -96,7 +98,7 @@ class Bounds(Tallies):
         """Set the range that is worked with from the lowest and the highest reward."""
         base, ceiling, scale = self.base, self.ceiling, self.scale
         spread = self.high - self.low
-        if spread == 0.0 or as_it_is:
+        if spread < TINY or as_it_is:
             # One reward says nothing of the range, except what size rewards may have.
             self.base, self.ceiling = self.low, self.high
             self.scale = spread or abs(self.high) or 1.0

@@ -29,6 +29,8 @@ class Discounting(Tallied):
         depth = self.tree.depth
         gains = self.discount ** np.arange(depth)  # of the steps 1 .. D
         to_come = np.append(np.cumsum(gains[::-1])[::-1], 0.0)
+        self._gains: list[float] = gains.tolist()
+        self._sums: list[float] = np.append(0.0, np.cumsum(gains)).tolist()
         return Bounds(
             self.tree,
             to_come,
@@ -42,11 +44,10 @@ class Discounting(Tallied):
     def _add(self, path: Path, reward: float, steps: Sequence[float] | None) -> None:
         known = min(len(path), self.tallies.limit)
         if steps is None:
-            total = math.fsum(self.discount**i for i in range(len(path)))
-            undiscounted = [reward / total] * known if known else []
+            undiscounted = [reward / self._sums[len(path)]] * known if known else []
         else:
             rewards = read_steps(steps, len(path))
-            undiscounted = [rewards[i] / self.discount**i for i in range(known)]
+            undiscounted = [rewards[i] / self._gains[i] for i in range(known)]
         self.tallies.add_steps(path, reward, undiscounted)
 
     tallies: Bounds
