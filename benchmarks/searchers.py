@@ -1,13 +1,12 @@
 """What every searcher costs: `python -m benchmarks.searchers [--plays 1e5]`.
 
-Microseconds of `ask` + `tell` from Python, the median of ten stretches of the last fifth of so many
-plays, and in brackets how many times those of UCT. Beside every searcher runs a UCT of its own,
-stretch by stretch, so that what slows down the machine slows down both. Searchers that look at
-every arm have a small tree.
+Microseconds of `ask` + `tell` from Python (as this process spent them, whatever else the machine
+did), the mean of all plays since the mark before, and in brackets how many times those of UCT.
+Beside every searcher runs a UCT of its own, stretch by stretch, so that what slows down the
+machine slows down both. Searchers that look at every arm have a small tree.
 """
 
 import argparse
-import statistics
 import time
 
 import bough
@@ -49,44 +48,30 @@ ON_ARMS = {
 }
 
 
-def clock_overhead():
-    """Return the nanoseconds that two readings of the clock take."""
-    clock = time.perf_counter_ns
-    tries = []
-    for _ in range(20):
-        start = clock()
-        for _ in range(1_000):
-            clock()
-        tries.append(2 * (clock() - start) / 1_000)
-    return min(tries)
-
-
-OVERHEAD = clock_overhead()
-
-
 def deepening_reward(path):
     """Return a cheap reward of any node, which may be an inner one."""
     return (hash(path) >> 7 & 4095) / 4096
 
 
 def stretches(search, reward, marks):
-    """Yield the microseconds of a play, fifty times on the way to each mark."""
-    clock = time.perf_counter_ns
+    """Yield the plays so far and the microseconds of the last ones, fifty times up to each mark."""
+    clock = time.process_time_ns
     done = 0
     for mark in marks:
         while done < mark:
             plays = min(mark // 50, mark - done)
-            spent = 0
+            paths = []
+            begin = clock()
             for _ in range(plays):
-                begin = clock()
                 path = search.ask()
-                asked = clock()
-                value = reward(path)
-                found = clock()
-                search.tell(path, value)
-                spent += clock() - found + asked - begin - OVERHEAD
+                search.tell(path, reward(path))
+                paths.append(path)
+            end = clock()
+            for path in paths:  # once more, to know what the rewards took
+                reward(path)
+            rewards = clock() - end
             done += plays
-            yield done, spent / plays / 1e3
+            yield done, plays, (end - begin - rewards) / 1e3
 
 
 def show(title, tree, rows, marks):
@@ -97,13 +82,14 @@ def show(title, tree, rows, marks):
         inner = getattr(search, "deepening", False)
         reward = deepening_reward if inner else fast_reward(KERNEL, tree.depth)
         rival = stretches(bough.UCT(tree, rng=0), fast_reward(KERNEL, tree.depth), own)
-        times, ratios, cells = [], [], []
-        for (done, ours), (_, theirs) in zip(stretches(search, reward, own), rival, strict=True):
-            times.append(ours)
-            ratios.append(ours / theirs)
+        ours = theirs = counted = 0
+        cells = []
+        both = zip(stretches(search, reward, own), rival, strict=True)
+        for (done, plays, one), (_, _, other) in both:
+            ours, theirs, counted = ours + one, theirs + other, counted + plays
             if done in own:
-                middle = statistics.median(times[-10:]), statistics.median(ratios[-10:])
-                cells.append("{:.2f} ({:.1f})".format(*middle))
+                cells.append(f"{ours / counted:.2f} ({ours / theirs:.1f})")
+                ours = theirs = counted = 0
         print(f"{name:18}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
 
 
