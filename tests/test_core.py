@@ -13,6 +13,7 @@ from strategies import Hill, Ragged, noise_of
 
 import bough
 from bough import Belief, Tree, kernels
+from bough._bounds import bernoulli_upper
 from bough._choice import BOUND, Choice
 from bough._core import Core
 from bough._evidence import Evidence
@@ -177,11 +178,12 @@ def test_splitmix_is_the_published_generator(source):
     assert [rng.draw() for _ in published] == published
 
 
-@pytest.mark.parametrize("name", ["posterior"])
-def test_examples_in_the_compiled_docstrings(name):
+@pytest.mark.parametrize("described", [Core.posterior, bernoulli_upper])
+def test_examples_in_the_compiled_docstrings(described):
     """Pytest collects no doctests from a compiled module."""
-    text = getattr(Core, name).__doc__
-    test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    names = {"bernoulli_upper": bernoulli_upper}
+    name = described.__name__
+    test = doctest.DocTestParser().get_doctest(described.__doc__, names, name, None, 0)
     assert test.examples
     assert doctest.DocTestRunner().run(test).failed == 0
 

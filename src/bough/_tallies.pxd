@@ -15,11 +15,16 @@ cdef struct Tally:
     int explored  # children that are nodes
     int visits  # rewards received through the node
     int waiting  # evaluations pending through it
-    double average  # of the rewards
+    int busy  # children below which nothing new can be learnt now
+    int ended  # rewards of paths that end here
+    double average  # of the rewards received through the node
+    double itself  # of those of paths that end here, if others go on; or of the step to the node
+    double bound  # what `_bounds.py` makes of it: the most that can be hoped for below
 
 
 cdef class Tallies:
     cdef readonly object tree
+    cdef bint exact  # a reward told once is known
     cdef readonly long long observations
     cdef readonly double lowest  # of all rewards
     cdef readonly double highest
@@ -38,9 +43,15 @@ cdef class Tallies:
     cdef int _find(self, int n, int index) noexcept
     cpdef int end_of(self, tuple path)
     cpdef tuple path_to(self, int n)
-    cpdef add(self, tuple path, double reward)
+    cpdef int add(self, tuple path, double reward)
     cpdef double variance(self)
-    cpdef int most_visited(self)
-    cpdef wait(self, tuple path, int change)
+    cpdef int wait(self, tuple path, int change)
+    cdef bint _is_busy(self, int n) noexcept
+    cdef void _count_busy(self, int n, int change) noexcept
     cpdef tuple descend(self, double exploration, SplitMix64 rng)
-    cdef int _unexplored(self, int n, int rank) noexcept
+    cpdef tuple wander(self, SplitMix64 rng)
+    cdef tuple _wander(self, int n, list path, SplitMix64 rng)
+    cdef tuple _finish(self, list path, SplitMix64 rng)
+    cpdef int most_visited(self)
+    cdef int _fresh(self, int n, SplitMix64 rng)
+    cdef int _idle(self, int n, int rank) noexcept

@@ -19,18 +19,24 @@ TALLY = np.dtype(
         (name, np.int32)
         for name in (
             "child", "sibling", "parent", "index", "branching", "explored", "visits", "waiting",
+            "busy", "ended",
         )
     ]
-    + [("average", np.float64)],
+    + [(name, np.float64) for name in ("average", "itself", "bound")],
     align=True,
 )  # fmt: skip
 
 
 class Tallies:
-    """The nodes that were visited, with what was received through them."""
+    """The nodes that were visited, with what was received through them.
 
-    def __init__(self, tree):
+    A node is *busy* if playing below it now would teach nothing new: all of its arms are pending
+    or, where rewards are exact, told. Selection leaves busy nodes out while there are others.
+    """
+
+    def __init__(self, tree, exact=False):
         self.tree = tree
+        self.exact = exact
         self._set_widths()
         self.observations = 0
         self.arms = 0
@@ -141,16 +147,24 @@ class Tallies:
     # ------------------------------------------------------------------ rewards
 
     def add(self, path, reward):
-        """Take in the reward of a checked path, for every node on it."""
-        n = self.end_of(path)
+        """Take in the reward of a checked path, for every node on it; return where it ends."""
+        end = self.end_of(path)
         self.observations += 1
         self.lowest = min(self.lowest, reward)
         self.highest = max(self.highest, reward)
-        change = reward - self.nodes_[n].average  # from what the same arm gave before
-        if self.nodes_[n].visits == 0:
+        was_busy = self._is_busy(end)
+        is_leaf = self.nodes_[end].branching == 0
+        ended = self.nodes_[end].ended
+        # The change from what the same arm gave before. (Through an inner node others pass.)
+        change = reward - (self.nodes_[end].average if is_leaf else self.nodes_[end].itself)
+        if ended == 0:
             self.arms += 1
         else:
-            self.within += change * change * self.nodes_[n].visits / (self.nodes_[n].visits + 1.0)
+            self.within += change * change * ended / (ended + 1.0)
+        self.nodes_[end].ended += 1
+        if not is_leaf:
+            self.nodes_[end].itself += change / self.nodes_[end].ended
+        n = end
         while n != NONE:
             self.nodes_[n].visits += 1
             change = reward - self.nodes_[n].average
@@ -158,6 +172,9 @@ class Tallies:
             if n == ROOT:
                 self.scatter += change * (reward - self.nodes_[n].average)
             n = self.nodes_[n].parent
+        if self._is_busy(end) and not was_busy:
+            self._count_busy(end, 1)
+        return end
 
     def variance(self):
         """Return the variance of rewards of one and the same arm, as far as anybody knows.
@@ -169,10 +186,38 @@ class Tallies:
         return self.scatter / max(self.observations - 1.0, 1.0)
 
     def wait(self, path, change):
-        """Count one more (or one fewer) pending evaluation of a checked path."""
-        n = self.end_of(path)
+        """Count one more (or one fewer) pending evaluation of a checked path; return its end."""
+        end = self.end_of(path)
+        was_busy = self._is_busy(end)
+        n = end
         while n != NONE:
             self.nodes_[n].waiting += change
+            n = self.nodes_[n].parent
+        is_busy = self._is_busy(end)
+        if is_busy != was_busy:
+            self._count_busy(end, 1 if is_busy else -1)
+        return end
+
+    # ------------------------------------------------------------------ busy nodes
+
+    @cython.final
+    def _is_busy(self, n):
+        if self.nodes_[n].branching:
+            return self.nodes_[n].busy == self.nodes_[n].branching
+        return self.nodes_[n].waiting > 0 or (self.exact and self.nodes_[n].visits > 0)
+
+    def is_busy(self):
+        """Return whether all arms are pending or, where rewards are exact, told."""
+        return bool(self._is_busy(ROOT))
+
+    def _count_busy(self, n, change):
+        """Count a node that has become (or is no longer) busy, as far up as it matters."""
+        n = self.nodes_[n].parent
+        while n != NONE:
+            was_busy = self._is_busy(n)
+            self.nodes_[n].busy += change
+            if self._is_busy(n) == was_busy:
+                return
             n = self.nodes_[n].parent
 
     # ------------------------------------------------------------------ selection
@@ -185,6 +230,7 @@ class Tallies:
         """
         n = ROOT
         path = []
+        skipping = not self._is_busy(ROOT)
         while self.nodes_[n].explored == self.nodes_[n].branching:
             if self.nodes_[n].branching == 0:
                 return tuple(path)
@@ -194,6 +240,9 @@ class Tallies:
             ties = 0
             c = self.nodes_[n].child
             while c != NONE:
+                if skipping and self._is_busy(c):
+                    c = self.nodes_[c].sibling
+                    continue
                 count = self.nodes_[c].visits + self.nodes_[c].waiting
                 # Of a child that is pending only, the parent's average is expected.
                 expected = self.nodes_[c if self.nodes_[c].visits else n].average
@@ -209,8 +258,30 @@ class Tallies:
                 c = self.nodes_[c].sibling
             n = choice
             path.append(int(self.nodes_[n].index))
-        rank = rng.below(self.nodes_[n].branching - self.nodes_[n].explored)
-        path.append(int(self._unexplored(n, rank)))
+        path.append(self._fresh(n, rng))
+        return self._finish(path, rng)
+
+    def wander(self, rng):
+        """Return a random path, at each node to any child alike (but to none that is busy)."""
+        return self._wander(ROOT, [], rng)
+
+    def _wander(self, n, path, rng):
+        """Return a random completion of the path to a node."""
+        skipping = not self._is_busy(n)
+        while n != NONE:
+            width = self.nodes_[n].branching
+            if width == 0:
+                return tuple(path)
+            if skipping and self.nodes_[n].busy:
+                index = self._idle(n, rng.below(width - self.nodes_[n].busy))
+            else:
+                index = rng.below(width)
+            path.append(int(index))
+            n = self._find(n, index)
+        return self._finish(path, rng)
+
+    def _finish(self, path, rng):
+        """Return a random completion of a path that leads to where there are no nodes yet."""
         while True:
             width = self._width(tuple(path) if self.ragged else (), len(path))
             if width == 0:
@@ -223,11 +294,11 @@ class Tallies:
         Of those visited equally often, the one with the highest average.
         """
         n = ROOT
-        while self.nodes_[n].branching:
+        while True:
             best = NONE
             c = self.nodes_[n].child
             while c != NONE:
-                if (
+                if self.nodes_[c].visits and (
                     best == NONE
                     or self.nodes_[c].visits > self.nodes_[best].visits
                     or (
@@ -237,36 +308,56 @@ class Tallies:
                 ):
                     best = c
                 c = self.nodes_[c].sibling
+            if best == NONE:
+                return n
             n = best
-        return n
 
-    def _unexplored(self, n, rank):
-        """Return the index of the child that has so many unexplored ones before it."""
+    def _fresh(self, n, rng):
+        """Return the index of a random unexplored child."""
+        rank = rng.below(self.nodes_[n].branching - self.nodes_[n].explored)
         after = 0
         c = self.nodes_[n].child
         while c != NONE and rank >= self.nodes_[c].index - after:
             rank -= self.nodes_[c].index - after
             after = self.nodes_[c].index + 1
             c = self.nodes_[c].sibling
-        return after + rank
+        return int(after + rank)
+
+    def _idle(self, n, rank):
+        """Return the index of the child that has so many before it that are not busy."""
+        c = self.nodes_[n].child
+        while c != NONE and self.nodes_[c].index <= rank:
+            if self._is_busy(c):
+                rank += 1
+            c = self.nodes_[c].sibling
+        return rank
 
     # ------------------------------------------------------------------ saving
 
     def __reduce__(self):
-        return _blank, (), self._state()
+        return _blank, (type(self),), self._state()
 
     def _state(self):
-        nodes = np.array(np.asarray(self.nodes_)[: self.used])
-        rewards = self.arms, self.within, self.scatter
-        return self.tree, nodes, self.observations, self.lowest, self.highest, rewards
+        """Return all there is to save, as plain objects and arrays."""
+        return {
+            "tree": self.tree,
+            "exact": bool(self.exact),
+            "nodes": np.array(np.asarray(self.nodes_)[: self.used]),
+            "observations": self.observations,
+            "range": (self.lowest, self.highest),
+            "spread": (self.arms, self.within, self.scatter),
+        }
 
     def __setstate__(self, state):
-        self.tree, nodes, self.observations, self.lowest, self.highest, rewards = state
-        self.arms, self.within, self.scatter = rewards
+        self.tree = state["tree"]
+        self.exact = state["exact"]
+        self.observations = state["observations"]
+        self.lowest, self.highest = state["range"]
+        self.arms, self.within, self.scatter = state["spread"]
         self._set_widths()
-        self.used = len(nodes)
-        self.nodes_ = grown(nodes, TALLY, max(256, self.used))
+        self.used = len(state["nodes"])
+        self.nodes_ = grown(state["nodes"], TALLY, max(256, self.used))
 
 
-def _blank():
-    return Tallies.__new__(Tallies)
+def _blank(cls):
+    return cls.__new__(cls)

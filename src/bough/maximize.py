@@ -13,12 +13,43 @@ from bough._checks import at_least_zero, real
 from bough._choice import Arm
 from bough._interrupts import Interrupts
 from bough.progress import Bar
-from bough.searchers import GPTS, UCT, Certificate, Exhausted, Searcher
+from bough.searchers import (
+    BAST,
+    GPB,
+    GPTS,
+    HOO,
+    KLOLOP,
+    OLOP,
+    UCB1,
+    UCBAIR,
+    UCT,
+    BestFirst,
+    Certificate,
+    Exhausted,
+    LinRel,
+    RandomSearch,
+    Searcher,
+)
 from bough.stopping import Budget, StopRule, Target, WallTime
 from bough.trees import Path, Tree
 
 #: Searchers by name, for `maximize(..., searcher="gpts")`.
-SEARCHERS: dict[str, Callable[..., Searcher]] = {"gpts": GPTS, "uct": UCT}
+SEARCHERS: dict[str, Callable[..., Searcher]] = {
+    "bast": BAST,
+    "best_first": BestFirst,
+    "gpb": GPB,
+    "gpts": GPTS,
+    "hoo": HOO,
+    "kl_olop": KLOLOP,
+    "linrel": LinRel,
+    "olop": OLOP,
+    "random": RandomSearch,
+    "ucb1": UCB1,
+    "ucb_air": UCBAIR,
+    "uct": UCT,
+}
+#: Those that must know beforehand how many plays there will be.
+PLANNERS = ("kl_olop", "olop")
 
 
 class ObjectiveError(Exception):
@@ -194,7 +225,7 @@ def _loop(
         rules = [Target(-rule.value) if isinstance(rule, Target) else rule for rule in rules]
     catch = _checked_exceptions(catch)
     callbacks = _checked_calls(callbacks, "callbacks")
-    search = _searcher(searcher, tree, rng)
+    search = _searcher(searcher, tree, rng, budget)
     run = _Run(search, sign, Interrupts())
     stopped_by = None
     try:
@@ -263,7 +294,7 @@ def _failure(message: str, path: Path) -> ObjectiveError:
     return failure
 
 
-def _searcher(given: Any, tree: Tree, rng: Any) -> Searcher:
+def _searcher(given: Any, tree: Tree, rng: Any, budget: int | None) -> Searcher:
     made = given(tree) if callable(given) and not isinstance(given, Searcher) else given
     if isinstance(made, Searcher):
         if made.tree != tree:
@@ -275,7 +306,11 @@ def _searcher(given: Any, tree: Tree, rng: Any) -> Searcher:
         name = "gpts" if given is None else given
         if name not in SEARCHERS:
             raise ValueError(f"searcher must be one of {sorted(SEARCHERS)}, got {name!r}")
-        return SEARCHERS[name](tree, rng=rng)
+        if name not in PLANNERS:
+            return SEARCHERS[name](tree, rng=rng)
+        if budget is None:
+            raise ValueError(f"{name} plans for a fixed number of plays: give a budget")
+        return SEARCHERS[name](tree, plays=budget, rng=rng)
     raise TypeError(
         "searcher must be a searcher, the name of one, or a function of the tree that makes one, "
         f"got {given!r}"

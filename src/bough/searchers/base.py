@@ -122,3 +122,14 @@ def read_steps(steps: Sequence[float], length: int) -> list[float]:
     if len(rewards) != length:
         raise ValueError(f"steps has {len(rewards)} rewards for a path of {length} steps")
     return rewards
+
+
+def checked_range(given: tuple[float, float]) -> tuple[float, float]:
+    """Return the lowest and the highest reward there can be, or say what is wrong with them."""
+    try:
+        low, high = (real(end, "reward_range") for end in given)
+    except (TypeError, ValueError):
+        raise ValueError(f"reward_range must be (lowest, highest), got {given!r}") from None
+    if not low < high:
+        raise ValueError(f"reward_range must be (lowest, highest), got {given!r}")
+    return low, high

@@ -1,0 +1,109 @@
+"""What every searcher costs: `python -m benchmarks.searchers [--plays 1e5]`.
+
+Microseconds of `ask` + `tell` from Python (as this process spent them, whatever else the machine
+did), the mean of all plays since the mark before, and in brackets how many times those of UCT.
+Beside every searcher runs a UCT of its own, stretch by stretch, so that what slows down the
+machine slows down both. Searchers that look at every arm have a small tree.
+"""
+
+import argparse
+import time
+
+import bough
+from benchmarks.search import fast_reward
+from bough import kernels
+
+#: What is searched, and what is searched by those that look at every arm.
+LARGE = bough.Tree(5, 10)
+SMALL = bough.Tree(5, 4)
+KERNEL = kernels.Discounted(0.7)
+NARROW = bough.Confidence(scale=0.3)
+MARKS = (1_000, 10_000, 100_000)
+
+#: By name: how it is made for a tree and a number of plays.
+ON_TREES = {
+    "UCT": lambda tree, plays: bough.UCT(tree, rng=0),
+    "GPTS subtree": lambda tree, plays: bough.GPTS(tree, KERNEL, 0.1, rng=0),
+    "GPTS arm .3": lambda tree, plays: bough.GPTS(
+        tree, KERNEL, 0.1, select="arm", confidence=NARROW, rng=0
+    ),
+    "GPTS learning": lambda tree, plays: bough.GPTS(tree, rng=0),
+    "BAST": lambda tree, plays: bough.BAST(tree, rng=0),
+    "BAST deepening": lambda tree, plays: bough.BAST(tree, growth="deepening", rng=0),
+    "HOO": lambda tree, plays: bough.HOO(tree, rng=0),
+    "HOO truncated": lambda tree, plays: bough.HOO(tree, truncate=True, rng=0),
+    "OLOP": lambda tree, plays: bough.OLOP(tree, plays=plays, discount=0.7, rng=0),
+    "KL-OLOP": lambda tree, plays: bough.KLOLOP(tree, plays=plays, discount=0.7, rng=0),
+    "BestFirst": lambda tree, plays: bough.BestFirst(tree, discount=0.7, rng=0),
+    "RandomSearch": lambda tree, plays: bough.RandomSearch(tree, rng=0),
+    "UCB-AIR": lambda tree, plays: bough.UCBAIR(tree, rng=0),
+}
+#: And up to how many plays it is measured.
+ON_ARMS = {
+    "UCT": (100_000, lambda tree: bough.UCT(tree, rng=0)),
+    "UCB1": (100_000, lambda tree: bough.UCB1(tree, rng=0)),
+    "GPB": (10_000, lambda tree: bough.GPB(tree, KERNEL, 0.1, rng=0)),
+    "GPB ei": (1_000, lambda tree: bough.GPB(tree, KERNEL, 0.1, acquisition="ei", rng=0)),
+    "LinRel": (1_000, lambda tree: bough.LinRel(tree, KERNEL, rng=0)),
+}
+
+
+def deepening_reward(path):
+    """Return a cheap reward of any node, which may be an inner one."""
+    return (hash(path) >> 7 & 4095) / 4096
+
+
+def stretches(search, reward, marks):
+    """Yield the plays so far and the microseconds of the last ones, fifty times up to each mark."""
+    clock = time.process_time_ns
+    done = 0
+    for mark in marks:
+        while done < mark:
+            plays = min(mark // 50, mark - done)
+            paths = []
+            begin = clock()
+            for _ in range(plays):
+                path = search.ask()
+                search.tell(path, reward(path))
+                paths.append(path)
+            end = clock()
+            for path in paths:  # once more, to know what the rewards took
+                reward(path)
+            rewards = clock() - end
+            done += plays
+            yield done, plays, (end - begin - rewards) / 1e3
+
+
+def show(title, tree, rows, marks):
+    print(f"\n{title}\n{'':18}" + "".join(f"{mark:>18,}" for mark in marks))
+    for name, make, most in rows:
+        own = [mark for mark in marks if mark <= most]
+        search = make()
+        inner = getattr(search, "deepening", False)
+        reward = deepening_reward if inner else fast_reward(KERNEL, tree.depth)
+        rival = stretches(bough.UCT(tree, rng=0), fast_reward(KERNEL, tree.depth), own)
+        ours = theirs = counted = 0
+        cells = []
+        both = zip(stretches(search, reward, own), rival, strict=True)
+        for (done, plays, one), (_, _, other) in both:
+            ours, theirs, counted = ours + one, theirs + other, counted + plays
+            if done in own:
+                cells.append(f"{ours / counted:.2f} ({ours / theirs:.1f})")
+                ours = theirs = counted = 0
+        print(f"{name:18}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plays", type=float, default=1e5)
+    plays = int(parser.parse_args().plays)
+    marks = [mark for mark in MARKS if mark <= plays]
+    rows = [
+        (name, lambda make=make: make(LARGE, marks[-1]), plays) for name, make in ON_TREES.items()
+    ]
+    show("Microseconds of ask + tell on 5^10 (times those of UCT)", LARGE, rows, marks)
+    small = [
+        (name, lambda make=make: make(SMALL), min(most, plays))
+        for name, (most, make) in ON_ARMS.items()
+    ]
+    show("On 5^4 = 625 arms, all of which are looked at", SMALL, small, marks)

@@ -1,0 +1,282 @@
+"""Every searcher obeys the laws of all searchers."""
+
+import math
+import pathlib
+
+import pytest
+
+from bough import (
+    BAST,
+    GPB,
+    GPTS,
+    HOO,
+    KLOLOP,
+    OLOP,
+    UCB1,
+    UCBAIR,
+    UCT,
+    Arm,
+    BestFirst,
+    LinRel,
+    RandomSearch,
+    kernels,
+    testing,
+)
+from bough.testing import SearcherConformance
+
+
+class TestUCT(SearcherConformance):
+    def make(self, tree, rng):
+        return UCT(tree, rng=rng)
+
+
+class TestBAST(SearcherConformance):
+    def make(self, tree, rng):
+        return BAST(tree, smoothness=1.0, decay=0.5, rng=rng)
+
+
+class TestBASTByKernel(SearcherConformance):
+    def make(self, tree, rng):
+        return self.make_scaled(tree, rng, 1.0)
+
+    def make_scaled(self, tree, rng, factor):
+        return BAST(tree, smoothness=kernels.Gaussian(2.0, 0.01 * factor**2), rng=rng)
+
+
+class TestBASTDeepening(SearcherConformance):
+    plays_inner_nodes = True
+
+    def make(self, tree, rng):
+        return BAST(tree, growth="deepening", rng=rng)
+
+
+class TestHOO(SearcherConformance):
+    def make(self, tree, rng):
+        return HOO(tree, nu=1.0, rho=0.6, rng=rng)
+
+
+class TestTruncatedHOO(SearcherConformance):
+    def make(self, tree, rng):
+        return HOO(tree, nu=1.0, rho=0.2, truncate=True, rng=rng)
+
+
+class TestOLOP(SearcherConformance):
+    def make(self, tree, rng):
+        return OLOP(tree, budget=200, discount=0.8, rng=rng)
+
+
+class TestKLOLOP(SearcherConformance):
+    def make(self, tree, rng):
+        return KLOLOP(tree, plays=60, discount=0.8, rng=rng)
+
+
+class TestRandomSearch(SearcherConformance):
+    def make(self, tree, rng):
+        return RandomSearch(tree, rng=rng)
+
+
+class TestBestFirst(SearcherConformance):
+    noisy = False
+
+    def make(self, tree, rng):
+        return BestFirst(tree, discount=0.8, rng=rng)
+
+
+class TestUCB1(SearcherConformance):
+    def make(self, tree, rng):
+        return UCB1(tree, rng=rng)
+
+
+class TestUCBAIR(SearcherConformance):
+    def make(self, tree, rng):
+        return UCBAIR(tree, rng=rng)
+
+
+class TestLinRel(SearcherConformance):
+    def make(self, tree, rng):
+        return LinRel(tree, kernels.Gaussian(2.0), rng=rng)
+
+
+class TestGPB(SearcherConformance):
+    acquisition = "ucb"
+
+    def make(self, tree, rng):
+        return self.make_scaled(tree, rng, 1.0)
+
+    def make_scaled(self, tree, rng, factor):
+        kernel = kernels.Gaussian(2.0, factor**2)
+        return GPB(tree, kernel, 0.25 * factor, acquisition=self.acquisition, rng=rng)
+
+
+class TestGPBExpectedImprovement(TestGPB):
+    acquisition = "ei"
+
+
+class TestGPBProbabilityOfImprovement(TestGPB):
+    acquisition = "pi"
+
+
+class TestGPBStandardized(SearcherConformance):
+    def make(self, tree, rng):
+        return GPB(tree, rng=rng)
+
+
+class TestGPBExact(SearcherConformance):
+    noisy = False
+
+    def make(self, tree, rng):
+        return self.make_scaled(tree, rng, 1.0)
+
+    def make_scaled(self, tree, rng, factor):
+        return GPB(tree, kernels.Linear(factor**2), 0.0, rng=rng)
+
+
+class TestGPTS(SearcherConformance):
+    select = "subtree"
+
+    def make(self, tree, rng):
+        return self.make_scaled(tree, rng, 1.0)
+
+    def make_scaled(self, tree, rng, factor):
+        kernel = kernels.Gaussian(2.0, factor**2)
+        return GPTS(tree, kernel, 0.25 * factor, select=self.select, rng=rng)
+
+
+class TestGPTSByArm(TestGPTS):
+    select = "arm"
+
+
+class TestGPTSExact(SearcherConformance):
+    noisy = False
+
+    def make(self, tree, rng):
+        return self.make_scaled(tree, rng, 1.0)
+
+    def make_scaled(self, tree, rng, factor):
+        return GPTS(tree, kernels.Linear(factor**2), 0.0, rng=rng)
+
+
+class TestGPTSThatLearns(SearcherConformance):
+    order_matters = True  # it learns at certain numbers of rewards
+    plays = 20
+
+    def make(self, tree, rng):
+        return GPTS(tree, rng=rng)
+
+
+# ---------------------------------------------------------------------- the suite can fail
+
+
+class Wrapped:
+    """A searcher that does one thing wrong."""
+
+    def __init__(self, tree, rng):
+        self.search = UCT(tree, rng=rng)
+
+    def __getattr__(self, name):
+        if name.startswith("__") or name == "search":
+            raise AttributeError(name)
+        return getattr(self.search, name)
+
+
+CULPRITS = {}
+
+
+def culprit(law):
+    def remember(cls):
+        CULPRITS[cls.__name__] = cls, law
+        return cls
+
+    return remember
+
+
+@culprit("test_many_asks_before_a_tell")
+class Repeats(Wrapped):
+    def ask(self):
+        if self.search.pending:
+            self.search._pending.append(self.search.pending[-1])
+            return self.search.pending[-1]
+        return self.search.ask()
+
+
+@culprit("test_tell_what_was_never_asked")
+class Discards(Wrapped):
+    def tell(self, path, value=None, **keywords):
+        if path in self.search.pending:
+            self.search.tell(path, value, **keywords)
+
+
+@culprit("test_bad_input_changes_nothing")
+class TakesNaN(Wrapped):
+    def tell(self, path, value=None, **keywords):
+        if isinstance(value, float) and math.isnan(value):
+            value = 0.0
+        self.search.tell(path, value, **keywords)
+
+
+@culprit("test_bad_input_changes_nothing")
+class RefusesTooLate(Wrapped):
+    def tell(self, path, value=None, **keywords):
+        try:
+            self.search.tell(path, value, **keywords)
+        except ValueError:
+            self.search.tell((0, 0, 0), 9.0)
+            raise
+
+
+@culprit("test_scaling_rewards_by_a_power_of_two_changes_no_play")
+class FixedRange(Wrapped):
+    def __init__(self, tree, rng):
+        self.search = UCT(tree, reward_range=(0, 1), rng=rng)
+
+
+@culprit("test_forget")
+class ForgetsNothing(Wrapped):
+    def forget(self, path):
+        pass
+
+
+@culprit("test_best_is_a_played_arm")
+class Boasts(Wrapped):
+    def best(self, rule=None):
+        arm = self.search.best(rule)
+        return Arm(*arm._values()[:7], arm.visits + 1)
+
+
+@culprit("test_the_order_of_telling_does_not_matter")
+class Remembers(Wrapped):
+    def tell(self, path, value=None, **keywords):
+        self.search.tell(path, value + 0.01 * self.search.observations, **keywords)
+
+
+@culprit("test_saved_and_reloaded_it_goes_on_identically")
+class LosesItsSeed(Wrapped):
+    def __getstate__(self):
+        from bough._random import SplitMix64
+
+        state = dict(self.search.__dict__)
+        state["_random"] = SplitMix64(0)
+        return state
+
+    def __setstate__(self, state):
+        self.search = UCT.__new__(UCT)
+        self.search.__dict__.update(state)
+
+
+@pytest.mark.parametrize("name", list(CULPRITS))
+def test_the_suite_finds_what_is_wrong(name):
+    wrong, law = CULPRITS[name]
+
+    class Suite(SearcherConformance):
+        def make(self, tree, rng):
+            return wrong(tree, rng)
+
+    with pytest.raises(AssertionError):
+        getattr(Suite(), law)()
+
+
+def test_the_suite_needs_no_pytest():
+    source = pathlib.Path(testing.__file__).read_text()
+    assert "import pytest" not in source
+    with pytest.raises(NotImplementedError, match="say how to make"):
+        SearcherConformance().test_forget()
