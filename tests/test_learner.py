@@ -118,7 +118,7 @@ def test_a_power_of_two_changes_no_play_after_zeros(zeros, factor):
 
 
 def test_how_often_it_learns():
-    """Each time that observations have grown by half, and from 500 on doubled."""
+    """Each time that observations have grown by a third, and from 500 on doubled."""
     search = GPTS(Tree(4, 5), rng=0)
     times = []
     learn = search._learner.learn
@@ -131,12 +131,12 @@ def test_how_often_it_learns():
     rng = np.random.default_rng(0)
     for _ in range(5000):
         search.tell(tuple(rng.integers(4, size=5).tolist()), rng.standard_normal())
-    assert times[:8] == [1, 2, 3, 5, 8, 12, 18, 27]
+    assert times[:8] == [1, 2, 3, 4, 6, 8, 11, 15]
     early = [t for t in times if t < 500]
-    assert all(b == max(a + 1, math.ceil(1.5 * a)) for a, b in pairwise(early))
+    assert all(b == max(a + 1, math.ceil(4 * a / 3)) for a, b in pairwise(early))
     late = [t for t in times if t >= 500]
     assert all(b == 2 * a for a, b in pairwise(late))
-    assert len(times) < 25
+    assert len(times) < 30
 
 
 @pytest.mark.parametrize("size", [9e49, 1e-44, 1e-49, 1e-200])

@@ -96,6 +96,48 @@ def test_the_arm_rule_keeps_it_without_being_asked():
         assert search.regret_bound == pytest.approx(total, rel=1e-9)
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_what_the_rule_left_out_counts_as_regret(noise):
+    """Arms that are known, pending, told late or not asked for: the bound looks at all arms."""
+    kernel = kernels.Chi.of_increments([0.0, 1.0, 1e-4])
+    tree = Tree(20, 2)
+    exceeded = 0
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        paths = list(np.ndindex(20, 20))
+        values = dict(zip(paths, Belief(tree, kernel, 1.0).sample(paths, 1, rng)[0], strict=True))
+        search = GPTS(tree, kernel, noise, select="arm", confidence=Confidence(scale=1.0), rng=seed)
+        regret = 0.0
+        for t in range(150):
+            path = search.ask()
+            if t % 3 == 0:
+                search.ask()  # stays pending
+            for played in (path, (path[0], t % 20)) if t % 5 == 0 else (path,):
+                try:
+                    search.tell(played, values[played] + noise * rng.standard_normal())
+                except ValueError:
+                    continue
+                regret += max(values.values()) - values[played]
+        exceeded += regret > search.regret_bound
+    assert exceeded <= 2
+
+
+def test_an_arm_told_late_is_measured_by_what_is_known_then():
+    kernel = kernels.Chi.of_increments([0.0, 1.0, 0.01])
+    search = GPTS(Tree(2, 2), kernel, 0.1, select="arm", confidence=Confidence(scale=1.0), rng=0)
+    path = search.ask()
+    for _ in range(200):
+        search.tell((path[0], 1 - path[1]), -3.0)
+    before = search.regret_bound
+    b = Confidence().sqrt_beta(201, search.tree.log_arms)
+    arm = search.belief.posterior([path])
+    ceiling = search.belief.highest_upper(b).upper
+    search.tell(path, -3.0)
+    gained = search.regret_bound - before
+    assert gained == pytest.approx(ceiling - (arm[0][0] - b * arm[1][0]), rel=1e-9)
+    assert gained > 4 * b * arm[1][0]
+
+
 def test_what_cannot_be_said():
     with pytest.raises(ValueError, match="call track_regret"):
         _ = GPTS(Tree(3, 3), KERNEL, 0.3, rng=0).regret_bound

@@ -99,7 +99,7 @@ class Belief(Subtree):
         uncertain = prior > 0.0
         left = nodes["g"][uncertain] * (nodes["v"][uncertain] / prior[uncertain])
         with np.errstate(divide="ignore"):
-            return -0.5 * float(np.log(left).sum())
+            return 0.0 - 0.5 * float(np.log(left).sum())
 
     def covariance(self, paths: Sequence[Sequence[int]]) -> Array:
         """Return the posterior covariance matrix of F at some nodes.

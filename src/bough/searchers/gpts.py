@@ -76,8 +76,8 @@ class GPTS(Searcher):
     mean : float, function or bough.mean.Heuristic, optional
         The prior mean of the reward, as for `Belief`. By default it is learnt if the kernel or the
         noise is, and else 0. A heuristic is learnt to be trusted as far as it deserves. (What is
-        learnt is learnt anew each time that the observations have grown by half, from 500 on have
-        doubled; each time costs O(nodes), so that it is O(depth) an observation.)
+        learnt is learnt anew each time that the observations have grown by a third, from 500 on
+        have doubled; each time costs O(nodes), so that it is O(depth) an observation.)
     select : "subtree" or "arm"
         `"subtree"` goes down the tree by the distribution of the best arm of each subtree, in
         about 5 us. `"arm"` plays the arm with the highest upper confidence bound, as in the paper,
@@ -144,6 +144,8 @@ class GPTS(Searcher):
         self._learns_widths = select == "subtree" and tree.counts is None
         self._asked: Path | None = None  # asked for, and not yet counted as pending
         self._asked_at: Path = ()  # the node at which it is observed
+        # How many rewards had been told when it was the best of all arms, none left out.
+        self._asked_as_highest: int | None = None
         self._plays: dict[int, Play] = {}  # pending ones, by the belief's token
         self._tokens: dict[Path, deque[int]] = {}  # theirs, by path, the oldest first
         self._highest_reward = -math.inf
@@ -193,7 +195,9 @@ class GPTS(Searcher):
             self._pend(self._asked, self._asked_at)
             self._asked = None
         # What is known or pending is not played again, as long as there is anything else.
-        node = self._choose(self._exact or bool(self._plays))
+        skip = self._exact or bool(self._plays)
+        self._asked_as_highest = None if skip else self.observations
+        node = self._choose(skip)
         if node is None and not self._exact:
             node = self._choose(False)
         if node is None:
@@ -458,7 +462,8 @@ class GPTS(Searcher):
         assert self._regret is not None  # it is kept
         b = self._theoretical()
         arm = self.belief._arm_at(node)
-        if self._bounds_regret_by_width and path == self._asked and not self._plays:
+        highest = path == self._asked and self._asked_as_highest == self.observations
+        if self._bounds_regret_by_width and highest:
             return self._regret + 2.0 * b * arm.std
         return self._regret + self.belief._ceiling(b).upper - (arm.mean - b * arm.std)
 

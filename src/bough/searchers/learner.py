@@ -20,11 +20,11 @@ from bough.trees import Path
 Array = NDArray[np.float64]
 
 #: Learnt again when there are so many times as many observations, up to OFTEN, and from there on.
-GROWTH = 1.5
+GROWTH = 4 / 3
 OFTEN = 500
 LATER_GROWTH = 2.0
 #: While there are at most so many, every fit also starts afresh: it may have been on a wrong track.
-FEW = 12
+FEW = 30
 STEP, OWN_NOISE = 1, 2  # as in `_core.py`
 #: Newton's method looks at every parameter apart, so with more than this L-BFGS-B goes first, and
 #: then so many Newton steps are enough.
@@ -39,7 +39,7 @@ COINCIDENCE = 1e-3
 class Learner:
     """What of a kernel, a noise and a mean is to be learnt, and what was learnt last.
 
-    Learning costs O(nodes), and is done each time that the observations have grown by half (once
+    Learning costs O(nodes), and is done each time that the observations have grown by a third (once
     there are 500: have doubled), so it costs O(depth) an observation, like telling it.
     """
 
