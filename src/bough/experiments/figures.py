@@ -5,6 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from bough.experiments.jobs import MEASURES
 from bough.experiments.results import Comparison, Curve
 from bough.experiments.tables import label
@@ -60,15 +62,11 @@ def _draw_panel(
         panel.plot(curve.at, mean, color=colour, label=label(curve))
         panel.fill_between(curve.at, low, high, color=colour, alpha=0.2, linewidth=0)
     panel.set_xscale("log")
-    # Regrets fall, or grow, by powers; but some reach 0, which no logarithm shows.
-    smallest = min(
-        (
-            float(m[m > 0].min())
-            for m in (c.measures[measure].mean for c in curves)
-            if (m > 0).any()
-        ),
-        default=1.0,
-    )
-    panel.set_yscale("symlog", linthresh=smallest)
-    panel.set_ylim(bottom=0)
+    means = np.concatenate([curve.measures[measure].mean for curve in curves] or [np.empty(0)])
+    above = means[means > 0]
+    if len(above) == len(means) > 0:
+        panel.set_yscale("log")
+    elif len(above):  # some found the best path every time, and no logarithm shows a zero
+        panel.set_yscale("symlog", linthresh=float(above.min()))
+        panel.set_ylim(bottom=0)
     panel.grid(alpha=0.3)

@@ -154,16 +154,9 @@ class Comparison:
         return {
             (problem, searcher): 1e6
             * float(np.mean([run.seconds[-1] for run in runs]))
-            / float(np.mean([_evaluations(run) for run in runs]))
+            / float(np.mean([run.evaluations for run in runs]))
             for problem, searcher, runs in self._entries()
         }
-
-
-def _evaluations(run: Run) -> int:
-    """Return about how many evaluations a run had: exhausted ones end before their last mark."""
-    if not run.exhausted:
-        return run.marks[-1]
-    return run.marks[run.seconds.index(run.seconds[-1])]
 
 
 def second_marks(begin: float, end: float) -> Array:

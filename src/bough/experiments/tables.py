@@ -117,16 +117,19 @@ def _table(
                 row.append((math.inf, "-"))
                 continue
             mean, low, high = (float(part[place]) for part in estimate)
-            text = f"{mean:.4g}"
+            text = _say_number(mean)
             if math.isfinite(low):
-                text += f" [{low:.3g}, {high:.3g}]"
+                text += f" [{_say_number(low)}, {_say_number(high)}]"
             row.append((mean, text))
         cells.append(row)
-    best = [min(column)[0] for column in zip(*cells, strict=True)]
+    # (Where all are equal, none is best.)
+    best = [
+        min(column)[0] if len(set(column)) > 1 else -math.inf for column in zip(*cells, strict=True)
+    ]
     lines = [f"| searcher | {' | '.join(titles)} |", "|---" * (len(titles) + 1) + "|"]
     for curve, row in zip(curves, cells, strict=True):
         texts = [
-            f"**{text}**" if mean == lowest < math.inf else text
+            f"**{text}**" if mean == lowest else text
             for (mean, text), lowest in zip(row, best, strict=True)
         ]
         lines.append(f"| {label(curve)} | {' | '.join(texts)} |")
@@ -166,6 +169,10 @@ def label(curve: Curve) -> str:
 def say(constants: Constants) -> str:
     """Return constants as text."""
     return ", ".join(f"{name}={value}" for name, value in constants)
+
+
+def _say_number(number: float) -> str:
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
 
 
 def _say_range(seeds: range) -> str:

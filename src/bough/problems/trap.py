@@ -27,7 +27,7 @@ class Trap(Problem):
 
     name = "trap"
 
-    def __init__(self, depth: int = 12, *, noise: float = 0.0, seed: int = 0) -> None:
+    def __init__(self, depth: int = 10, *, noise: float = 0.0, seed: int = 0) -> None:
         super().__init__(Tree(2, whole(depth, "depth", least=1)), noise=noise, seed=seed)
         rng = np.random.default_rng([self.seed, 0])
         self._hidden: Path = tuple(rng.integers(2, size=self.tree.depth).tolist())
