@@ -5,6 +5,7 @@ import os
 import pickle
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -77,7 +78,7 @@ def _in_pool(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Job, Run | s
             min(workers, len(tasks)),
             # Not by fork, which copies the locks of other threads as they happen to be.
             mp_context=multiprocessing.get_context("spawn"),
-            initializer=_ignore_interrupts,
+            initializer=_follow_parent,
         )
         try:
             futures = {pool.submit(_attempt, task): task[0] for task in tasks}
@@ -95,9 +96,17 @@ def _in_pool(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Job, Run | s
                 child.terminate()
 
 
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the process that started this one, which ends it."""
+def _follow_parent() -> None:
+    """Leave Ctrl-C to the process that started this one, and end when it ends, even if killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 @contextmanager

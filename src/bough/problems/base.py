@@ -23,7 +23,7 @@ class Problem(ABC):
     tree : Tree
     noise : float
         The standard deviation of a reward (where it differs from path to path: the root of its mean
-        square).
+        square, over all problems of the kind).
     seed : int
 
     Examples

@@ -69,9 +69,11 @@ class EdgeRewards(Problem):
 
 @lru_cache(maxsize=1024)  # a comparison makes the same problem anew for every searcher
 def _best_path(branching: int, weights: tuple[float, ...], seed: int) -> tuple[float, Path]:
-    """Find the best path by depth-first branch and bound: no edge gives more than 1."""
-    left = [math.fsum(weights[depth:]) for depth in range(len(weights) + 1)]
-    slack = 1e-12 * left[0]  # what rounding may take from a bound
+    """Find the best path by depth-first branch and bound: no edge gives more than 1.
+
+    The bound is rounded as the value of a path is, step by step, and rounding keeps the order of
+    sums: so the best path is best to the last bit.
+    """
     best = -math.inf
     best_path: Path = ()
     stack: list[tuple[float, int, Path]] = [(0.0, child_hash(seed, 0), ())]
@@ -82,7 +84,10 @@ def _best_path(branching: int, weights: tuple[float, ...], seed: int) -> tuple[f
             if total > best:
                 best, best_path = total, path
             continue
-        if total + left[depth] + slack <= best:
+        bound = total
+        for weight in weights[depth:]:
+            bound += weight
+        if bound <= best:
             continue
         children = []
         for step in range(branching):

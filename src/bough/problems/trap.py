@@ -1,4 +1,4 @@
-"""The tree on which averages mislead: UCT takes exponentially long to find its best path."""
+"""The tree on which averages mislead: UCT takes beyond all measure to find its best path."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ from bough.trees import Path, Tree
 
 
 class Trap(Problem):
-    """A binary tree in which every step towards the best path looks worse than turning away.
+    """A binary tree in which a step towards the best path looks worse than turning away.
 
     After Coquelin and Munos, "Bandit algorithms for tree search" (UAI 2007). One path is worth 1.
     Whoever leaves it at the node of depth d (the root has depth 0) gets (D-1-d)/D, whatever comes
     after: 0.9 at the root of a tree of depth 10, and less and less further down, to 0 at the last
     step. A searcher that judges a subtree by the average of its rewards is drawn away from the
-    best path at every one of its nodes.
+    best path at all but its last few nodes.
 
     In the paper the best path always takes the second action. Here the seed says which action it
     takes at each node, so that no searcher finds it by the order in which it tries actions.
