@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -27,10 +28,12 @@ class Estimate(NamedTuple):
 
 
 def bootstrap(values: Array) -> Estimate:
-    """Return the means of the columns, with percentile bootstrap intervals at 95 %.
+    """Return the means of the columns, with bootstrap intervals at 95 %.
 
-    Rows are seeds: whole rows are drawn again, so that one seed's columns stay together. The draws
-    are always the same. With a single row there is no interval, and the bounds are NaN.
+    The intervals are bias-corrected and accelerated (Efron, "Better bootstrap confidence
+    intervals", 1987): regrets are skewed, and plain percentiles would be too low too often. Rows
+    are seeds, and the draws are always the same. With a single row there is no interval, and the
+    bounds are NaN.
 
     >>> estimate = bootstrap(np.array([[1.0], [2.0], [3.0], [6.0]]))
     >>> float(estimate.mean[0]), bool(estimate.low[0] < 3.0 < estimate.high[0])
@@ -42,9 +45,25 @@ def bootstrap(values: Array) -> Estimate:
         return Estimate(mean, np.full_like(mean, math.nan), np.full_like(mean, math.nan))
     rng = np.random.default_rng(0)
     times = rng.multinomial(count, np.full(count, 1 / count), size=DRAWS)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(times @ values / count, [tail, 1 - tail], axis=0)
+    means = np.sort(times @ values / count, axis=0)
+    low, high = mean.copy(), mean.copy()
+    for j in np.flatnonzero(np.ptp(values, axis=0) > 0):  # where all are equal, so are the bounds
+        deviations = values[:, j] - mean[j]
+        skew = float((deviations**3).sum() / (deviations**2).sum() ** 1.5) / 6
+        low[j], high[j] = _corrected(means[:, j], mean[j], skew)
     return Estimate(mean, low, high)
+
+
+def _corrected(means: Array, mean: float, acceleration: float) -> tuple[float, float]:
+    """Return the bounds, given the sorted means of the resamples."""
+    normal = NormalDist()
+    below = (np.searchsorted(means, mean) + np.searchsorted(means, mean, side="right")) / 2
+    bias = normal.inv_cdf(min(max(below / len(means), 1 / DRAWS), 1 - 1 / DRAWS))
+    bounds = []
+    for share in ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2):
+        z = bias + normal.inv_cdf(share)
+        bounds.append(float(np.quantile(means, normal.cdf(bias + z / (1 - acceleration * z)))))
+    return bounds[0], bounds[1]
 
 
 @dataclass(frozen=True)
