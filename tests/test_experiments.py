@@ -320,24 +320,25 @@ def nobody_left(process):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sessions and signals are those of POSIX")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", ["killed", "interrupted"])
 def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path, how):
     words = ["compare", "smooth:3:4", "--searchers", "gpts-known,uct", "--budget", "300"]
     words += ["--seeds", "15", "--tuning-seeds", "4"]
     process = start(tmp_path, *words)
     wait_for(lambda: len(lines(tmp_path)) >= 5)
-    if how == signal.SIGKILL:
+    if how == "killed":
         process.kill()
     else:
-        os.killpg(process.pid, how)  # as a terminal does
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, errors = process.communicate(timeout=60)
     before = lines(tmp_path)
     assert 5 <= len(before) < 54  # of 24 for tuning and 30 that are shown
     wait_for(lambda: nobody_left(process))
-    if how == signal.SIGINT:
+    if how == "interrupted":
         assert process.returncode == 130
         assert "give the same command to go on" in errors
         assert "Traceback" not in errors
+        return  # how it goes on is the same
     process = start(tmp_path, *words)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
@@ -446,12 +447,14 @@ def test_bad_types():
 # ---------------------------------------------------------------------- files and the command
 
 
-def test_the_command(tmp_path):
+def test_the_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "have_matplotlib", lambda: False)  # figures have their own test
     words = [*COMMAND, "--seeds", "3", "--tuning-seeds", "2", "--workers", "1"]
     result = CliRunner().invoke(main, [*words, "--out", str(tmp_path)])
     assert result.exit_code == 1  # Branin has no prior to know
     assert "gpts-known on noisy-branin:cuts=3: noisy-branin:cuts=3 is not drawn" in result.output
     assert "seed 0: the command above gives the same regrets again." in result.output
+    assert "no figures: they need matplotlib" in result.output
     with (tmp_path / "regrets.csv").open() as file:
         table = list(csv.DictReader(file))
     last = [row for row in table if row["evaluations"] == "60"]

@@ -2,8 +2,8 @@
 
 >>> from bough.experiments import compare
 >>> found = compare(["trap:depth=4"], ["gpts", "uct"], budget=20, seeds=3, workers=1)
->>> found.by_evaluations()[0].measures["simple"].mean.shape
-(13,)
+>>> found.by_evaluations()[0].measures["cumulative"].mean.shape
+(11,)
 """
 
 from bough.experiments.compare import compare

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from bough.experiments import figures
 from bough.experiments.compare import compare
-from bough.experiments.figures import have_matplotlib
 from bough.experiments.results import Comparison
 from bough.experiments.tables import regrets_page, rows, say
 from bough.experiments.write import write
@@ -76,7 +76,7 @@ def command(
         click.echo(f"seed {seed}: the command above gives the same regrets again.")
         if files:
             click.echo("written: " + ", ".join(map(str, files)))
-            if not have_matplotlib():
+            if not figures.have_matplotlib():
                 click.echo("no figures: they need matplotlib, pip install 'bough[plot]'")
     if comparison.failures:
         lines = [f"{s} on {p}: {why}" for (p, s), why in comparison.failures.items()]
