@@ -10,7 +10,7 @@ import numpy as np
 
 from bough.experiments.entrants import Constants
 from bough.experiments.jobs import MEASURES, report_marks
-from bough.experiments.results import Comparison, Curve
+from bough.experiments.results import Choice, Comparison, Curve
 
 
 def rows(curves: Sequence[Curve], axis: str) -> Iterator[dict[str, Any]]:
@@ -156,8 +156,21 @@ def _tuning(comparison: Comparison) -> list[str]:
             f"{say(c)}: {score:.3f}"
             for c, score in zip(choice.candidates, choice.scores, strict=True)
         )
-        lines.append(f"| {problem} | {searcher} | {say(choice.constants)} | {scores} |")
+        chosen = say(choice.constants) + _edge(choice)
+        lines.append(f"| {problem} | {searcher} | {chosen} | {scores} |")
     return lines
+
+
+def _edge(choice: Choice) -> str:
+    """Say if a constant lies at an end of its grid, where a wider one might be better yet."""
+    if len(set(choice.scores)) == 1:
+        return ""
+    ends = []
+    for name, value in choice.constants:
+        tried = {dict(candidate)[name] for candidate in choice.candidates}
+        if len(tried) > 1 and value in (min(tried), max(tried)):
+            ends.append(name)
+    return f" ({' and '.join(ends)} at an end of the grid)" if ends else ""
 
 
 def label(curve: Curve) -> str:

@@ -10,7 +10,8 @@ from bough.trees import Path, Tree
 class Trap(Problem):
     """A binary tree in which a step towards the best path looks worse than turning away.
 
-    After Coquelin and Munos, "Bandit algorithms for tree search" (UAI 2007). One path is worth 1.
+    After Coquelin and Munos, "Bandit algorithms for tree search" (UAI 2007); see also Orseau and
+    Munos, "Super-exponential regret for UCT, AlphaGo and variants" (2024). One path is worth 1.
     Whoever leaves it at the node of depth d (the root has depth 0) gets (D-1-d)/D, whatever comes
     after: 0.9 at the root of a tree of depth 10, and less and less further down, to 0 at the last
     step. A searcher that judges a subtree by the average of its rewards is drawn away from the
