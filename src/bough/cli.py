@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from bough import kernels
+from bough.experiments.command import command as compare
 from bough.kernels import Kernel
 from bough.maximize import ObjectiveError, Result, maximize
 from bough.problems import BY_NAME
@@ -34,6 +35,9 @@ KERNELS: dict[str, type[Kernel]] = {
 @click.version_option(package_name="bough")
 def main() -> None:
     """Find the best path through a tree far too large to enumerate."""
+
+
+main.add_command(compare)
 
 
 @main.command()

@@ -1,0 +1,227 @@
+"""Any searchers on any problems: tune on some seeds, run on others, and keep what is finished."""
+
+import os
+import pathlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bough._checks import whole
+from bough.experiments.entrants import GRIDS, Constants, Entrant, entrant, entrant_of
+from bough.experiments.jobs import Job, Run, all_marks, report_marks
+from bough.experiments.results import Choice, Comparison
+from bough.experiments.runner import Task, cores, run_all
+from bough.experiments.store import Store
+from bough.problems import Problem, named
+from bough.searchers import Searcher
+
+#: Constants are tuned on problems from this seed on, counted from the first one that is shown.
+TUNING = 1_000_000
+#: The most seeds that are used for tuning unless more are asked for.
+MOST_TUNING = 20
+
+
+def compare(
+    problems: Iterable[str] | Mapping[str, Callable[..., Problem]],
+    searchers: Iterable[str] | Mapping[str, Callable[..., Searcher]],
+    *,
+    budget: int,
+    seeds: int = 50,
+    tuning_seeds: int | None = None,
+    seed: int = 0,
+    steps: bool = False,
+    grids: Mapping[str, Mapping[str, Sequence[Any]]] = GRIDS,
+    out: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    progress: bool | None = None,
+) -> Comparison:
+    """Run searchers on problems, and measure their regrets.
+
+    Every seed is a problem of its own, the same for all searchers. The constants of a searcher in
+    `grids` are chosen for each problem by its simple regret on seeds that are not shown.
+
+    Parameters
+    ----------
+    problems
+        Names, such as `"trap"` or `"smooth:20:5:noise=0.3"`, or functions by name: each takes
+        `seed` and returns a problem.
+    searchers
+        Names, such as `"uct"`, `"uct:exploration=0.4"` or `"gpts-known"` (which is given kernel,
+        noise and mean of the problem), or functions of the tree by name; those that have
+        parameters `rng`, `budget` or `discount` are given them.
+    budget
+        Evaluations of each run.
+    seeds
+        How many problems of each kind are shown.
+    tuning_seeds
+        On how many others constants are chosen; by default as many, but at most 20.
+    seed
+        The first problem. It decides all regrets.
+    steps
+        Tell the immediate rewards where a problem has them, instead of their sum.
+    grids
+        For each searcher's name the constants to try.
+    out
+        A folder where finished runs are kept: what is there is not run again. Runs of an older
+        bough are not taken, but those of a searcher of your own that you changed are.
+    workers
+        Processes; by default as many as there are cores.
+    progress
+        None (a bar on a terminal), True or False.
+
+    Examples
+    --------
+    >>> found = compare(["needle:4:3"], ["gpts", "uct"], budget=30, seeds=2, workers=1)
+    >>> found.choices["needle:4:3", "uct"].candidates[0]
+    (('exploration', 0.05),)
+    >>> [curve.searcher for curve in found.by_evaluations()]
+    ['gpts', 'uct']
+    """
+    budget = whole(budget, "budget", least=1)
+    seeds = whole(seeds, "seeds", least=1, most=TUNING)
+    seed = whole(seed, "seed", least=0)
+    if tuning_seeds is None:
+        tuning_seeds = min(seeds, MOST_TUNING)
+    tuning_seeds = whole(tuning_seeds, "tuning_seeds", least=1)
+    workers = cores() if workers is None else whole(workers, "workers", least=1)
+    makers = _problems(problems)
+    entrants = _searchers(searchers, grids)
+    comparison = Comparison(
+        tuple(makers),
+        tuple(entrants),
+        budget,
+        steps,
+        range(seed, seed + seeds),
+        range(seed + TUNING, seed + TUNING + tuning_seeds),
+    )
+    pairs = _possible(comparison, makers, entrants)
+    store = Store(None if out is None else pathlib.Path(out))
+
+    def job(pair: tuple[str, str], constants: Constants, number: int) -> Job:
+        return Job(*pair, constants, number, budget, steps)
+
+    def run(jobs: Iterable[Job], title: str) -> None:
+        tasks: list[Task] = [(j, makers[j.problem], entrants[j.searcher]) for j in jobs]
+        for failed, why in run_all(
+            tasks, store, workers=workers, progress=progress, title=title
+        ).items():
+            comparison.failures.setdefault((failed.problem, failed.searcher), why)
+
+    try:
+        candidates = {pair: tuple(entrants[pair[1]].candidates()) for pair in pairs}
+        tuned = [pair for pair in pairs if len(candidates[pair]) > 1]
+        # What needs no tuning runs with what is tuned, so that no core waits in between.
+        first = [
+            job(pair, constants, number)
+            for pair in tuned
+            for constants in candidates[pair]
+            for number in comparison.tuning_seeds
+        ]
+        first += [
+            job(pair, candidates[pair][0], number)
+            for pair in pairs
+            if pair not in tuned
+            for number in comparison.seeds
+        ]
+        run(first, "tuning, and runs" if tuned else "runs")
+        for pair in pairs:
+            if pair in comparison.failures:
+                continue
+            scores: tuple[float, ...] = ()
+            if pair in tuned:
+                table = [
+                    [store[job(pair, c, number)] for number in comparison.tuning_seeds]
+                    for c in candidates[pair]
+                ]
+                scores = tuple(_scores(table, budget))
+            chosen = candidates[pair][int(np.argmin(scores)) if scores else 0]
+            comparison.choices[pair] = Choice(chosen, candidates[pair], scores)
+        run(
+            [
+                job(pair, choice.constants, number)
+                for pair, choice in comparison.choices.items()
+                for number in comparison.seeds
+            ],
+            "runs with tuned constants",
+        )
+        for pair, choice in comparison.choices.items():
+            if pair not in comparison.failures:
+                comparison.runs[pair] = [
+                    store[job(pair, choice.constants, number)] for number in comparison.seeds
+                ]
+    finally:
+        store.close()
+    return comparison
+
+
+def _scores(table: Sequence[Sequence[Run]], budget: int) -> list[float]:
+    """Return the score of each candidate, given its runs on the tuning seeds."""
+    places = [all_marks(budget).index(mark) for mark in report_marks(budget)]
+    regrets = np.array([np.mean([run.simple for run in runs], axis=0) for runs in table])[:, places]
+    average = regrets.mean(axis=0)
+    # Where all have found the best path there is nothing to choose.
+    relative = np.divide(regrets, average, out=np.ones_like(regrets), where=average > 0)
+    scores: list[float] = relative.mean(axis=1).tolist()
+    return scores
+
+
+def _problems(given: Any) -> dict[str, Callable[..., Problem]]:
+    if isinstance(given, Mapping):
+        for name, maker in given.items():
+            if not callable(maker):
+                raise TypeError(f"problem {name!r} must be a function of `seed`, got {maker!r}")
+        makers = dict(given)
+    else:
+        makers = {name: partial(named, name) for name in _names(given, "problems")}
+    for name, maker in makers.items():
+        made = maker(seed=0)
+        for needed in ("tree", "value", "optimum", "name"):
+            if not hasattr(made, needed):
+                raise TypeError(f"problem {name!r} has no {needed!r}: is it a bough.Problem?")
+    return makers
+
+
+def _searchers(given: Any, grids: Mapping[str, Mapping[str, Sequence[Any]]]) -> dict[str, Entrant]:
+    if isinstance(given, Mapping):
+        return {name: entrant_of(name, make, grids.get(name, {})) for name, make in given.items()}
+    return {name: entrant(name, grids) for name in _names(given, "searchers")}
+
+
+def _names(given: Any, what: str) -> list[str]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"{what} must be a list of names, or functions by name, got {given!r}")
+    names = list(given)
+    if not names:
+        raise ValueError(f"{what} must not be empty")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} must be names, got {name!r}; to give functions, use a dict")
+        if names.count(name) > 1:
+            raise ValueError(f"{what} has {name!r} twice")
+    return names
+
+
+def _possible(
+    comparison: Comparison, makers: Mapping[str, Any], entrants: Mapping[str, Entrant]
+) -> list[tuple[str, str]]:
+    """Make every searcher once for every problem, and note which cannot be made.
+
+    So a mistake is seen before hours of work; what suits no problem at all is refused.
+    """
+    pairs = []
+    for searcher, one in entrants.items():
+        why = ""
+        for problem, maker in makers.items():
+            try:
+                for constants in one.candidates():
+                    one.make(maker(seed=0), constants, comparison.budget, 0)
+            except (TypeError, ValueError) as error:
+                why = str(error)
+                comparison.failures[problem, searcher] = why
+            else:
+                pairs.append((problem, searcher))
+        if not any(pair[1] == searcher for pair in pairs):
+            raise ValueError(f"searcher {searcher!r} runs on none of the problems: {why}")
+    return pairs

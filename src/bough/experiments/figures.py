@@ -1,0 +1,72 @@
+"""The results as figures, one for each problem. Needs matplotlib: the extra `plot`."""
+
+import pathlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bough.experiments.jobs import MEASURES
+from bough.experiments.results import Comparison, Curve
+from bough.experiments.tables import label
+
+#: Okabe and Ito's colours, which the colour-blind can tell apart; repeated if there are more.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+def have_matplotlib() -> bool:
+    """Return whether figures can be drawn."""
+    import importlib.util
+
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def draw(comparison: Comparison, folder: pathlib.Path) -> list[pathlib.Path]:
+    """Draw a figure for each problem into a folder, and return their files.
+
+    Rows are measures, the left column is against evaluations, the right one against seconds; bands
+    are the bootstrap intervals of the means.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = {"evaluations": comparison.by_evaluations(), "seconds": comparison.by_seconds()}
+    files = []
+    for problem in comparison.problems:
+        figure = Figure(figsize=(10, 3.2 * len(MEASURES)), layout="constrained")
+        FigureCanvasAgg(figure)
+        panels = figure.subplots(len(MEASURES), len(columns), squeeze=False, sharey="row")
+        for j, (axis, curves) in enumerate(columns.items()):
+            mine = [curve for curve in curves if curve.problem == problem]
+            for i, measure in enumerate(MEASURES):
+                _draw_panel(panels[i][j], mine, measure, comparison.searchers)
+                panels[i][j].set_ylabel(MEASURES[measure] if j == 0 else "")
+            panels[-1][j].set_xlabel("evaluations" if axis == "evaluations" else "seconds")
+        figure.suptitle(f"{problem}, {len(comparison.seeds)} seeds")
+        handles, labels = panels[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        files.append(folder / f"{re.sub(r'[^A-Za-z0-9.=-]+', '-', problem)}.png")
+        # No date or version in the file, so that the same figure has the same bytes.
+        figure.savefig(files[-1], dpi=110, metadata={"Software": None})
+    return files
+
+
+def _draw_panel(
+    panel: Any, curves: Sequence[Curve], measure: str, searchers: Sequence[str]
+) -> None:
+    for curve in curves:
+        colour = _COLOURS[searchers.index(curve.searcher) % len(_COLOURS)]
+        mean, low, high = curve.measures[measure]
+        panel.plot(curve.at, mean, color=colour, label=label(curve))
+        panel.fill_between(curve.at, low, high, color=colour, alpha=0.2, linewidth=0)
+    panel.set_xscale("log")
+    means = np.concatenate([curve.measures[measure].mean for curve in curves] or [np.empty(0)])
+    above = means[means > 0]
+    if len(above) == len(means) > 0:
+        panel.set_yscale("log")
+    elif len(above):  # some found the best path every time, and no logarithm shows a zero
+        panel.set_yscale("symlog", linthresh=float(above.min()))
+        panel.set_ylim(bottom=0)
+    panel.grid(alpha=0.3)

@@ -1,0 +1,188 @@
+"""What a comparison found: means over the seeds with their intervals, to draw or print."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.experiments.entrants import Constants
+from bough.experiments.jobs import MEASURES, Run
+
+Array = NDArray[np.float64]
+
+#: Of the intervals, and how many resamples they are made of.
+CONFIDENCE = 0.95
+DRAWS = 2000
+
+
+class Estimate(NamedTuple):
+    """Means over the seeds, one for each number of evaluations or of seconds, and their bounds."""
+
+    mean: Array
+    low: Array
+    high: Array
+
+
+def bootstrap(values: Array) -> Estimate:
+    """Return the means of the columns, with bootstrap intervals at 95 %.
+
+    The intervals are bias-corrected and accelerated (Efron, "Better bootstrap confidence
+    intervals", 1987): regrets are skewed, and plain percentiles would be too low too often. Rows
+    are seeds, and the draws are always the same. With a single row there is no interval, and the
+    bounds are NaN.
+
+    >>> estimate = bootstrap(np.array([[1.0], [2.0], [3.0], [6.0]]))
+    >>> float(estimate.mean[0]), bool(estimate.low[0] < 3.0 < estimate.high[0])
+    (3.0, True)
+    """
+    count = len(values)
+    mean = values.mean(axis=0)
+    if count < 2:
+        return Estimate(mean, np.full_like(mean, math.nan), np.full_like(mean, math.nan))
+    rng = np.random.default_rng(0)
+    times = rng.multinomial(count, np.full(count, 1 / count), size=DRAWS)
+    means = np.sort(times @ values / count, axis=0)
+    low, high = mean.copy(), mean.copy()
+    for j in np.flatnonzero(np.ptp(values, axis=0) > 0):  # where all are equal, so are the bounds
+        deviations = values[:, j] - mean[j]
+        skew = float((deviations**3).sum() / (deviations**2).sum() ** 1.5) / 6
+        low[j], high[j] = _corrected(means[:, j], mean[j], skew)
+    return Estimate(mean, low, high)
+
+
+def _corrected(means: Array, mean: float, acceleration: float) -> tuple[float, float]:
+    """Return the bounds, given the sorted means of the resamples."""
+    normal = NormalDist()
+    below = (np.searchsorted(means, mean) + np.searchsorted(means, mean, side="right")) / 2
+    bias = normal.inv_cdf(min(max(below / len(means), 1 / DRAWS), 1 - 1 / DRAWS))
+    bounds = []
+    for share in ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2):
+        z = bias + normal.inv_cdf(share)
+        bounds.append(float(np.quantile(means, normal.cdf(bias + z / (1 - acceleration * z)))))
+    return bounds[0], bounds[1]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The measures of one searcher on one problem, against evaluations or seconds.
+
+    `at` holds the evaluations or seconds, `measures` an estimate for each of `MEASURES`.
+    """
+
+    problem: str
+    searcher: str
+    constants: Constants
+    seeds: int
+    at: Array
+    measures: dict[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The constants that were chosen for a searcher on a problem, and what they were chosen from.
+
+    `scores` has one for each candidate: its simple regret on the tuning seeds relative to the
+    average candidate, on average over the evaluations that tables show; the lowest was chosen.
+    """
+
+    constants: Constants
+    candidates: tuple[Constants, ...]
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` returns: every run, and what is to be said of them.
+
+    Attributes
+    ----------
+    problems, searchers
+        Their names.
+    budget, steps
+        Evaluations a run, and whether immediate rewards were told where a problem has them.
+    seeds, tuning_seeds
+        The seeds of the runs that are shown, and of those on which constants were chosen.
+    runs
+        By problem and searcher: a run for each seed, in their order.
+    choices
+        By problem and searcher: the constants.
+    failures
+        By problem and searcher: why it is not among the runs.
+    """
+
+    problems: tuple[str, ...]
+    searchers: tuple[str, ...]
+    budget: int
+    steps: bool
+    seeds: range
+    tuning_seeds: range
+    runs: dict[tuple[str, str], list[Run]] = field(default_factory=dict)
+    choices: dict[tuple[str, str], Choice] = field(default_factory=dict)
+    failures: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def _entries(self) -> Iterator[tuple[str, str, list[Run]]]:
+        for problem in self.problems:
+            for searcher in self.searchers:
+                if (problem, searcher) in self.runs:
+                    yield problem, searcher, self.runs[problem, searcher]
+
+    def by_evaluations(self) -> list[Curve]:
+        """Return the measures against the number of evaluations."""
+        curves = []
+        for problem, searcher, runs in self._entries():
+            measures = {
+                name: bootstrap(np.array([getattr(run, name) for run in runs], dtype=float))
+                for name in MEASURES
+            }
+            at = np.array(runs[0].marks, dtype=float)
+            chosen = self.choices[problem, searcher].constants
+            curves.append(Curve(problem, searcher, chosen, len(runs), at, measures))
+        return curves
+
+    def by_seconds(self) -> list[Curve]:
+        """Return the measures against the seconds spent in ask and tell.
+
+        A curve begins when every run has been measured once, and ends when the first run has spent
+        its budget: what it would have found after that is not known. A run that ended since it had
+        nothing left to learn goes on as it is.
+        """
+        curves = []
+        for problem, searcher, runs in self._entries():
+            ends = [run.seconds[-1] for run in runs if not run.exhausted]
+            begin = max(run.seconds[0] for run in runs)
+            end = min(ends, default=max(run.seconds[-1] for run in runs))
+            at = second_marks(begin, end)
+            places = [np.searchsorted(run.seconds, at, side="right") - 1 for run in runs]
+            measures = {}
+            for name in MEASURES:
+                rows = [
+                    np.array(getattr(run, name), dtype=float)[place]
+                    for run, place in zip(runs, places, strict=True)
+                ]
+                measures[name] = bootstrap(np.array(rows).reshape(len(runs), len(at)))
+            chosen = self.choices[problem, searcher].constants
+            curves.append(Curve(problem, searcher, chosen, len(runs), at, measures))
+        return curves
+
+    def microseconds(self) -> dict[tuple[str, str], float]:
+        """Return the microseconds of ask and tell an evaluation, on average over all runs."""
+        return {
+            (problem, searcher): 1e6
+            * float(np.mean([run.seconds[-1] for run in runs]))
+            / float(np.mean([run.evaluations for run in runs]))
+            for problem, searcher, runs in self._entries()
+        }
+
+
+def second_marks(begin: float, end: float) -> Array:
+    """Return round numbers of seconds from `begin` to `end`: ten in each decade, and 3, 30, ..."""
+    if not 0 < begin <= end:
+        return np.empty(0)
+    lowest, highest = math.floor(math.log10(begin)), math.ceil(math.log10(end))
+    marks = {float(f"{10 ** (k / 10):.4g}") for k in range(10 * lowest, 10 * highest + 1)}
+    marks |= {float(f"3e{k}") for k in range(lowest, highest + 1)}
+    return np.array(sorted(mark for mark in marks if begin <= mark <= end))

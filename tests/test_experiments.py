@@ -1,0 +1,510 @@
+"""Comparisons: what is measured, what is kept, and what is the same again."""
+
+import csv
+import json
+import math
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bough
+from bough.cli import main
+from bough.experiments import GRIDS, bootstrap, compare, figures, write
+from bough.experiments.entrants import entrant
+from bough.experiments.jobs import Job, Run, all_marks, report_marks
+from bough.experiments.results import Choice, Comparison, second_marks
+from bough.experiments.store import Store
+from bough.experiments.tables import regrets_page, seconds_page
+from bough.maximize import SEARCHERS
+from bough.problems import Problem
+
+MILLION = 1_000_000
+
+
+class Four(Problem):
+    """Four paths worth 0, 1, 3 and 4, without noise."""
+
+    name = "four"
+
+    def __init__(self, seed=0):
+        super().__init__(bough.Tree(4, 1), noise=0.0, seed=seed)
+
+    def _value(self, path):
+        return [0.0, 1.0, 3.0, 4.0][path[0]]
+
+    def _solve(self):
+        return 4.0, (3,)
+
+
+class Turned(Four):
+    """The same for seeds that are shown, and the other way round for those of tuning."""
+
+    def _value(self, path):
+        return super()._value(path if self.seed < MILLION else (3 - path[0],))
+
+    def _solve(self):
+        return 4.0, (3,) if self.seed < MILLION else (0,)
+
+
+class Script(bough.UCT):
+    """Plays what it was told to, and recommends what it played last."""
+
+    def __init__(self, tree, plays=(0, 2, 1, 3, 2, 3)):
+        super().__init__(tree, rng=0)
+        self.plays = list(plays)
+
+    def ask(self):
+        if not self.plays:
+            raise bough.Exhausted
+        return (self.plays.pop(0),)
+
+    def tell(self, path, value=None, **keywords):
+        super().tell(path, value, **keywords)
+        self.last = path
+
+    def best(self, rule=None):
+        return bough.Arm(self.last, None, 0.0, 0.0, 0.0, 0.0, 0.0, 1)
+
+
+class Stubborn(Script):
+    """Always plays one arm, its constant."""
+
+    def __init__(self, tree, arm=0):
+        super().__init__(tree, [arm] * 1000)
+
+
+class Broken(Script):
+    def ask(self):
+        raise ZeroDivisionError("no path today")
+
+
+def run_four(budget, **keywords):
+    return compare(
+        {"four": Four}, {"script": Script}, budget=budget, seeds=1, workers=1, **keywords
+    )
+
+
+def test_regrets_by_hand():
+    """Plays 0, 2, 1, 3, 2, 3 lose 4, 1, 3, 0, 1, 0; the last one is recommended."""
+    (run,) = run_four(6).runs["four", "script"]
+    assert run.marks == [1, 2, 3, 4, 5, 6]
+    assert run.simple == [4.0, 1.0, 3.0, 0.0, 1.0, 0.0]
+    assert run.cumulative == [4.0, 5.0, 8.0, 8.0, 9.0, 9.0]
+    assert run.suboptimal == [1, 2, 3, 3, 4, 4]
+    assert len(run.seconds) == 6
+    assert run.seconds == sorted(run.seconds)
+    assert run.seconds[0] > 0
+    assert (run.evaluations, run.exhausted) == (6, False)
+
+
+def test_a_searcher_with_nothing_left_to_learn_stays_as_it_is():
+    (run,) = run_four(10).runs["four", "script"]
+    assert run.marks == [1, 2, 3, 4, 5, 6, 8, 10]
+    assert run.simple[-3:] == [0.0, 0.0, 0.0]
+    assert run.cumulative[-3:] == [9.0, 9.0, 9.0]
+    assert run.suboptimal[-3:] == [4, 4, 4]
+    assert run.seconds[-3] == run.seconds[-1]
+    assert (run.evaluations, run.exhausted) == (6, True)
+
+
+def test_seconds_are_those_of_ask_and_tell():
+    class Slow(Script):
+        def ask(self):
+            time.sleep(0.005)
+            return super().ask()
+
+        def best(self, rule=None):
+            time.sleep(0.02)
+            return super().best(rule)
+
+    class Costly(Four):
+        def __call__(self, path):
+            time.sleep(0.02)
+            return super().__call__(path)
+
+    found = compare({"four": Costly}, {"slow": Slow}, budget=4, seeds=1, workers=1)
+    (run,) = found.runs["four", "slow"]
+    assert run.seconds[-1] >= 0.02
+    assert run.seconds[0] < 0.02  # of rewards and recommendations nothing
+    assert found.microseconds()["four", "slow"] == pytest.approx(1e6 * run.seconds[-1] / 4)
+
+
+def test_marks():
+    assert report_marks(1) == [1]
+    assert report_marks(3000) == [10, 30, 100, 300, 1000, 3000]
+    for budget in (1, 2, 9, 10, 11, 2999, 3000, 10_000):
+        marks = all_marks(budget)
+        assert marks == sorted(set(marks))
+        assert (marks[0], marks[-1]) == (1, budget)
+        assert set(report_marks(budget)) <= set(marks)
+    ticks = second_marks(0.0009, 0.12).tolist()
+    assert ticks[0] == 0.001
+    assert {0.003, 0.01, 0.03, 0.1} <= set(ticks)
+    assert max(ticks) <= 0.12
+    assert len(second_marks(0.2, 0.1)) == 0
+
+
+def test_means_against_seconds_by_hand():
+    """At 0.1 s the first run has made 1 play and the second 2; at 0.3 s both have made 2."""
+    runs = [
+        Run([1, 2, 3], [9.0, 5.0, 1.0], [9.0, 14.0, 15.0], [1, 2, 3], [0.05, 0.2, 0.5], 3),
+        Run([1, 2, 3], [7.0, 3.0, 2.0], [7.0, 10.0, 12.0], [1, 2, 3], [0.02, 0.09, 0.35], 3),
+    ]
+    pair = ("p", "s")
+    choices = {pair: Choice((), ((),), ())}
+    found = Comparison(("p",), ("s",), 3, False, range(2), range(9, 11), {pair: runs}, choices)
+    (curve,) = found.by_seconds()
+    simple = dict(zip(curve.at.tolist(), curve.measures["simple"].mean.tolist(), strict=True))
+    assert min(simple) >= 0.05
+    assert max(simple) <= 0.35
+    assert simple[0.1] == (9.0 + 3.0) / 2
+    assert simple[0.3] == (5.0 + 3.0) / 2
+    cumulative = curve.measures["cumulative"].mean[curve.at == 0.1]
+    assert cumulative.tolist() == [(9.0 + 10.0) / 2]
+    assert "| s | 6 [3, 9] | 4 [3, 5] |" in seconds_page(found)
+    (curve,) = found.by_evaluations()
+    assert curve.measures["simple"].mean.tolist() == [8.0, 4.0, 1.5]
+
+
+def test_bootstrap_intervals_cover():
+    """Of 2,000 means of 50 normal or exponential draws, about 95 % lie in their intervals."""
+    rng = np.random.default_rng(1)
+    for draws in (rng.normal(2.0, 1.0, (50, 2000)), rng.exponential(2.0, (50, 2000))):
+        mean, low, high = bootstrap(draws)
+        assert mean == pytest.approx(draws.mean(axis=0))
+        covered = np.mean((low <= 2.0) & (high >= 2.0))
+        assert 0.92 < covered < 0.965
+        expected = 2 * 1.96 * draws.std(axis=0) / math.sqrt(50)
+        assert np.mean(high - low) == pytest.approx(expected.mean(), rel=0.05)
+        assert 0.005 < np.mean(low > 2.0) < 0.05
+        assert 0.005 < np.mean(high < 2.0) < 0.05
+    same = bootstrap(np.full((4, 1), 0.1))
+    assert same.low == same.high == same.mean
+    assert np.isnan(bootstrap(np.ones((1, 3))).low).all()
+
+
+# ---------------------------------------------------------------------- tuning
+
+
+def test_constants_are_tuned_on_seeds_that_are_not_shown():
+    """Arm 0 is best where one tunes and worst where one shows, so peeking would be seen."""
+    seen = []
+
+    def make(seed):
+        seen.append(seed)
+        return Turned(seed)
+
+    grids = {"stubborn": {"arm": (1, 0, 3)}}
+    found = compare(
+        {"turned": make}, {"stubborn": Stubborn}, budget=5, seeds=3, tuning_seeds=2, seed=7,
+        grids=grids, workers=1,
+    )  # fmt: skip
+    choice = found.choices["turned", "stubborn"]
+    assert choice.constants == (("arm", 0),)
+    # Arms 1, 0 and 3 lose 1, 0 and 4 there: relative to their average of 5/3,
+    assert choice.scores == pytest.approx((0.6, 0.0, 2.4))
+    assert [run.simple[-1] for run in found.runs["turned", "stubborn"]] == [4.0] * 3
+    assert set(found.seeds) == {7, 8, 9}
+    assert set(found.tuning_seeds) == {MILLION + 7, MILLION + 8}
+    assert set(seen) == {0, *found.seeds, *found.tuning_seeds}  # 0: to see whether it works
+    page = regrets_page(found)
+    assert "tuned on 2 other seeds (1000007 to 1000008)" in page
+    chosen = "arm=0 (arm at an end of the grid)"
+    assert f"| turned | stubborn | {chosen} | arm=1: 0.600; arm=0: 0.000; arm=3: 2.400 |" in page
+    assert "| stubborn (arm=0) | 4 [4, 4] |" in page
+
+
+def test_a_constant_that_is_given_is_not_tuned():
+    assert entrant("uct:exploration=0.4").candidates() == [(("exploration", 0.4),)]
+    assert len(entrant("uct").candidates()) == len(GRIDS["uct"]["exploration"]) > 1
+    assert entrant("gpts").candidates() == [()]
+    for name in set(GRIDS) & set(SEARCHERS):
+        tree = bough.Tree(2, 3)
+        for constants in entrant(name).candidates():
+            search = SEARCHERS[name](tree, rng=0, **dict(constants))
+            for key, value in constants:
+                assert getattr(search, key) == value
+
+
+def test_searchers_are_told_what_they_ask_for():
+    told, states = {}, set()
+
+    def make(tree, *, budget, discount=None, rng):
+        told.update(budget=budget, discount=discount)
+        states.add(rng.bit_generator.state["state"]["state"])
+        return bough.UCT(tree, rng=rng)
+
+    compare(["discounted:uniform:2:3"], {"mine": make}, budget=5, seeds=3, workers=1)
+    assert told == {"budget": 5, "discount": 0.7}
+    assert len(states) == 3  # a random generator for each seed
+    problem = bough.problems.named("drawn:gaussian:3:branching=2", seed=1)
+    search = entrant("gpts-known").make(problem, (), 10, 0)
+    assert (search.belief.kernel, search.belief.noise) == (problem.kernel, problem.noise)
+
+
+def test_steps_are_told_if_asked_for():
+    told = []
+
+    class Spy(bough.UCT):
+        def tell(self, path, value=None, *, noise=None, steps=None):
+            told.append((value, steps))
+            super().tell(path, value, noise=noise, steps=steps)
+
+    for steps in (False, True):
+        told.clear()
+        names = ["discounted:bernoulli:2:3", "smooth:2:3"]
+        compare(names, {"spy": Spy}, budget=4, seeds=1, workers=1, steps=steps)
+        assert {len(s) for _, s in told if s is not None} == ({3} if steps else set())
+        assert any(value is not None for value, _ in told)  # Smooth has no steps
+
+
+# ---------------------------------------------------------------------- the same again
+
+
+PROBLEMS = ["smooth:3:4", "noisy-branin:cuts=3"]
+OPTIONS = {"budget": 60, "seeds": 3, "tuning_seeds": 2}
+COMMAND = ["compare", *PROBLEMS, "--searchers", "gpts-known,uct", "--budget", "60"]
+
+
+def regrets(found):
+    return {
+        pair: [(run.simple, run.cumulative, run.suboptimal) for run in runs]
+        for pair, runs in found.runs.items()
+    }
+
+
+def test_the_same_seed_gives_the_same_regrets(tmp_path):
+    one, two = (compare(PROBLEMS[:1], ["gpts", "uct"], workers=1, **OPTIONS) for _ in range(2))
+    assert regrets(one) == regrets(two)
+    assert one.choices == two.choices
+    assert regrets_page(one) == regrets_page(two)
+    other = compare(PROBLEMS[:1], ["gpts", "uct"], workers=1, seed=5, **OPTIONS)
+    assert regrets(other) != regrets(one)
+    # A seed is a problem and a run, whatever the others are.
+    shifted = compare(PROBLEMS[:1], ["gpts"], workers=1, seed=1, budget=60, seeds=2)
+    assert regrets(shifted)["smooth:3:4", "gpts"] == regrets(one)["smooth:3:4", "gpts"][1:]
+
+
+def start(out, *words):
+    """Start `bough` in a session of its own, so that nothing of it is left when it is ended."""
+    command = [sys.executable, "-m", "bough.cli", *words, "--out", str(out), "--workers", "2"]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def lines(out):
+    path = pathlib.Path(out) / "runs.jsonl"
+    return path.read_bytes().splitlines(keepends=True) if path.exists() else []
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.02)
+
+
+def nobody_left(process):
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sessions and signals are those of POSIX")
+@pytest.mark.parametrize("how", ["killed", "interrupted"])
+def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path, how):
+    words = ["compare", "smooth:3:4", "--searchers", "gpts-known,uct", "--budget", "300"]
+    words += ["--seeds", "15", "--tuning-seeds", "4"]
+    process = start(tmp_path, *words)
+    wait_for(lambda: len(lines(tmp_path)) >= 5)
+    if how == "killed":
+        process.kill()
+    else:
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, errors = process.communicate(timeout=60)
+    before = lines(tmp_path)
+    assert 5 <= len(before) < 54  # of 24 for tuning and 30 that are shown
+    wait_for(lambda: nobody_left(process))
+    if how == "interrupted":
+        assert process.returncode == 130
+        assert "give the same command to go on" in errors
+        assert "Traceback" not in errors
+        return  # how it goes on is the same
+    process = start(tmp_path, *words)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    after = lines(tmp_path)
+    whole = [line for line in before if line.endswith(b"\n")]
+    assert after[: len(whole)] == whole  # none was run again,
+    assert len(after) == len({json.loads(line)["job"] for line in after})  # nor any twice
+    found = compare(
+        ["smooth:3:4"], ["gpts-known", "uct"], budget=300, seeds=15, tuning_seeds=4, workers=1
+    )
+    command = "bough " + " ".join(words[:-2]) + " --seed 0 --tuning-seeds 4"
+    assert (tmp_path / "regrets.md").read_text() == regrets_page(found, command)
+    assert output.startswith(regrets_page(found, command))
+
+
+def test_a_line_cut_short_is_run_again(tmp_path):
+    jobs = [Job("p", "s", (("c", 0.5),), seed, 10, False) for seed in range(3)]
+    run = Run([1, 10], [0.1, 0.0], [0.1, 0.2], [1, 2], [0.5, 1.0], 10)
+    store = Store(tmp_path)
+    for job in jobs:
+        store.add(job, run)
+    store.close()
+    path = tmp_path / "runs.jsonl"
+    content = path.read_bytes()
+    path.write_bytes(content[:-20])
+    store = Store(tmp_path)
+    assert [job in store for job in jobs] == [True, True, False]
+    assert store[jobs[0]] == run
+    store.add(jobs[2], run)
+    store.close()
+    assert path.read_bytes() == content
+    path.write_bytes(b"nonsense\n" + content)
+    with pytest.raises(ValueError, match="line 1 of .*runs.jsonl is no finished run"):
+        Store(tmp_path)
+
+
+def test_another_budget_is_another_run(tmp_path):
+    first = run_four(4, out=tmp_path)
+    again = run_four(4, out=tmp_path)
+    assert again.runs == first.runs  # seconds and all: it was not run again
+    assert run_four(5, out=tmp_path).runs["four", "script"][0].evaluations == 5
+    assert len(lines(tmp_path)) == 2
+
+
+# ---------------------------------------------------------------------- what goes wrong
+
+
+def test_what_fails_is_said_and_the_others_go_on():
+    found = compare(
+        {"four": Four}, {"broken": Broken, "script": Script}, budget=3, seeds=2, workers=1
+    )
+    assert found.failures == {("four", "broken"): "ZeroDivisionError: no path today"}
+    assert list(found.runs) == [("four", "script")]
+    assert "- broken on four: ZeroDivisionError: no path today" in regrets_page(found)
+    found = compare(["smooth:2:3", "trap:depth=3"], ["gpts-known"], budget=3, seeds=1, workers=1)
+    assert list(found.runs) == [("smooth:2:3", "gpts-known")]
+    assert "not drawn from a prior" in found.failures["trap:depth=3", "gpts-known"]
+
+
+def test_a_wrong_optimum_is_found_out():
+    class Wrong(Four):
+        def _solve(self):
+            return 3.0, (2,)
+
+    found = compare({"wrong": Wrong}, {"script": Script}, budget=6, seeds=1, workers=1)
+    assert "says that its optimum is 3.0, but path (3,) is worth 4.0" in str(found.failures)
+
+
+@pytest.mark.parametrize(
+    ("problems", "searchers", "keywords", "message"),
+    [
+        (["smoth"], ["uct"], {}, "no problem 'smoth'.*smooth.*trap"),
+        (["trap"], ["utc"], {}, "no searcher 'utc' .did you mean 'uct'.*gpts.*uct"),
+        (["trap"], ["uct:explore=1"], {}, "uct has no constant 'explore'; it has exploration"),
+        (["trap"], ["uct:0.4"], {}, "write its constants as NAME=VALUE"),
+        (["trap"], ["uct:exploration=-1"], {}, "runs on none.*exploration must not be negative"),
+        (["trap"], ["gpts-known"], {}, "runs on none of the problems: trap is not drawn"),
+        (["trap", "trap"], ["uct"], {}, "problems has 'trap' twice"),
+        ([], ["uct"], {}, "problems must not be empty"),
+        (["trap"], ["uct"], {"budget": 0}, "budget must be at least 1"),
+        (["trap"], ["uct"], {"seeds": 0}, "seeds must be at least 1"),
+        (["trap"], ["uct"], {"seed": -1}, "seed must be at least 0"),
+        (["trap"], ["uct"], {"grids": {"uct": {"c": (1,)}}}, "uct has no constant 'c'"),
+    ],
+)
+def test_bad_input(problems, searchers, keywords, message):
+    with pytest.raises(ValueError, match=message):
+        compare(problems, searchers, **{"budget": 5, "workers": 1, **keywords})
+
+
+def test_bad_types():
+    with pytest.raises(TypeError, match="problems must be a list of names"):
+        compare("trap", ["uct"], budget=5)
+    with pytest.raises(TypeError, match="to give functions, use a dict"):
+        compare(["trap"], [bough.UCT], budget=5)
+    with pytest.raises(TypeError, match="'mine' must be a function of the tree"):
+        compare(["trap"], {"mine": 3}, budget=5)
+    with pytest.raises(TypeError, match="'mine' has no 'optimum'|'mine' has no 'tree'"):
+        compare({"mine": lambda seed: 3}, ["uct"], budget=5)
+    with pytest.raises(TypeError, match="functions at the top of a module"):
+        compare(
+            {"four": lambda seed: Four()}, {"s": lambda tree: Script(tree)}, budget=5, workers=2
+        )
+
+
+# ---------------------------------------------------------------------- files and the command
+
+
+def test_the_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "have_matplotlib", lambda: False)  # figures have their own test
+    words = [*COMMAND, "--seeds", "3", "--tuning-seeds", "2", "--workers", "1"]
+    result = CliRunner().invoke(main, [*words, "--out", str(tmp_path)])
+    assert result.exit_code == 1  # Branin has no prior to know
+    assert "gpts-known on noisy-branin:cuts=3: noisy-branin:cuts=3 is not drawn" in result.output
+    assert "seed 0: the command above gives the same regrets again." in result.output
+    assert "no figures: they need matplotlib" in result.output
+    with (tmp_path / "regrets.csv").open() as file:
+        table = list(csv.DictReader(file))
+    last = [row for row in table if row["evaluations"] == "60"]
+    assert [(row["problem"], row["searcher"]) for row in last] == [
+        ("smooth:3:4", "gpts-known"), ("smooth:3:4", "uct"), ("noisy-branin:cuts=3", "uct")
+    ]  # fmt: skip
+    assert all(float(row["simple_low"]) <= float(row["simple"]) for row in last)
+    assert last[1]["constants"].startswith("exploration=")
+    assert (tmp_path / "seconds.csv").read_text().startswith("problem,searcher,constants,seeds,sec")
+    assert "microseconds an evaluation" in (tmp_path / "seconds.md").read_text()
+    # The command that is quoted gives the same again.
+    quoted = next(line for line in result.output.splitlines() if line.startswith("    bough "))
+    again = CliRunner().invoke(main, [*quoted.split()[1:], "--workers", "1", "--json"])
+    facts = json.loads(again.stdout[: again.stdout.rindex("}") + 1])
+    assert [row["simple"] for row in facts["by_evaluations"]] == [
+        float(row["simple"]) for row in table
+    ]
+    assert facts["failures"][0]["searcher"] == "gpts-known"
+    assert facts["choices"][1]["constants"].keys() == {"exploration"}
+    assert facts["seeds"] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["smoth"], "there are ackley, branin"),
+        (["smooth", "--searchers", "gtps"], "there are gpts, uct|there are .*gpts.*uct"),
+        (["smooth", "--budget", "0"], "--budget"),
+        ([], "Missing argument"),
+    ],
+)
+def test_bad_words(words, message):
+    result = CliRunner().invoke(main, ["compare", *words])
+    assert result.exit_code in (1, 2)
+    assert re.search(message, result.output), result.output
+    assert "Traceback" not in result.output
+
+
+def test_figures(tmp_path, monkeypatch):
+    found = compare(["smooth:2:3", "trap:depth=3"], ["uct"], budget=12, seeds=2, tuning_seeds=1,
+                    workers=1)  # fmt: skip
+    monkeypatch.setattr(figures, "have_matplotlib", lambda: False)
+    names = {file.name for file in write(found, tmp_path / "without")}
+    assert names == {"regrets.md", "regrets.csv", "seconds.md", "seconds.csv"}
+    monkeypatch.undo()
+    pytest.importorskip("matplotlib")
+    files = write(found, tmp_path / "with")
+    assert [file.name for file in files[4:]] == ["smooth-2-3.png", "trap-depth=3.png"]
+    for file in files[4:]:
+        assert file.read_bytes().startswith(b"\x89PNG")
+        assert file.stat().st_size > 10_000
