@@ -24,7 +24,7 @@ from bough.experiments.results import Choice, Comparison, second_marks
 from bough.experiments.store import Store
 from bough.experiments.tables import regrets_page, seconds_page
 from bough.maximize import SEARCHERS
-from bough.problems import Problem
+from bough.problems import Problem, named
 
 MILLION = 1_000_000
 
@@ -226,12 +226,14 @@ def test_a_constant_that_is_given_is_not_tuned():
     assert entrant("uct:exploration=0.4").candidates() == [(("exploration", 0.4),)]
     assert len(entrant("uct").candidates()) == len(GRIDS["uct"]["exploration"]) > 1
     assert entrant("gpts").candidates() == [()]
-    for name in set(GRIDS) & set(SEARCHERS):
-        tree = bough.Tree(2, 3)
+    assert set(GRIDS) <= set(SEARCHERS)
+    problem = named("smooth:2:3", seed=0)
+    for name in GRIDS:
         for constants in entrant(name).candidates():
-            search = SEARCHERS[name](tree, rng=0, **dict(constants))
+            search = entrant(name).make(problem, constants, 50, seed=0)
             for key, value in constants:
                 assert getattr(search, key) == value
+    assert entrant("olop").make(problem, (), 50, seed=0).plays == 50
 
 
 def test_searchers_are_told_what_they_ask_for():

@@ -21,8 +21,14 @@ Constants = tuple[tuple[str, Any], ...]
 #: is not here runs as it is, and so does a constant that is given, as in `uct:exploration=0.4`.
 GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "uct": {"exploration": (0.05, 0.1, 0.2, 0.4, 0.8, 1.4)},
-    "bast": {"smoothness": (0.1, 0.3, 1.0, 3.0), "decay": (0.5, 0.7, 0.9)},
-    "hoo": {"nu": (0.1, 0.3, 1.0, 3.0), "rho": (0.5, 0.7, 0.9)},
+    "bast": {
+        "smoothness": (0.1, 0.3, 1.0),
+        "decay": (0.5, 0.7, 0.9),
+        "exploration": (0.1, 0.3, 1.0),
+    },
+    "hoo": {"nu": (0.1, 0.3, 1.0), "rho": (0.5, 0.7, 0.9), "exploration": (0.1, 0.3, 1.0)},
+    "olop": {"exploration": (0.03, 0.1, 0.3, 1.0)},
+    "kl_olop": {"exploration": (0.03, 0.1, 0.3, 1.0)},
 }
 
 #: `gpts-known` is `gpts` with the kernel, noise and mean of the problem.
@@ -34,7 +40,8 @@ class Entrant:
     """A searcher that takes part, with its constants and the grid for those to be tuned.
 
     `factory` is called with the tree and, if it has parameters of these names, with `rng`,
-    `budget` (the number of evaluations), `discount` (the problem's) and the constants.
+    `budget` (the number of evaluations; `plays` if it has both), `discount` (the problem's) and the
+    constants.
     """
 
     name: str
@@ -51,7 +58,9 @@ class Entrant:
     def make(self, problem: Problem, constants: Constants, budget: int, seed: int) -> Searcher:
         """Return a new searcher for a problem."""
         accepted = _accepted(self.factory)
-        offers: dict[str, Any] = {"budget": budget, "rng": np.random.default_rng([seed, 2])}
+        # (Where a searcher has both, its `budget` is one of single steps.)
+        horizon = "plays" if {"plays", "budget"} <= set(accepted) else "budget"
+        offers: dict[str, Any] = {horizon: budget, "rng": np.random.default_rng([seed, 2])}
         if hasattr(problem, "discount"):
             offers["discount"] = problem.discount
         if self.known:
