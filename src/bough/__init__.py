@@ -4,10 +4,13 @@ from bough import kernels, learning, mean
 from bough._choice import Arm
 from bough.belief import Belief
 from bough.confidence import Confidence
-from bough.maximize import ObjectiveError, Result, maximize, minimize
+from bough.maximize import maximize, minimize
+from bough.result import ObjectiveError, Result
 from bough.searchers import GPTS, UCT, Certificate, Exhausted, Searcher
 from bough.stopping import Budget, Gap, IntervalWidth, Target, WallTime
+from bough.study import Study, StudyError
 from bough.trees import Tree
+from bough.trials import Trial
 
 __all__ = [
     "GPTS",
@@ -23,8 +26,11 @@ __all__ = [
     "ObjectiveError",
     "Result",
     "Searcher",
+    "Study",
+    "StudyError",
     "Target",
     "Tree",
+    "Trial",
     "WallTime",
     "kernels",
     "learning",

@@ -15,8 +15,9 @@ import click
 
 from bough import kernels
 from bough.kernels import Kernel
-from bough.maximize import ObjectiveError, Result, maximize
+from bough.maximize import maximize
 from bough.problems import BY_NAME
+from bough.result import ObjectiveError, Result
 from bough.searchers import GPTS
 from bough.stopping import Gap, StopRule, WallTime
 from bough.trees import Tree

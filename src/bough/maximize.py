@@ -2,89 +2,19 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough._checks import at_least_zero, real
-from bough._choice import Arm
 from bough._interrupts import Interrupts
 from bough.progress import Bar
-from bough.searchers import GPTS, UCT, Certificate, Exhausted, Searcher
+from bough.result import History, ObjectiveError, Result, negative_arm, negative_certificate
+from bough.searchers import Exhausted, Searcher
+from bough.searchers.by_name import make_searcher
 from bough.stopping import Budget, StopRule, Target, WallTime
 from bough.trees import Path, Tree
-
-#: Searchers by name, for `maximize(..., searcher="gpts")`.
-SEARCHERS: dict[str, Callable[..., Searcher]] = {"gpts": GPTS, "uct": UCT}
-
-
-class ObjectiveError(Exception):
-    """The objective (or a function of the tree) raised; `result` holds all that was told before.
-
-    `path` is the path that was being evaluated.
-    """
-
-    path: Path
-    result: "Result"
-
-
-@dataclass(frozen=True)
-class History:
-    """Every evaluation in order: paths, values, and seconds since the beginning."""
-
-    paths: list[Path]
-    values: NDArray[np.float64]
-    seconds: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    def to_pandas(self) -> Any:
-        """Return the history as a `pandas.DataFrame`."""
-        import pandas as pd
-
-        return pd.DataFrame({"path": self.paths, "value": self.values, "seconds": self.seconds})
-
-
-@dataclass(frozen=True, repr=False)
-class Result:
-    """What a search found.
-
-    Attributes
-    ----------
-    best
-        The best arm that was played, None if none was.
-    certificate
-        How good it is, and how good anything can be; None if nothing was told.
-    history
-        Every evaluation.
-    stopped_by
-        Which rule ended the search.
-    searcher
-        The searcher as it stood, ready to go on.
-    """
-
-    best: Arm | None
-    certificate: Certificate | None
-    history: History
-    stopped_by: str
-    searcher: Searcher
-
-    def __repr__(self) -> str:
-        lines = [f"stopped by {self.stopped_by} after {len(self.history)} evaluations"]
-        if self.best is not None:
-            lines.append(f"best path   {self.searcher.tree.decode(self.best.path)}")
-            lines.append(f"its reward  {self.best.mean:.6g} +- {self.best.std:.2g}")
-        if self.certificate is not None:
-            lines.append(
-                f"certificate the best of all is between {self.certificate.lower:.6g} and "
-                f"{self.certificate.upper:.6g}, at confidence {1 - self.certificate.delta:g}"
-                + (", given what was learnt" if self.certificate.conditional else "")
-            )
-        return "\n".join(lines)
 
 
 def maximize(
@@ -194,7 +124,7 @@ def _loop(
         rules = [Target(-rule.value) if isinstance(rule, Target) else rule for rule in rules]
     catch = _checked_exceptions(catch)
     callbacks = _checked_calls(callbacks, "callbacks")
-    search = _searcher(searcher, tree, rng)
+    search = make_searcher(searcher, tree, rng)
     run = _Run(search, sign, Interrupts())
     stopped_by = None
     try:
@@ -261,25 +191,6 @@ def _failure(message: str, path: Path) -> ObjectiveError:
     failure = ObjectiveError(message)
     failure.path = path
     return failure
-
-
-def _searcher(given: Any, tree: Tree, rng: Any) -> Searcher:
-    made = given(tree) if callable(given) and not isinstance(given, Searcher) else given
-    if isinstance(made, Searcher):
-        if made.tree != tree:
-            raise ValueError(f"the searcher is for {made.tree!r}, not for {tree!r}")
-        if rng is not None:
-            raise ValueError("rng is for a searcher that is made here; give yours its own")
-        return made
-    if given is None or isinstance(given, str):
-        name = "gpts" if given is None else given
-        if name not in SEARCHERS:
-            raise ValueError(f"searcher must be one of {sorted(SEARCHERS)}, got {name!r}")
-        return SEARCHERS[name](tree, rng=rng)
-    raise TypeError(
-        "searcher must be a searcher, the name of one, or a function of the tree that makes one, "
-        f"got {given!r}"
-    )
 
 
 class _Run:
@@ -349,18 +260,9 @@ class _Run:
         history = History(self.paths, np.array(self.values), np.array(self.seconds))
         best = self.search.best() if told else None
         if self.sign < 0:
-            best = None if best is None else _negative(best)
-            if certificate is not None:
-                low, high = 0.0 - certificate.upper, 0.0 - certificate.lower
-                certificate = replace(certificate, lower=low, upper=high)
+            best = None if best is None else negative_arm(best)
+            certificate = None if certificate is None else negative_certificate(certificate)
         return Result(best, certificate, history, stopped_by, self.search)
-
-
-def _negative(arm: Arm) -> Arm:
-    """Return the arm of the negative reward (0 - x, since nobody likes to read -0)."""
-    value = None if arm.value is None else 0.0 - arm.value
-    bounds = 0.0 - arm.upper, 0.0 - arm.lower
-    return Arm(arm.path, arm.params, 0.0 - arm.mean, arm.std, *bounds, value, arm.visits)
 
 
 def _reward(returned: Any) -> tuple[float, float | None]:
