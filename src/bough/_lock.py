@@ -12,7 +12,7 @@ class StudyError(ValueError):
     """A study's file cannot be used as asked; the message says why, and what to do."""
 
 
-class Locked(StudyError):
+class Locked(StudyError):  # noqa: N818 - it says what is the case
     """Another process writes to the study now."""
 
 

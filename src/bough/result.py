@@ -24,6 +24,12 @@ class ObjectiveError(Exception):
     result: "Result"
 
 
+class PoolError(RuntimeError):
+    """The executor that was given cannot go on; `result` holds all that was told before."""
+
+    result: "Result"
+
+
 @dataclass(frozen=True)
 class History:
     """Every evaluation of a run as they ended: paths, values, seconds since the beginning."""

@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -311,6 +311,16 @@ class Study:
     def first_state(self) -> int:
         """The state of the searcher's generator when nothing was asked: seeds derive from it."""
         return int(self.specification["begin"] or 0)
+
+    @property
+    def failed(self) -> int:
+        """How many trials have failed."""
+        return self._replay.failed
+
+    def offer_again(self, ids: Iterable[int]) -> None:
+        """Have trials that run offered again by `ask`, since nobody evaluates them any more."""
+        with self._guard:
+            self._again.extend(sorted(set(ids) - set(self._again)))
 
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were told, in the sign of the values."""
