@@ -4,7 +4,6 @@ import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -222,10 +221,16 @@ class _Worker:
 
     def kill(self) -> None:
         """End the process, whatever it is at."""
+        if _is_loky(self._executor):
+            self._executor.shutdown(wait=True, kill_workers=True)  # and what it has started
+            return
         for process in list((self._executor._processes or {}).values()):
-            with suppress(Exception):  # it may be gone already
-                process.kill()
-        self._executor.shutdown(wait=True)
+            process.kill()
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _is_loky(executor: Any) -> bool:
+    return type(executor).__module__.startswith("loky.")
 
 
 def _leave_interrupts_to_the_parent() -> None:
