@@ -60,6 +60,26 @@ class WriteLock:
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, json.dumps(me).encode(), 0)
 
+    @staticmethod
+    def holder(path: Path) -> dict[str, object] | None:
+        """Return who holds the lock of a file now, if it is another process."""
+        import fcntl
+
+        key = os.path.realpath(path)
+        if _held.get(key) == os.getpid():  # (closing the file below would give up our own lock)
+            return None
+        try:
+            file = os.open(f"{key}-lock", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return _read(os.pread(file, 1000, 0))
+        finally:
+            os.close(file)
+        return None
+
     def release(self) -> None:
         """Let others write."""
         with _held_guard:

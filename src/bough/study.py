@@ -180,6 +180,20 @@ class Study:
             journal.close()
             raise
 
+    @classmethod
+    def look(cls, path: str | os.PathLike[str]) -> "Study":
+        """Return the trials of a study, without its searcher: needs nothing of the program."""
+        journal = Journal.open(FilePath(path), "full", read_only=True)
+        try:
+            specification, operations, damage = journal.read()
+        finally:
+            journal.close()
+        replay = Replay(Tree(1, 0), None, _sign(specification))
+        replay.load(operations)
+        if damage is not None:
+            _say(f"{path} is damaged: {damage}. {replay.summary()}")
+        return cls(journal, specification, replay)
+
     # ------------------------------------------------------------------ ask and tell
 
     def ask(self) -> Trial:
@@ -301,6 +315,11 @@ class Study:
             )
         search: Searcher = self._replay.search
         return search
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the searcher is there, and so `best` and `certificate`."""
+        return self._replay.search is not None
 
     @property
     def sign(self) -> float:
