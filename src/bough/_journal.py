@@ -65,8 +65,6 @@ class Journal:
     """
 
     def __init__(self, path: Path, durability: Durability, lock: WriteLock | None) -> None:
-        if durability not in ("full", "process"):
-            raise ValueError(f'durability must be "full" or "process", got {durability!r}')
         self.path = path
         self.durability = durability
         self._lock = lock
@@ -85,6 +83,7 @@ class Journal:
     @classmethod
     def create(cls, path: Path, specification: dict[str, Any], durability: Durability) -> "Journal":
         """Make a new file; it appears as a whole or not at all."""
+        _check_durability(durability)
         if path.exists():
             raise StudyError(f"{path} exists already; open it, or choose another name")
         lock = _locked(path)
@@ -103,6 +102,7 @@ class Journal:
     @classmethod
     def open(cls, path: Path, durability: Durability, *, read_only: bool) -> "Journal":
         """Open a file; the caller reads it next."""
+        _check_durability(durability)
         if not path.is_file():
             raise StudyError(f"there is no study {path}; make it by Study.create")
         lock = None if read_only else _locked(path)
@@ -119,9 +119,12 @@ class Journal:
         """Return all operations that are whole; a damaged file is read as far as it goes."""
         connection = self._open_connection()
         complaint = None
+        rows: Iterable[Row]
         try:
-            rows: Iterable[Row] = connection.execute("SELECT * FROM operations ORDER BY n")
-            rows = list(rows)
+            rows = connection.execute("SELECT * FROM operations ORDER BY n").fetchall()
+            # Damage where no operation is would hurt the next write.
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            complaint = None if found == "ok" else " ".join(found.split())
         except sqlite3.DatabaseError as error:
             complaint = str(error)
             rows = reachable_rows(connection)
@@ -229,6 +232,11 @@ class Journal:
             with suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
+
+
+def _check_durability(durability: Any) -> None:
+    if durability not in ("full", "process"):
+        raise ValueError(f'durability must be "full" or "process", got {durability!r}')
 
 
 def _locked(path: Path) -> WriteLock:

@@ -111,7 +111,7 @@ class Pool:
             return Outcome(job, None, WorkerDied(f"the evaluation was cancelled: {error!r}"))
         except Exception as error:
             if type(error).__name__ in LOST:
-                return Outcome(job, None, WorkerDied(f"its worker died: {error!r}"))
+                return Outcome(job, None, WorkerDied(f"its worker died ({type(error).__name__})"))
             return Outcome(job, None, error)
 
     def _lost(self, job: Job, error: Exception) -> Outcome:
@@ -188,7 +188,7 @@ class OwnPool(Pool):
 
     def _lost(self, job: Job, error: Exception) -> Outcome:
         self._replace(job)
-        return Outcome(job, None, WorkerDied(f"its worker died: {error!r}"))
+        return Outcome(job, None, WorkerDied(f"its worker died ({type(error).__name__})"))
 
     def _end(self, job: Job, future: "Future[Any]") -> None:
         self._replace(job)
