@@ -171,7 +171,12 @@ def test_what_is_refused_changes_nothing(file):
     study = Study.create(file, TREE, kernel=kernels.Linear(), noise=0.0, rng=0)
     trial = study.ask()
     before = study.trials[0]
-    for value, error in ((math.nan, ValueError), ("1", TypeError), (1j, TypeError), (None, TypeError)):
+    for value, error in (
+        (math.nan, ValueError),
+        ("1", TypeError),
+        (1j, TypeError),
+        (None, TypeError),
+    ):
         with pytest.raises(error, match="value must be"):
             study.tell(trial, value)
     with pytest.raises(ValueError, match="noise must not be negative"):
@@ -385,9 +390,7 @@ if os.fork() == 0:
 os.kill(os.getpid(), signal.SIGKILL)
 """
     begin = time.monotonic()
-    subprocess.run(
-        [sys.executable, "-c", code], check=False, stdout=subprocess.DEVNULL, timeout=30
-    )
+    subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.DEVNULL, timeout=30)
     assert time.monotonic() - begin < 19
     Study.open(file).close()
 
@@ -530,7 +533,12 @@ def test_the_command(tmp_path, monkeypatch):
     assert other.exit_code != 0
     assert "which is 0, got 8" in other.stderr
     page = bough_command("study", "run.db")
-    for word in ("30 trials (30 told, 0 failed, 0 running)", "best path", "certificate", "29  told"):
+    for word in (
+        "30 trials (30 told, 0 failed, 0 running)",
+        "best path",
+        "certificate",
+        "29  told",
+    ):
         assert word in page.stdout
     shown = json.loads(bough_command("study", "run.db", "--json").stdout)
     assert shown["counts"] == {"told": 30, "failed": 0, "running": 0}

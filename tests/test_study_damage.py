@@ -37,8 +37,11 @@ def check_recovery(file, told):
         try:
             study = Study.open(file)
         except StudyError as error:
-            assert any(w in str(error) for w in ("damaged", "no study", "newer"))
-            return None
+            failure = str(error)
+            study = None
+    if study is None:
+        assert any(words in failure for words in ("damaged", "no study", "newer"))
+        return None
     with study:
         found = {t.id: (t.path, t.value) for t in study.trials if t.state == "told"}
         assert all(told[id_] == fact for id_, fact in found.items())
@@ -60,7 +63,7 @@ def test_flipped_bytes(tmp_path):
     whole = (tmp_path / "run.db").read_bytes()
     draw = random.Random(0)
     results = []
-    for k in range(60):
+    for k in range(40):
         folder = tmp_path / str(k)
         folder.mkdir()
         data = bytearray(whole)
@@ -70,23 +73,23 @@ def test_flipped_bytes(tmp_path):
         results.append(check_recovery(folder / "run.db", told))
         shutil.rmtree(folder)
     recovered = [lost for lost in results if lost is not None]
-    assert len(recovered) > 40
+    assert len(recovered) > 30
     assert any(recovered)  # something was lost in some, so the check above was made
-    assert sum(0 < len(lost) < 20 for lost in recovered) > 20  # and not much in most
+    assert sum(0 < len(lost) < 20 for lost in recovered) > 12  # and not much in most
 
 
 def test_a_truncated_file(tmp_path):
     told = make(tmp_path / "run.db", 300)
     whole = (tmp_path / "run.db").read_bytes()
     counts = []
-    for k, share in enumerate((0.0, 0.01, 0.3, 0.5, 0.75, 0.99)):
+    for k, share in enumerate((0.0, 0.3, 0.5, 0.75, 0.99)):
         folder = tmp_path / str(k)
         folder.mkdir()
         (folder / "run.db").write_bytes(whole[: int(share * len(whole))])
         lost = check_recovery(folder / "run.db", told)
         counts.append(None if lost is None else len(told) - len(lost))
-    assert counts[:2] == [None, None]
-    assert 40 < counts[2] < counts[3] < counts[4] < counts[5] < 300
+    assert counts[:2] == [None, None]  # nothing that was told is in the first pages
+    assert 40 < counts[2] < counts[3] < counts[4] < 300
 
 
 def test_a_page_of_zeros_in_the_middle_loses_only_what_was_on_it(tmp_path):
@@ -109,7 +112,7 @@ def test_a_damaged_write_ahead_log(tmp_path):
     told = {t.id: (t.path, t.value) for t in study.trials}
     assert lost_commits(live) == 0
     size = os.path.getsize(f"{live}-wal")
-    for k, at in enumerate((20, 5000, size // 2, size - 10)):
+    for k, at in enumerate((20, 5000, size // 3, size // 2, size - 3 * 4120)):
         folder = tmp_path / str(k)
         folder.mkdir()
         for ending in ("", "-wal"):
@@ -118,8 +121,7 @@ def test_a_damaged_write_ahead_log(tmp_path):
         log[at] ^= 4
         (folder / "run.db-wal").write_bytes(log)
         lost = check_recovery(folder / "run.db", told)
-        # The last commit cannot be told from one that was cut off.
-        assert len(lost) >= 1 if at < size - 10 else len(lost) <= 1
+        assert len(lost) < 10  # the pages that come after it are read
     study.close()
 
 
@@ -130,7 +132,7 @@ def test_other_files(tmp_path):
         Study.open(file)
     file.unlink()
     sqlite3.connect(file).execute("CREATE TABLE x (y)").connection.close()
-    with pytest.raises(StudyError, match="a SQLite file, but no study of bough"):
+    with pytest.raises(StudyError, match="is no study of bough"):
         Study.open(file)
     file.unlink()
     make(file, 3)
@@ -186,15 +188,32 @@ def test_no_room_for_a_new_study(tmp_path):
     assert not (tmp_path / "run.db").exists()
 
 
-READ_ONLY = """
-import sys, bough
-try:
-    bough.Study.open(sys.argv[1])
-except bough.StudyError as error:
-    print(error)
-with bough.Study.open(sys.argv[1], read_only=True) as study:
-    print(len(study.trials), study.best().visits > 0)
-"""
+def look_at(file):
+    try:
+        Study.open(file)
+    except StudyError as error:
+        yield str(error)
+    with Study.open(file, read_only=True) as study:
+        yield f"{len(study.trials)} {study.best().visits > 0}"
+
+
+def as_nobody(lines):
+    """Call a function in a process without rights (root may write anything)."""
+    here, there = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setuid(65534)
+            os.write(there, "\n".join(lines()).encode())
+        except BaseException as error:
+            os.write(there, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(there)
+    with os.fdopen(here) as pipe:
+        return pipe.read().splitlines()
 
 
 def test_a_read_only_file(tmp_path):
@@ -206,13 +225,8 @@ def test_a_read_only_file(tmp_path):
         for path in (file, Path(f"{file}-lock")):
             path.chmod(0o444)
         shared.chmod(0o555)
-        nobody = {"user": 65534} if os.geteuid() == 0 else {}  # root may write anything
-        done = subprocess.run(
-            [sys.executable, "-c", READ_ONLY, str(file)],
-            capture_output=True, text=True, timeout=60, check=False, **nobody,
-        )  # fmt: skip
-        lines = done.stdout.splitlines()
-        assert "cannot be written" in lines[0], done.stderr
+        lines = as_nobody(lambda: look_at(file))
+        assert "cannot be written" in lines[0]
         assert "open it with read_only=True" in lines[0]
         assert lines[1] == "20 True"
     finally:

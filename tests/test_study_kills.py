@@ -55,13 +55,14 @@ def run_until_killed(file, acknowledged, durability, delay, at_once):
 
 def kill_and_compare(tmp_path, kills):
     draw = random.Random(kills)
+    maximize(reward, TREE, budget=3, rng=0)  # imports what learning needs, before processes fork
     file, acknowledged = tmp_path / "run.db", tmp_path / "acknowledged"
     grown = 0
     for k in range(kills):
         before = acknowledged.stat().st_size if acknowledged.exists() else 0
         durability = "full" if k % 2 else "process"
         run_until_killed(
-            file, acknowledged, durability, draw.uniform(0.0, 0.03), at_once=k % 5 == 0
+            file, acknowledged, durability, draw.uniform(0.0, 0.05), at_once=k % 5 == 0
         )
         grown += acknowledged.stat().st_size > before
     assert grown > kills / 3  # the kills hit a search that was running

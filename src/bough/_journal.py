@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from bough._describe import fingerprint
 from bough._lock import StudyError, WriteLock
-from bough._salvage import lost_commits, reachable_rows
+from bough._salvage import lost_commits, scanned_rows
 
 #: Written into every file. A program refuses formats that are newer than its own.
 FORMAT = 1
@@ -71,9 +71,10 @@ class Journal:
         self._synced: bool | None = None  # what SQLite was told last
         self.next = 0
         self._lost = lost_commits(path)
+        self._broken: str | None = None  # why SQLite cannot read the file at all
         self._connection: sqlite3.Connection | None = _connect(path, writing=lock is not None)
         try:
-            _check_format(path, self._connection)
+            self._check_format(self._connection)
         except BaseException:
             self._disconnect()
             raise
@@ -113,33 +114,50 @@ class Journal:
                 lock.release()
             raise
 
+    def _check_format(self, connection: sqlite3.Connection) -> None:
+        try:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+        except sqlite3.DatabaseError as error:
+            application, version, self._broken = None, 0, str(error)
+        if application != APPLICATION:
+            self._broken = self._broken or "its first page is damaged"
+            if not any(operation.kind == "create" for operation in _scanned(self.path)):
+                raise StudyError(
+                    f"{self.path} is no study of bough, or is damaged beyond recovery"
+                    + (f": {self._broken}" if application is None else "")
+                )
+        elif version > FORMAT:
+            raise StudyError(
+                f"{self.path} has format {version}, and this bough reads formats up to {FORMAT}: "
+                "it was written by a newer one; upgrade"
+            )
+
     # ------------------------------------------------------------------ reading
 
     def read(self) -> Contents:
         """Return all operations that are whole; a damaged file is read as far as it goes."""
         connection = self._open_connection()
-        complaint = None
-        rows: Iterable[Row]
-        try:
-            rows = connection.execute("SELECT * FROM operations ORDER BY n").fetchall()
-            # Damage where no operation is would hurt the next write.
-            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            complaint = None if found == "ok" else " ".join(found.split())
-        except sqlite3.DatabaseError as error:
-            complaint = str(error)
-            rows = reachable_rows(connection)
-        operations, bad = _whole_ones(rows)
+        complaint = self._broken or ("its write-ahead log is damaged" if self._lost else None)
+        rows: Iterable[Row] = ()
+        if complaint is None:
+            try:
+                rows = connection.execute("SELECT * FROM operations ORDER BY n").fetchall()
+                # Damage where no operation is would hurt the next write.
+                (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                complaint = None if found == "ok" else " ".join(found.split())
+            except sqlite3.DatabaseError as error:
+                complaint = str(error)
+        operations = _whole_ones(rows)
+        if complaint is not None or len(operations) < len(list(rows)) or _gaps(operations):
+            operations = _scanned(self.path)
+            complaint = complaint or "some checksums are wrong"
         specification = self._specification(connection, operations)
         self.next = operations[-1].n + 1 if operations else 0
-        missing = sorted(set(range(self.next)) - {operation.n for operation in operations} | bad)
-        if not missing and complaint is None and not self._lost:
-            return Contents(specification, operations, None)
-        words = [complaint] if complaint else []
-        if missing:
-            words.append(f"{len(missing)} operations are unreadable (number {_some(missing)})")
-        if self._lost:
-            words.append(f"the last {self._lost} commits, in the write-ahead log, are unreadable")
-        return Contents(specification, operations, "; ".join(words))
+        gaps = _gaps(operations)
+        if gaps:
+            complaint = f"{complaint}; {len(gaps)} operations are lost (number {_some(gaps)})"
+        return Contents(specification, operations, complaint)
 
     def _specification(
         self, connection: sqlite3.Connection, operations: list[Operation]
@@ -269,21 +287,6 @@ def _connect(path: Path, *, writing: bool) -> sqlite3.Connection:
     return connection
 
 
-def _check_format(path: Path, connection: sqlite3.Connection) -> None:
-    try:
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-    except sqlite3.DatabaseError as error:
-        raise StudyError(f"{path} is no study, or is damaged beyond recovery: {error}") from error
-    if application != APPLICATION:
-        raise StudyError(f"{path} is a SQLite file, but no study of bough")
-    if version > FORMAT:
-        raise StudyError(
-            f"{path} has format {version}, and this bough reads formats up to {FORMAT}: "
-            "it was written by a newer one; upgrade"
-        )
-
-
 def _write_file(path: Path, specification: dict[str, Any], operations: list[Operation]) -> None:
     """Write a whole file under another name, and give it its own name when it is on the disk."""
     draft = Path(f"{path.resolve()}-new")
@@ -325,15 +328,21 @@ def _checksum(row: Row) -> int:
     return zlib.crc32("|".join(map(str, row)).encode("utf-8", "replace"))
 
 
-def _whole_ones(rows: Iterable[Row]) -> tuple[list[Operation], set[int]]:
-    """Return the operations whose checksums are right, and the numbers of the others."""
-    whole, bad = [], set()
-    for row in rows:
-        if row[-1] == _checksum(row[:-1]):
-            whole.append(Operation(*row[:-1]))
-        else:
-            bad.add(row[0])
-    return whole, bad
+def _whole_ones(rows: Iterable[Row]) -> list[Operation]:
+    """Return the operations whose checksums are right, in order, each once."""
+    whole = {row[0]: Operation(*row[:-1]) for row in rows if row[-1] == _checksum(row[:-1])}
+    return [whole[n] for n in sorted(whole)]
+
+
+def _scanned(path: Path) -> list[Operation]:
+    return _whole_ones(scanned_rows(path))
+
+
+def _gaps(operations: list[Operation]) -> list[int]:
+    """Return the numbers that are missing."""
+    if not operations or len(operations) == operations[-1].n + 1:
+        return []
+    return sorted(set(range(operations[-1].n)) - {operation.n for operation in operations})
 
 
 def _some(numbers: list[int]) -> str:

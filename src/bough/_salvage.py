@@ -1,41 +1,119 @@
 """What can still be read of a damaged file, and what a damaged write-ahead log has lost."""
 
-import sqlite3
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 #: Sizes of the header of a write-ahead log and of each of its frames: sqlite.org/fileformat.html.
 LOG_HEADER, FRAME_HEADER = 32, 24
-#: How many operations in a row may be missing before the search for more ends.
-HOPE = 1000
+#: Of every file that we make; the mark of a page with rows; how many columns an operation has.
+PAGE = 4096
+TABLE_LEAF = 13
+COLUMNS = 7
 
 
-def reachable_rows(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
-    """Return all operations that SQLite can still reach, in order.
+def scanned_rows(path: Path) -> list[tuple[Any, ...]]:
+    """Return all operations on whatever pages of a file are left, in order.
 
-    From the front up to the damage, from the back down to it, and what lies between one by one.
+    Nothing but the pages that hold rows is needed: SQLite itself gives up on a file whose end is
+    missing. Pages of the write-ahead log count too, in which the later one of two is the newer. What
+    is found may be nonsense; whoever reads it compares checksums.
     """
-    found: dict[int, tuple[Any, ...]] = {}
-    for order in ("ASC", "DESC"):
-        try:
-            for row in connection.execute(f"SELECT * FROM operations ORDER BY n {order}"):
-                if row[0] in found:
-                    break
-                found[row[0]] = row
-        except sqlite3.DatabaseError:
-            continue
-    n, last = 0, max(found, default=-1)
-    while n <= last + HOPE:
-        if n not in found:
-            with suppress(sqlite3.DatabaseError):
-                row = connection.execute("SELECT * FROM operations WHERE n = ?", (n,)).fetchone()
-                if row is not None:
-                    found[n] = row
-                    last = max(last, n)
-        n += 1
-    return [found[n] for n in sorted(found)]
+    pages: dict[int, list[bytes]] = {}
+    data = _read(path)
+    for number in range(len(data) // PAGE + 1):
+        pages.setdefault(number + 1, []).append(data[number * PAGE : (number + 1) * PAGE])
+    log = _read(Path(f"{path}-wal"))
+    for start in range(LOG_HEADER, len(log) - FRAME_HEADER - PAGE + 1, FRAME_HEADER + PAGE):
+        (number,) = struct.unpack(">I", log[start : start + 4])
+        page = log[start + FRAME_HEADER : start + FRAME_HEADER + PAGE]
+        pages.setdefault(number, []).append(page)
+    newest = {number: versions[-1] for number, versions in pages.items()}
+    found: list[tuple[Any, ...]] = []
+    for versions in pages.values():
+        for page in versions:
+            found.extend(_rows_on(page, newest))
+    return found
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _rows_on(page: bytes, pages: dict[int, bytes]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a leaf of a table, as far as they can be read."""
+    if len(page) < 8 or page[0] != TABLE_LEAF:
+        return
+    (count,) = struct.unpack(">H", page[3:5])
+    for i in range(count):
+        with suppress(struct.error, IndexError, ValueError, KeyError):
+            (at,) = struct.unpack(">H", page[8 + 2 * i : 10 + 2 * i])
+            size, at = _varint(page, at)
+            n, at = _varint(page, at)
+            row = _columns(_payload(page, at, size, pages))
+            if len(row) == COLUMNS:
+                yield n, row[1], row[2], float(row[3]), *row[4:]
+
+
+def _payload(page: bytes, at: int, size: int, pages: dict[int, bytes]) -> bytes:
+    """Return a row's bytes, which may go on elsewhere if they are many."""
+    if size <= PAGE - 35:
+        return page[at : at + size]
+    least = (PAGE - 12) * 32 // 255 - 23
+    here = least + (size - least) % (PAGE - 4)
+    here = here if here <= PAGE - 35 else least
+    payload = page[at : at + here]
+    (number,) = struct.unpack(">I", page[at + here : at + here + 4])
+    while len(payload) < size:
+        more = pages[number]
+        if len(more) < PAGE:
+            raise ValueError("its end is missing")
+        payload += more[4 : 4 + size - len(payload)]
+        (number,) = struct.unpack(">I", more[:4])
+    return payload
+
+
+def _columns(payload: bytes) -> list[Any]:
+    """Read a record."""
+    end, at = _varint(payload, 0)
+    kinds = []
+    while at < end:
+        kind, at = _varint(payload, at)
+        kinds.append(kind)
+    values: list[Any] = []
+    for kind in kinds:
+        if kind in (0, 8, 9):
+            values.append(None if kind == 0 else kind - 8)
+        elif kind <= 6:
+            size = (0, 1, 2, 3, 4, 6, 8)[kind]
+            values.append(int.from_bytes(payload[at : at + size], "big", signed=True))
+            at += size
+        elif kind == 7:
+            values.append(struct.unpack(">d", payload[at : at + 8])[0])
+            at += 8
+        else:
+            size = (kind - 12) // 2
+            values.append(payload[at : at + size].decode("utf-8", "replace"))
+            at += size
+    return values
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return a number of variable length, and where it ends."""
+    value = 0
+    for i in range(9):
+        byte = data[at + i]
+        if i == 8:
+            return (value << 8) | byte, at + 9
+        value = (value << 7) | (byte & 0x7F)
+        if byte < 0x80:
+            return value, at + i + 1
+    raise ValueError("no number")
 
 
 def lost_commits(path: Path) -> int:
