@@ -4,8 +4,9 @@ from bough import kernels, learning, mean
 from bough._choice import Arm
 from bough.belief import Belief
 from bough.confidence import Confidence
+from bough.evaluation import WorkerDied
 from bough.maximize import maximize, minimize
-from bough.result import ObjectiveError, Result
+from bough.result import ObjectiveError, PoolError, Result
 from bough.searchers import GPTS, UCT, Certificate, Exhausted, Searcher
 from bough.stopping import Budget, Gap, IntervalWidth, Target, WallTime
 from bough.study import Study, StudyError
@@ -24,6 +25,7 @@ __all__ = [
     "Gap",
     "IntervalWidth",
     "ObjectiveError",
+    "PoolError",
     "Result",
     "Searcher",
     "Study",
@@ -32,6 +34,7 @@ __all__ = [
     "Tree",
     "Trial",
     "WallTime",
+    "WorkerDied",
     "kernels",
     "learning",
     "maximize",

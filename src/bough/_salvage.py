@@ -18,8 +18,8 @@ def scanned_rows(path: Path) -> list[tuple[Any, ...]]:
     """Return all operations on whatever pages of a file are left, in order.
 
     Nothing but the pages that hold rows is needed: SQLite itself gives up on a file whose end is
-    missing. Pages of the write-ahead log count too, in which the later one of two is the newer. What
-    is found may be nonsense; whoever reads it compares checksums.
+    missing. Pages of the write-ahead log count too, the later one of two being the newer. What is
+    found may be nonsense; whoever reads it compares checksums.
     """
     pages: dict[int, list[bytes]] = {}
     data = _read(path)
