@@ -251,7 +251,7 @@ class _Counted:
 def workers_of(executor: Any) -> Callable[[], int]:
     """Return a function that says how many evaluations an executor runs at once."""
     client = getattr(executor, "_client", None)
-    if client is not None and hasattr(client, "nthreads"):
+    if hasattr(client, "nthreads") and not hasattr(executor, "max_workers"):
         return _Cluster(client)
     for name in ("max_workers", "_max_workers", "num_workers"):
         count = getattr(executor, name, None)
