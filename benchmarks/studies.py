@@ -1,7 +1,7 @@
-"""What a study costs, and what workers bring: `python -m benchmarks.studies [PART] [--figure FILE]`.
+"""What a study costs, and what workers bring: `python -m benchmarks.studies [PART]`.
 
-Parts: storage, speedup, feed, regret. Times are of this run and this machine; only ratios of one run
-mean something.
+Parts: storage, speedup, feed, regret. Times are of this run and this machine; only ratios of one
+run mean something.
 """
 
 import argparse

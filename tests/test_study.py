@@ -207,6 +207,23 @@ def test_what_is_refused_changes_nothing(file):
         assert facts(again) == facts(study)
 
 
+def test_an_interrupt_in_the_middle_of_a_tell_closes_the_study(file, monkeypatch):
+    study = Study.create(file, TREE, kernel=kernels.Linear(), noise=0.1, rng=0)
+    play(study, 3)
+    trial = study.ask()
+
+    def interrupted(rows, durable=True):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study._journal, "append", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        study.tell(trial, 1.0)
+    with pytest.raises(StudyError, match="is closed"):
+        study.ask()
+    with Study.open(file) as again:  # it was not recorded, so it is offered again
+        assert again.ask() == trial
+
+
 def test_bad_arguments(file):
     for arguments, error, message in (
         ({"tree_or_space": 3}, TypeError, "tree_or_space must be a bough.Tree"),

@@ -125,6 +125,22 @@ def test_a_damaged_write_ahead_log(tmp_path):
     study.close()
 
 
+def test_operations_that_are_longer_than_a_page(tmp_path):
+    file = tmp_path / "run.db"
+    deep = Tree(2, 3000)
+    with Study.create(file, deep, searcher="uct", rng=0) as study:
+        for _ in range(8):
+            trial = study.ask()
+            study.tell(trial, sum(trial.path))
+    data = bytearray(file.read_bytes())
+    at = data.rfind(b",".join(str(k).encode() for k in study.trials[-1].path[-40:]))
+    data[at + 1] ^= 1
+    file.write_bytes(data)
+    with pytest.warns(UserWarning, match="damaged"), Study.open(file) as found:
+        assert list(found.trials[:7]) == list(study.trials[:7])
+        assert len(found.trials) == 7
+
+
 def test_other_files(tmp_path):
     file = tmp_path / "run.db"
     file.write_text("not a database" * 100)

@@ -6,7 +6,8 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -202,7 +203,7 @@ class Study:
         Those left running by a dead process come first, under their own ids; then what was
         enqueued; then what the searcher asks. Raises `bough.Exhausted` if nothing is left to learn.
         """
-        with self._guard:
+        with self._guard, self._all_or_closed():
             self._check_open()
             replay = self._replay
             while self._again:
@@ -230,7 +231,7 @@ class Study:
 
     def tell(self, trial_or_id: Trial | int, value: float, *, noise: float | None = None) -> None:
         """Record the value of a trial (and its standard deviation): it is safe on return."""
-        with self._guard:
+        with self._guard, self._all_or_closed():
             trial = self._running(trial_or_id)
             number = real(value, "value")
             body: Any = number
@@ -262,6 +263,20 @@ class Study:
             path = self._replay.playable(params_or_path)
             self._journal.append([("enqueue", None, time.time(), _path_text(path), None)])
             self._replay.queue.append(path)
+
+    @contextmanager
+    def _all_or_closed(self) -> Iterator[None]:
+        """Close the study when Ctrl-C comes between what the searcher knows and what is recorded.
+
+        What is in the file is right; what is in memory may be ahead of it.
+        """
+        try:
+            yield
+        except Exception:  # refused, or closed already
+            raise
+        except BaseException:
+            self._journal.close()
+            raise
 
     def _running(self, trial_or_id: Trial | int) -> Trial:
         self._check_open()
