@@ -152,9 +152,9 @@ def speedup(trials=200):
             times[workers].append((clocked[-1] - clocked[0]) / (len(clocked) - workers))
     one, two = (min(times[workers]) for workers in (1, 2))
     print(
-        f"50 ms an evaluation: {one * 1e3:.1f} ms a trial with 1 worker, {two * 1e3:.1f} with 2: "
+        f"evaluations of 50 ms: {one * 1e3:.1f} ms a trial with 1 worker, {two * 1e3:.1f} with 2,"
     )
-    print(f"{one / two:.2f} times as fast (aim 1.9); the ideal is 50 and 25 ms")
+    print(f"so {one / two:.2f} times as fast (aim 1.9; 2 is ideal)")
 
 
 def feed(trials=2_000):

@@ -85,8 +85,9 @@ class Replay:
         if self.search is None:
             self._note(operation)
         elif operation.kind in ("ask", "exhausted"):
-            self._ask_again(operation)
-            self._note(operation)
+            path = self._ask_again(operation)
+            if path is not None:
+                self.begin(path, operation.at)
         elif operation.kind == "tell":
             trial, (value, noise) = self.trials[operation.trial or 0], _told(operation)
             try:
@@ -100,7 +101,8 @@ class Replay:
         else:
             self._note(operation)
 
-    def _ask_again(self, operation: Operation) -> None:
+    def _ask_again(self, operation: Operation) -> Path | None:
+        """Return what the searcher asks, if that is what it asked then."""
         path: Path | None
         try:
             path = self.search.ask()
@@ -119,6 +121,7 @@ class Replay:
                 f"trial {id_} differs: the searcher says {here}, and said {there} when this was "
                 f"recorded{self._learnt_otherwise}; has the program changed?"
             )
+        return path
 
     def _note(self, operation: Operation) -> None:
         """Keep account of an operation, without the searcher."""
