@@ -471,6 +471,17 @@ def test_searchers_of_the_program_are_given_again(file):
     assert [t.path for t in result.study.trials] == whole.history.paths
 
 
+def test_a_searcher_of_the_program_may_let_its_seed_be_drawn(file):
+    def make(tree):
+        return GPTS(tree, kernels.Linear(), 0.1)
+
+    maximize(reward, TREE, budget=20, searcher=make, study=file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it asks what it asked then
+        result = maximize(reward, TREE, budget=30, searcher=make, study=file)
+    assert len(result.history) == 10
+
+
 def test_failures_and_errors_leave_a_resumable_study(file):
     def moody(path, seed):
         if path[0] == 2:

@@ -19,6 +19,7 @@ from bough._choice import Arm
 from bough._journal import Durability, Journal, Operation
 from bough._lock import StudyError
 from bough._replay import Replay, generator_state, prior_of
+from bough._specification import checked_tree, compared_tree, fresh, maker_of, sign_of, specify
 from bough.result import negative_arm, negative_certificate
 from bough.searchers import Certificate, Exhausted, Searcher
 from bough.searchers.by_name import make_searcher
@@ -99,23 +100,16 @@ class Study:
         options
             Of a searcher that is given by its name, such as `kernel` and `noise`.
         """
-        tree = _checked_tree(tree_or_space)
+        tree = checked_tree(tree_or_space)
         if direction not in ("maximize", "minimize"):
             raise ValueError(f'direction must be "maximize" or "minimize", got {direction!r}')
-        made = callable(searcher) or isinstance(searcher, Searcher)
-        specification = {
-            "tree": describing.describe_tree(tree),
-            "searcher": describing.describe(searcher),
-            "options": {name: describing.describe(option) for name, option in options.items()},
-            "direction": direction,
-            "seed": None if made else describing.describe_seed(rng),
-        }
-        if rng is None and not made:
+        specification = specify(tree, searcher, rng, direction, options)
+        if rng is None:
             rng = specification["seed"]
-        search = _fresh(make_searcher(searcher, tree, rng, options))
+        search = fresh(make_searcher(searcher, tree, rng, options))
         specification["begin"] = generator_state(search)
         journal = Journal.create(FilePath(path), specification, durability)
-        return cls(journal, specification, Replay(tree, search, _sign(specification)))
+        return cls(journal, specification, Replay(tree, search, sign_of(specification)))
 
     @classmethod
     def open(
@@ -153,19 +147,19 @@ class Study:
         try:
             contents = journal.read()
             spec, operations = contents.specification, contents.operations
-            found = _compared_tree(file, spec, tree)
-            make = _maker(file, spec, found, searcher, options)
+            found = compared_tree(file, spec, tree)
+            make = maker_of(file, spec, found, searcher, options)
             if make is None and not read_only:
                 raise StudyError(
                     f"{file} cannot hold its searcher, {spec['searcher']} with options "
                     f"{spec['options']}: give it what is a function or an object again"
                 )
-            replay = Replay(found, make and make(), _sign(spec))
+            replay = Replay(found, make and make(), sign_of(spec))
             difference = None
             if contents.damage is None:
                 difference = replay.run(operations)
             if contents.damage is not None or difference is not None:
-                replay = Replay(found, make and make(), _sign(spec))
+                replay = Replay(found, make and make(), sign_of(spec))
                 replay.load(operations)
                 if contents.damage is not None:
                     _say(f"{file} is damaged: {contents.damage}. {replay.summary()}")
@@ -189,7 +183,7 @@ class Study:
             specification, operations, damage = journal.read()
         finally:
             journal.close()
-        replay = Replay(Tree(1, 0), None, _sign(specification))
+        replay = Replay(Tree(1, 0), None, sign_of(specification))
         replay.load(operations)
         if damage is not None:
             _say(f"{path} is damaged: {damage}. {replay.summary()}")
@@ -396,7 +390,7 @@ def open_or_create(
         study = given
         if searcher is not None:
             raise ValueError("searcher: the study has its own; leave it out, or give a file name")
-        _compared_tree(study.path, study.specification, tree)
+        compared_tree(study.path, study.specification, tree)
     elif not isinstance(given, (str, os.PathLike)):
         raise TypeError(f"study must be a file name or a bough.Study, got {given!r}")
     elif not FilePath(given).exists():
@@ -419,79 +413,6 @@ def open_or_create(
             study.close()
         raise
     return study
-
-
-def _checked_tree(tree: Any) -> Tree:
-    if not isinstance(tree, Tree):
-        raise TypeError(f"tree_or_space must be a bough.Tree, got {tree!r}")
-    return tree
-
-
-def _fresh(search: Searcher) -> Searcher:
-    if search.observations or search.pending:
-        raise ValueError(
-            f"searcher must be a new one, since the study records all that it is told; {search!r} "
-            f"has {search.observations} observations and {len(search.pending)} pending"
-        )
-    return search
-
-
-def _sign(specification: dict[str, Any]) -> float:
-    return -1.0 if specification["direction"] == "minimize" else 1.0
-
-
-def _compared_tree(file: FilePath, specification: dict[str, Any], tree: Any) -> Tree:
-    """Return the study's tree; refuse another one."""
-    recorded = specification["tree"]
-    if tree is None:
-        try:
-            return describing.rebuild_tree(recorded)
-        except describing.NotInFile as error:
-            raise StudyError(f"{error}: open {file} with tree=...") from None
-    given = describing.describe_tree(_checked_tree(tree))
-    for part, was in recorded.items():
-        if given[part] != was:
-            raise StudyError(
-                f"{file} is a study of another tree: its {part} is {was}, not {given[part]}"
-            )
-    found: Tree = tree
-    return found
-
-
-def _maker(
-    file: FilePath, specification: dict[str, Any], tree: Tree, searcher: Any, options: Any
-) -> Any:
-    """Return a function that makes the study's searcher anew; None if the file cannot say how."""
-    was = specification["searcher"]
-    if searcher is not None and describing.describe(searcher) != was:
-        raise StudyError(f"{file} is a study by {was}, not by {describing.describe(searcher)}")
-    recorded = specification["options"]
-    for name, option in options.items():
-        if describing.describe(option) != recorded.get(name):
-            raise StudyError(
-                f"{file} is a study with {name}={recorded.get(name)}, not "
-                f"{describing.describe(option)}"
-            )
-    if isinstance(was, dict):
-        if searcher is None:
-            return None
-        if isinstance(searcher, Searcher):
-            import copy
-
-            _fresh(searcher)
-            given = searcher
-            return lambda: copy.deepcopy(given)
-        return lambda: _fresh(make_searcher(searcher, tree, None))
-    try:
-        settings = {
-            name: options[name] if name in options else describing.rebuild(option, name)
-            for name, option in recorded.items()
-        }
-    except describing.NotInFile:
-        return None
-    return lambda: make_searcher(
-        was, tree, describing.rebuild_seed(specification["seed"]), settings
-    )
 
 
 def _consistent(
