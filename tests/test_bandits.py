@@ -8,6 +8,7 @@ from strategies import Ragged, noise_of
 
 import bough
 from bough import GPB, UCB1, UCBAIR, LinRel, RandomSearch, Tree, kernels
+from bough.searchers.by_name import SEARCHERS
 
 
 def test_ucb1_by_hand():
@@ -227,7 +228,7 @@ def test_names():
     def reward(path):
         return -float(sum(path))
 
-    for name in bough.maximize.__globals__["SEARCHERS"]:
+    for name in SEARCHERS:
         result = bough.maximize(reward, Tree(3, 2), budget=9, searcher=name, rng=0)
         assert len(result.history) == 9
         assert result.best.mean <= 0.0

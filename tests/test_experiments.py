@@ -23,8 +23,8 @@ from bough.experiments.jobs import Job, Run, all_marks, report_marks
 from bough.experiments.results import Choice, Comparison, second_marks
 from bough.experiments.store import Store
 from bough.experiments.tables import regrets_page, seconds_page
-from bough.maximize import SEARCHERS
 from bough.problems import Problem, named
+from bough.searchers.by_name import SEARCHERS
 
 MILLION = 1_000_000
 

@@ -6,7 +6,9 @@ from bough import kernels, learning, mean
 from bough._choice import Arm
 from bough.belief import Belief
 from bough.confidence import Confidence
-from bough.maximize import ObjectiveError, Result, maximize, minimize
+from bough.evaluation import WorkerDied
+from bough.maximize import maximize, minimize
+from bough.result import ObjectiveError, PoolError, Result
 from bough.searchers import (
     BAST,
     GPB,
@@ -25,7 +27,9 @@ from bough.searchers import (
     Searcher,
 )
 from bough.stopping import Budget, Gap, IntervalWidth, Target, WallTime
+from bough.study import Study, StudyError
 from bough.trees import Tree
+from bough.trials import Trial
 
 __all__ = [
     "BAST",
@@ -48,12 +52,17 @@ __all__ = [
     "IntervalWidth",
     "LinRel",
     "ObjectiveError",
+    "PoolError",
     "RandomSearch",
     "Result",
     "Searcher",
+    "Study",
+    "StudyError",
     "Target",
     "Tree",
+    "Trial",
     "WallTime",
+    "WorkerDied",
     "kernels",
     "learning",
     "maximize",

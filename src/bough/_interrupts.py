@@ -37,6 +37,10 @@ class Interrupts:
             self._waiting = False
             raise KeyboardInterrupt
 
+    def caught(self) -> None:
+        """Go on after Ctrl-C as if it had not been pressed: the next one counts as the first."""
+        self._waiting = False
+
     def __exit__(self, *exception: object) -> None:
         if self._installed:
             signal.signal(signal.SIGINT, signal.default_int_handler)

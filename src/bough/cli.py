@@ -16,10 +16,13 @@ import click
 from bough import kernels
 from bough.experiments.command import command as compare
 from bough.kernels import Kernel
-from bough.maximize import ObjectiveError, Result, maximize
+from bough.maximize import maximize
 from bough.problems import BY_NAME
+from bough.result import ObjectiveError, Result
 from bough.searchers import GPTS
 from bough.stopping import Gap, StopRule, WallTime
+from bough.study import StudyError, open_or_create
+from bough.study_command import study_command
 from bough.theory.command import bound_command
 from bough.trees import Tree
 
@@ -38,6 +41,7 @@ def main() -> None:
 
 
 main.add_command(compare)
+main.add_command(study_command)
 
 
 @main.command()
@@ -59,6 +63,7 @@ main.add_command(compare)
 )
 @click.option("--select", type=click.Choice(["subtree", "arm"]), default="subtree")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--study", "file", help="Record all in this file, or go on where it was left.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def search(
     problem: str,
@@ -71,6 +76,7 @@ def search(
     kernel: str | None,
     select: Any,
     seed: int,
+    file: str | None,
     as_json: bool,
 ) -> None:
     """Search PROBLEM: a built-in one by its name, or a function of your own.
@@ -91,7 +97,7 @@ def search(
                 raise click.UsageError(f"{name} is for a function of your own, not for {problem}.")
         known = BY_NAME[problem](seed=seed, noise=0.1 if noise is None else noise)
         objective, tree = known, known.tree
-        searcher = GPTS(tree, select=select, rng=seed)
+        options: dict[str, Any] = {"select": select}
     else:
         objective = _load(problem)
         if branching is None or depth is None:
@@ -99,7 +105,7 @@ def search(
         try:
             tree = Tree(branching, depth)
             template = None if kernel is None else _template(kernel)
-            searcher = GPTS(tree, template, noise, select=select, rng=seed)
+            options = {"kernel": template, "noise": noise, "select": select}
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     stop: list[StopRule] = []
@@ -112,15 +118,29 @@ def search(
         raise click.UsageError(str(error)) from None
     if budget is None and not stop:
         budget = 1000
+    try:
+        study = None
+        if file is not None:
+            study = open_or_create(
+                file, tree, searcher="gpts", rng=seed, direction="maximize", **options
+            )
+        searcher: Any = study.searcher if study else GPTS(tree, rng=seed, **options)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     begin = time.perf_counter()
     failure = None
     try:
         result = maximize(
-            objective, tree, budget=budget, searcher=searcher, stop=stop,
-            progress=False if as_json else None,
+            objective, tree, budget=budget, searcher=None if study else searcher, stop=stop,
+            study=study, progress=False if as_json else None,
         )  # fmt: skip
     except ObjectiveError as error:
         result, failure = error.result, error
+    except StudyError as error:
+        raise click.ClickException(str(error)) from None
+    finally:
+        if study is not None:
+            study.close()
     facts = _facts(problem, result, searcher, time.perf_counter() - begin, known)
     if failure is not None:
         facts["error"] = str(failure)

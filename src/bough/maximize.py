@@ -1,130 +1,37 @@
 """The loop: ask, evaluate, tell, until a rule says stop."""
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bough._checks import at_least_zero, real
-from bough._choice import Arm
+from bough._checks import above_zero, whole
 from bough._interrupts import Interrupts
+from bough._run import Book, InMemory, Recorded, Run
+from bough.evaluation import Evaluator, Inline, Task
+from bough.executors import check_executor, make_pool
 from bough.progress import Bar
-from bough.searchers import (
-    BAST,
-    GPB,
-    GPTS,
-    HOO,
-    KLOLOP,
-    OLOP,
-    UCB1,
-    UCBAIR,
-    UCT,
-    BestFirst,
-    Certificate,
-    Exhausted,
-    LinRel,
-    RandomSearch,
-    Searcher,
-)
+from bough.result import Result
+from bough.searchers import Exhausted, Searcher
+from bough.searchers.by_name import make_searcher
 from bough.stopping import Budget, StopRule, Target, WallTime
-from bough.trees import Path, Tree
-
-#: Searchers by name, for `maximize(..., searcher="gpts")`.
-SEARCHERS: dict[str, Callable[..., Searcher]] = {
-    "bast": BAST,
-    "best_first": BestFirst,
-    "gpb": GPB,
-    "gpts": GPTS,
-    "hoo": HOO,
-    "kl_olop": KLOLOP,
-    "linrel": LinRel,
-    "olop": OLOP,
-    "random": RandomSearch,
-    "ucb1": UCB1,
-    "ucb_air": UCBAIR,
-    "uct": UCT,
-}
-#: Those that must know beforehand how many plays there will be.
-PLANNERS = ("kl_olop", "olop")
-
-
-class ObjectiveError(Exception):
-    """The objective (or a function of the tree) raised; `result` holds all that was told before.
-
-    `path` is the path that was being evaluated.
-    """
-
-    path: Path
-    result: "Result"
-
-
-@dataclass(frozen=True)
-class History:
-    """Every evaluation in order: paths, values, and seconds since the beginning."""
-
-    paths: list[Path]
-    values: NDArray[np.float64]
-    seconds: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    def to_pandas(self) -> Any:
-        """Return the history as a `pandas.DataFrame`."""
-        import pandas as pd
-
-        return pd.DataFrame({"path": self.paths, "value": self.values, "seconds": self.seconds})
-
-
-@dataclass(frozen=True, repr=False)
-class Result:
-    """What a search found.
-
-    Attributes
-    ----------
-    best
-        The best arm that was played, None if none was.
-    certificate
-        How good it is, and how good anything can be; None if nothing was told.
-    history
-        Every evaluation.
-    stopped_by
-        Which rule ended the search.
-    searcher
-        The searcher as it stood, ready to go on.
-    """
-
-    best: Arm | None
-    certificate: Certificate | None
-    history: History
-    stopped_by: str
-    searcher: Searcher
-
-    def __repr__(self) -> str:
-        lines = [f"stopped by {self.stopped_by} after {len(self.history)} evaluations"]
-        if self.best is not None:
-            lines.append(f"best path   {self.searcher.tree.decode(self.best.path)}")
-            lines.append(f"its reward  {self.best.mean:.6g} +- {self.best.std:.2g}")
-        if self.certificate is not None:
-            lines.append(
-                f"certificate the best of all is between {self.certificate.lower:.6g} and "
-                f"{self.certificate.upper:.6g}, at confidence {1 - self.certificate.delta:g}"
-                + (", given what was learnt" if self.certificate.conditional else "")
-            )
-        return "\n".join(lines)
+from bough.study import Study, open_or_create
+from bough.trees import Tree
 
 
 def maximize(
-    objective: Callable[[Any], Any],
+    objective: Callable[..., Any],
     tree: Tree,
     *,
     budget: int | None = None,
     searcher: str | Searcher | Callable[[Tree], Searcher] | None = None,
     stop: StopRule | Iterable[StopRule] = (),
+    executor: Any = None,
+    study: "str | os.PathLike[str] | Study | None" = None,
+    timeout: float | None = None,
+    retries: int = 1,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
     callbacks: Iterable[Callable[[Searcher], object]] = (),
     progress: bool | None = None,
@@ -135,7 +42,8 @@ def maximize(
     Parameters
     ----------
     objective
-        Called with `tree.decode(path)`; returns the reward, or `(reward, std)` of this reward.
+        Called with `tree.decode(path)`; returns the reward, or `(reward, std)` of this reward. If
+        it has a parameter `seed`, it gets one for each trial.
     tree
         What is searched.
     budget
@@ -145,6 +53,19 @@ def maximize(
     stop
         Rules such as `Gap(0.1)`, `WallTime(60)`, `Target(0.9)`, or any function of the searcher
         that returns something true.
+    executor
+        Evaluate in parallel: a number of processes, or anything with the `submit` of
+        `concurrent.futures`, such as a pool of threads or `client.get_executor(pure=False)` of a
+        Dask cluster. A new evaluation starts the moment one ends, elsewhere than those under way.
+    study
+        A file in which everything is recorded, so that the search can go on after whatever
+        happens; or a `Study`. If the file exists the search goes on where it was left: the budget
+        counts all of its trials, and `rng` must be None or the same as then.
+    timeout
+        Seconds after which an evaluation has failed. Needs an executor.
+    retries
+        How often an evaluation is tried again whose worker has died, or which raised one of
+        `catch`, before that counts.
     catch
         Exceptions of the objective (or of what it returned) that only make one evaluation fail.
         Others end the search with an `ObjectiveError`, which holds the path and the result so far.
@@ -161,7 +82,8 @@ def maximize(
     Returns
     -------
     Result
-        Also when the search is interrupted by Ctrl-C.
+        Also when the search is interrupted by Ctrl-C. (With an executor, evaluations under way are
+        waited for, until Ctrl-C is pressed again.)
 
     Examples
     --------
@@ -171,16 +93,24 @@ def maximize(
     >>> result.stopped_by, len(result.history)
     ('budget', 60)
     """
-    return _loop(objective, tree, 1.0, budget, searcher, stop, catch, callbacks, progress, rng)
+    return _loop(
+        objective, tree, 1.0, budget=budget, searcher=searcher, stop=stop, executor=executor,
+        study=study, timeout=timeout, retries=retries, catch=catch, callbacks=callbacks,
+        progress=progress, rng=rng,
+    )  # fmt: skip
 
 
 def minimize(
-    objective: Callable[[Any], Any],
+    objective: Callable[..., Any],
     tree: Tree,
     *,
     budget: int | None = None,
     searcher: str | Searcher | Callable[[Tree], Searcher] | None = None,
     stop: StopRule | Iterable[StopRule] = (),
+    executor: Any = None,
+    study: "str | os.PathLike[str] | Study | None" = None,
+    timeout: float | None = None,
+    retries: int = 1,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
     callbacks: Iterable[Callable[[Searcher], object]] = (),
     progress: bool | None = None,
@@ -200,16 +130,25 @@ def minimize(
     >>> result.stopped_by, result.best.mean <= 3.0
     ('target', True)
     """
-    return _loop(objective, tree, -1.0, budget, searcher, stop, catch, callbacks, progress, rng)
+    return _loop(
+        objective, tree, -1.0, budget=budget, searcher=searcher, stop=stop, executor=executor,
+        study=study, timeout=timeout, retries=retries, catch=catch, callbacks=callbacks,
+        progress=progress, rng=rng,
+    )  # fmt: skip
 
 
 def _loop(
-    objective: Callable[[Any], Any],
+    objective: Callable[..., Any],
     tree: Tree,
     sign: float,
+    *,
     budget: int | None,
     searcher: Any,
     stop: Any,
+    executor: Any,
+    study: Any,
+    timeout: float | None,
+    retries: int,
     catch: Any,
     callbacks: Any,
     progress: bool | None,
@@ -225,32 +164,85 @@ def _loop(
         rules = [Target(-rule.value) if isinstance(rule, Target) else rule for rule in rules]
     catch = _checked_exceptions(catch)
     callbacks = _checked_calls(callbacks, "callbacks")
-    search = _searcher(searcher, tree, rng, budget)
-    run = _Run(search, sign, Interrupts())
+    retries = whole(retries, "retries", least=0)
+    _check_pool(executor, timeout)
+    book = _book(study, tree, sign, searcher, rng, budget)
+    interrupts = Interrupts()
+    run = Run(book, sign, interrupts, catch, retries)
+    task = Task(objective, tree, book.first_state)
+    evaluator: Evaluator | None = None
     stopped_by = None
     try:
-        with run.interrupts, Bar(progress, budget, search.observations, sign) as bar:
-            if search.observations:
+        with interrupts, Bar(progress, budget, run.search.observations, sign) as bar:
+            if run.search.observations or book.failed:
                 stopped_by = run.stopped_by(budget, rules)
-            while stopped_by is None:
-                try:
-                    path = search.ask()
-                except Exhausted:
-                    stopped_by = "exhausted"
-                    break
-                except Exception as error:  # of the tree's functions, or the prior mean
-                    raise _failure(f"the search failed: {error!r}", ()) from error
-                run.evaluate(objective, path, catch)
-                bar.update(search)
-                stopped_by = run.stopped_by(budget, rules) or run.word(callbacks, "callback")
+            if stopped_by is None:
+                evaluator = _evaluator(executor, task, timeout, interrupts)
+            try:
+                while stopped_by is None and evaluator is not None:
+                    run.fill(evaluator, budget)
+                    if run.settle(evaluator, evaluator.wait()):
+                        bar.update(run.search)
+                        stopped_by = run.stopped_by(budget, rules)
+                        stopped_by = stopped_by or run.word(callbacks, "callback")
+            except Exhausted:
+                stopped_by = "exhausted"
+            except KeyboardInterrupt:
+                stopped_by = "interrupt"
+                if executor is not None and evaluator is not None:
+                    _collect(run, evaluator, bar)
     except KeyboardInterrupt:
         stopped_by = "interrupt"
-    except Exception as error:  # of the objective, or of a rule or callback
+    except Exception as error:  # of the objective, a rule or callback, a pool, the study's file
         result = run.result("error")
         with suppress(AttributeError):
             error.result = result  # type: ignore[attr-defined]
         raise
-    return run.result(stopped_by)
+    finally:
+        if evaluator is not None:
+            evaluator.close()
+    return run.result(stopped_by or "budget")
+
+
+def _collect(run: Run, evaluator: Evaluator, bar: Bar) -> None:
+    """Wait for what is under way after Ctrl-C, until it is pressed again."""
+    run.interrupts.caught()
+    if run.under_way:
+        bar.say(
+            f"waiting for {len(run.under_way)} evaluations that are under way; "
+            "press Ctrl-C again to leave them"
+        )
+    while run.under_way:
+        if run.settle(evaluator, evaluator.wait()):
+            bar.update(run.search)
+
+
+def _book(study: Any, tree: Tree, sign: float, searcher: Any, rng: Any, budget: int | None) -> Book:
+    """Return where trials come from and go to."""
+    if study is None:
+        return InMemory(make_searcher(searcher, tree, rng, plays=budget), sign)
+    direction = "maximize" if sign > 0 else "minimize"
+    found = open_or_create(study, tree, searcher=searcher, rng=rng, direction=direction)
+    return Recorded(found, ours=found is not study)
+
+
+def _check_pool(executor: Any, timeout: float | None) -> None:
+    """Refuse bad arguments before anything is made."""
+    if executor is None and timeout is not None:
+        raise ValueError(
+            "timeout needs a worker that can be ended: this process cannot end an evaluation of "
+            "its own; write executor=1 for a sequential run with a timeout"
+        )
+    if timeout is not None:
+        above_zero(timeout, "timeout")
+    if executor is not None:
+        check_executor(executor)
+
+
+def _evaluator(executor: Any, task: Task, timeout: float | None, interrupts: Any) -> Evaluator:
+    if executor is None:
+        return Inline(task, interrupts)
+    return make_pool(executor, task, timeout, interrupts)
 
 
 def _checked_rules(stop: Any, budget: int | None) -> tuple[list[StopRule], int | None]:
@@ -286,126 +278,3 @@ def _checked_exceptions(given: Any) -> tuple[type[Exception], ...]:
         if not (isinstance(kind, type) and issubclass(kind, Exception)):
             raise TypeError(f"catch must be an exception class, or a tuple of them, got {given!r}")
     return exceptions
-
-
-def _failure(message: str, path: Path) -> ObjectiveError:
-    failure = ObjectiveError(message)
-    failure.path = path
-    return failure
-
-
-def _searcher(given: Any, tree: Tree, rng: Any, budget: int | None) -> Searcher:
-    made = given(tree) if callable(given) and not isinstance(given, Searcher) else given
-    if isinstance(made, Searcher):
-        if made.tree != tree:
-            raise ValueError(f"the searcher is for {made.tree!r}, not for {tree!r}")
-        if rng is not None:
-            raise ValueError("rng is for a searcher that is made here; give yours its own")
-        return made
-    if given is None or isinstance(given, str):
-        name = "gpts" if given is None else given
-        if name not in SEARCHERS:
-            raise ValueError(f"searcher must be one of {sorted(SEARCHERS)}, got {name!r}")
-        if name not in PLANNERS:
-            return SEARCHERS[name](tree, rng=rng)
-        if budget is None:
-            raise ValueError(f"{name} plans for a fixed number of plays: give a budget")
-        return SEARCHERS[name](tree, plays=budget, rng=rng)
-    raise TypeError(
-        "searcher must be a searcher, the name of one, or a function of the tree that makes one, "
-        f"got {given!r}"
-    )
-
-
-class _Run:
-    """What has happened so far."""
-
-    def __init__(self, search: Searcher, sign: float, interrupts: Interrupts) -> None:
-        self.search = search
-        self.sign = sign
-        self.interrupts = interrupts
-        self.paths: list[Path] = []
-        self.values: list[float] = []
-        self.seconds: list[float] = []
-        self.unsettled: list[Path] = []  # asked for here, and not told
-        self.failed = 0
-        self.begin = perf_counter()
-
-    def evaluate(self, objective: Callable[[Any], Any], path: Path, catch: Any) -> None:
-        """Evaluate a path and tell the searcher; if that fails nothing of it is kept."""
-        self.unsettled.append(path)
-        try:
-            try:
-                self.interrupts.heeded = True
-                returned = objective(self.search.tree.decode(path))
-            finally:
-                self.interrupts.heeded = False
-            value, noise = _reward(returned)
-            self.search.tell(path, self.sign * value, noise=noise)
-        except catch:
-            # It stays pending until the end, so that the search goes on elsewhere.
-            self.failed += 1
-            return
-        except Exception as error:
-            raise _failure(f"the objective failed at path {path}: {error!r}", path) from error
-        self.unsettled.pop()
-        self.paths.append(path)
-        self.values.append(value)
-        self.seconds.append(perf_counter() - self.begin)
-
-    def stopped_by(self, budget: int | None, rules: Sequence[StopRule]) -> str | None:
-        """Return what says that it is enough."""
-        if budget is not None and self.search.observations + self.failed >= budget:
-            return "budget"
-        return self.word(rules)
-
-    def word(self, rules: Sequence[Any], name: str | None = None) -> str | None:
-        """Return the word of the first rule that has one."""
-        self.interrupts.check()
-        try:
-            self.interrupts.heeded = True
-            for rule in rules:
-                word = rule(self.search)
-                if isinstance(word, str) and word:
-                    return word
-                if word:
-                    return name or getattr(rule, "__name__", repr(rule))
-        finally:
-            self.interrupts.heeded = False
-        return None
-
-    def result(self, stopped_by: str) -> Result:
-        """Return what was found; what was asked for here and not told will not come."""
-        for path in self.unsettled:
-            with suppress(Exception):  # what broke the search may break this too
-                self.search.forget(path)
-        told = self.search.observations > 0
-        certificate = getattr(self.search, "certificate", None) if told else None
-        history = History(self.paths, np.array(self.values), np.array(self.seconds))
-        best = self.search.best() if told else None
-        if self.sign < 0:
-            best = None if best is None else _negative(best)
-            if certificate is not None:
-                low, high = 0.0 - certificate.upper, 0.0 - certificate.lower
-                certificate = replace(certificate, lower=low, upper=high)
-        return Result(best, certificate, history, stopped_by, self.search)
-
-
-def _negative(arm: Arm) -> Arm:
-    """Return the arm of the negative reward (0 - x, since nobody likes to read -0)."""
-    value = None if arm.value is None else 0.0 - arm.value
-    bounds = 0.0 - arm.upper, 0.0 - arm.lower
-    return Arm(arm.path, arm.params, 0.0 - arm.mean, arm.std, *bounds, value, arm.visits)
-
-
-def _reward(returned: Any) -> tuple[float, float | None]:
-    """Read what an objective returned: a value, or a value and its standard deviation."""
-    if isinstance(returned, tuple):
-        if len(returned) != 2:
-            raise TypeError(
-                "the objective must return a reward or (reward, std), "
-                f"got a tuple of {len(returned)}"
-            )
-        std = at_least_zero(returned[1], "the reward's std")
-        return real(returned[0], "the reward"), std
-    return real(returned, "the reward"), None

@@ -42,6 +42,13 @@ class Bar:
             self._next = now + INTERVAL
             self._show(search)
 
+    def say(self, message: str) -> None:
+        """Print a line where the bar is."""
+        if self._bar is None:
+            print(message, file=sys.stderr)
+        else:
+            self._bar.write(message, file=sys.stderr)
+
     def _show(self, search: Any) -> None:
         if search.observations:
             best = search.best()

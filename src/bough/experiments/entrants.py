@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from bough._texts import parameters
-from bough.maximize import SEARCHERS
 from bough.problems import Problem
 from bough.searchers import Searcher
+from bough.searchers.by_name import SEARCHERS
 
 #: Constants as they are written into tables and files: names and values, in a fixed order.
 Constants = tuple[tuple[str, Any], ...]

@@ -1,0 +1,218 @@
+"""A searcher brought back to where it was, by doing again what was recorded."""
+
+import json
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from bough import _describe as describing
+from bough._journal import Operation
+from bough._lock import StudyError
+from bough.searchers import Exhausted
+from bough.trees import Path, Tree
+from bough.trials import Trial
+
+#: Operations that a damaged file is rewritten with; the others only help to verify.
+FACTS = ("ask", "take", "tell", "fail", "enqueue")
+
+
+class Difference(Exception):  # noqa: N818 - it is found, and said, and no error
+    """The searcher does not do what it did when the record was written."""
+
+
+def generator_state(search: Any) -> int | None:
+    """Return the state of a searcher's generator as a signed number of 64 bits, None if unknown."""
+    random = getattr(search, "_random", None)
+    if random is None:
+        return None
+    state: int = random.__reduce__()[1][0]
+    return state - 2**64 if state >= 2**63 else state
+
+
+def prior_of(search: Any) -> tuple[Any, ...]:
+    """Return what tells one learnt prior from the next."""
+    belief = getattr(search, "belief", None)
+    return () if belief is None else (id(belief.kernel), belief.noise, belief.mean)
+
+
+class Replay:
+    """The trials of a study and its searcher (None if nobody knows it), as the record says."""
+
+    def __init__(self, tree: Tree, search: Any, sign: float) -> None:
+        self.tree = tree
+        self.search = search
+        self.sign = sign
+        self.trials: list[Trial] = []
+        self.queue: deque[Path] = deque()
+        self.failed = 0
+        self._dropped: set[int] = set()  # operations that make no sense without lost ones
+        self._learnt_otherwise = ""
+
+    # ------------------------------------------------------------------ from the record
+
+    def run(self, operations: list[Operation]) -> Difference | None:
+        """Do all again, and return the first difference, at which it ends."""
+        restarts = [i for i, operation in enumerate(operations) if operation.kind == "restart"]
+        begin = restarts[-1] + 1 if restarts else 0
+        self.load(operations[:begin])
+        try:
+            for operation in operations[begin:]:
+                self._follow(operation)
+        except Difference as difference:
+            return difference
+        return None
+
+    def load(self, operations: Iterable[Operation]) -> None:
+        """Take what was told as it is, whatever was asked; in the order in which it was told."""
+        told = []
+        for operation in operations:
+            self._note(operation)
+            if operation.kind == "tell" and operation.n not in self._dropped:
+                told.append(operation.trial)
+        for id_ in told:
+            assert id_ is not None  # every tell has a trial
+            trial = self.trials[id_]
+            assert trial.value is not None  # it was told
+            try:
+                self._tell_searcher(trial.path, trial.value, trial.noise)
+            except ValueError as error:
+                raise StudyError(
+                    f"trial {id_} does not fit the searcher any more, or its tree: {error}"
+                ) from error
+
+    def _follow(self, operation: Operation) -> None:
+        """Do one operation again, and compare."""
+        if self.search is None:
+            self._note(operation)
+        elif operation.kind in ("ask", "exhausted"):
+            path = self._ask_again(operation)
+            if path is not None:
+                self.begin(path, operation.at)
+        elif operation.kind == "tell":
+            trial, (value, noise) = self.trials[operation.trial or 0], _told(operation)
+            try:
+                self.tell(trial, value, noise, operation.at)
+            except ValueError as error:
+                raise Difference(f"trial {trial.id} differs: telling it gives {error!r}") from error
+        elif operation.kind == "refit":
+            now = self.prior_text()
+            if now != operation.body and not self._learnt_otherwise:
+                self._learnt_otherwise = f"; what is learnt differs from trial {operation.trial} on"
+        else:
+            self._note(operation)
+
+    def _ask_again(self, operation: Operation) -> Path | None:
+        """Return what the searcher asks, if that is what it asked then."""
+        path: Path | None
+        try:
+            path = self.search.ask()
+        except Exhausted:
+            path = None
+        body = json.loads(operation.body)
+        then = None if body is None else tuple(body)
+        state = generator_state(self.search)
+        if path != then or state != operation.state:
+            id_ = len(self.trials)
+            here = "that nothing is left" if path is None else str(path)
+            there = "that nothing was left" if then is None else str(then)
+            if path == then:
+                here, there = f"{here} with another random state", there
+            raise Difference(
+                f"trial {id_} differs: the searcher says {here}, and said {there} when this was "
+                f"recorded{self._learnt_otherwise}; has the program changed?"
+            )
+        return path
+
+    def _note(self, operation: Operation) -> None:
+        """Keep account of an operation, without the searcher."""
+        kind, id_ = operation.kind, operation.trial
+        if kind in ("ask", "take"):
+            path = tuple(json.loads(operation.body))
+            while id_ is not None and len(self.trials) < id_:  # of a damaged file
+                lost = Trial(len(self.trials), (), None, None, "failed", operation.at)
+                self.trials.append(lost._replace(reason="its record was damaged"))
+                self.failed += 1
+            if kind == "take" and path in self.queue:
+                self.queue.remove(path)
+            self.begin(path, operation.at)
+        elif kind in ("tell", "fail"):
+            if id_ is None or id_ >= len(self.trials) or self.trials[id_].state != "running":
+                self._dropped.add(operation.n)
+            elif kind == "tell":
+                value, noise = _told(operation)
+                self._end_told(self.trials[id_], value, noise, operation.at)
+            else:
+                self.fail(self.trials[id_], json.loads(operation.body), operation.at)
+        elif kind == "enqueue":
+            self.queue.append(tuple(json.loads(operation.body)))
+
+    # ------------------------------------------------------------------ as it happens
+
+    def begin(self, path: Path, at: float) -> Trial:
+        """Add a trial that runs."""
+        trial = Trial(len(self.trials), path, None, None, "running", at)
+        self.trials.append(trial)
+        return trial
+
+    def tell(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
+        """Tell the searcher, or leave everything as it was."""
+        self._tell_searcher(trial.path, value, noise)
+        self._end_told(trial, value, noise, at)
+
+    def _tell_searcher(self, path: Path, value: float, noise: float | None) -> None:
+        if self.search is not None:
+            self.search.tell(path, self.sign * value, noise=noise)
+
+    def _end_told(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
+        id_, path, params, _, _, started, *_ = trial
+        self.trials[id_] = Trial(id_, path, params, value, "told", started, at, noise)
+
+    def fail(self, trial: Trial, reason: str, at: float) -> None:
+        """End a trial without a value.
+
+        For the searcher it stays pending, so that the search goes on elsewhere.
+        """
+        self.trials[trial.id] = trial._replace(state="failed", reason=reason, ended=at)
+        self.failed += 1
+
+    def playable(self, path: Sequence[int]) -> Path:
+        """Check a path that somebody wants to be evaluated."""
+        if getattr(self.search, "growth", None) == "deepening":
+            return self.tree.walk(path)[0]
+        return self.tree.complete(path)
+
+    # ------------------------------------------------------------------ what there is to say
+
+    def running(self) -> list[int]:
+        """Return the trials that are neither told nor failed."""
+        return [trial.id for trial in self.trials if trial.state == "running"]
+
+    def used(self, operation: Operation) -> bool:
+        """Return whether an operation of a damaged file still means something."""
+        return operation.kind in FACTS and operation.n not in self._dropped
+
+    def summary(self) -> str:
+        """Say what was read of a damaged file, and what was dropped."""
+        told = sum(trial.state == "told" for trial in self.trials)
+        lost = sum(trial.reason == "its record was damaged" for trial in self.trials)
+        return (
+            f"{told} values of {len(self.trials)} trials were read; {lost} trials and "
+            f"{len(self._dropped)} values without a trial were dropped, and what was not told will "
+            "be evaluated again"
+        )
+
+    def prior_text(self) -> str:
+        """Return the kernel, noise and mean of now, as the record holds them."""
+        belief = self.search.belief
+        return json.dumps(
+            {
+                "kernel": describing.describe(belief.kernel),
+                "noise": belief.noise,
+                "mean": describing.describe(belief.mean),
+            }
+        )
+
+
+def _told(operation: Operation) -> tuple[float, float | None]:
+    body = json.loads(operation.body)
+    return (body[0], body[1]) if isinstance(body, list) else (body, None)

@@ -1,0 +1,1 @@
+"""Engines of others, imported when they are used."""

@@ -1,0 +1,76 @@
+"""Evaluations on a Ray cluster."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from bough._checks import whole
+
+
+class RayExecutor:
+    """What `maximize(executor=...)` needs of an executor, on top of Ray tasks.
+
+    Parameters
+    ----------
+    max_workers
+        How many evaluations run at once; by default as many as the cluster has CPUs.
+    options
+        For `ray.remote`, such as `num_cpus=4` or `num_gpus=1` of each evaluation.
+
+    Examples
+    --------
+    ::
+
+        import ray
+        from bough.integrations.ray import RayExecutor
+
+        ray.init(address="auto")
+        result = bough.maximize(objective, tree, budget=1000, executor=RayExecutor())
+    """
+
+    def __init__(self, max_workers: int | None = None, **options: Any) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise ImportError("RayExecutor needs Ray: pip install ray") from error
+        if not ray.is_initialized():
+            raise ValueError("connect to a cluster first: ray.init(), or ray.init(address=...)")
+        if max_workers is None:
+            max_workers = max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        self.max_workers = whole(max_workers, "max_workers", least=1)
+        # A worker that dies is bough's to deal with: it knows what may be tried again.
+        self._call = ray.remote(max_retries=0, **options)(_call)
+        self._put = ray.put
+        self._known: dict[int, Any] = {}  # functions that the cluster has already
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        """Call a function on some worker of the cluster."""
+        parts = [self._shared(part) if callable(part) else part for part in arguments]
+        reference = self._call.remote(function, *parts)
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        waiting = threading.Thread(target=_wait, args=(reference, future), daemon=True)
+        waiting.start()
+        return future
+
+    def _shared(self, function: Callable[..., Any]) -> Any:
+        """Send the objective once, not with every call."""
+        if id(function) not in self._known:
+            self._known[id(function)] = (function, self._put(function))
+        return self._known[id(function)][1]
+
+
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def _wait(reference: Any, future: "Future[Any]") -> None:
+    import ray
+
+    try:
+        future.set_result(ray.get(reference))
+    except ray.exceptions.RayTaskError as error:  # what the function raised, as it raised it
+        future.set_exception(error.cause if isinstance(error.cause, Exception) else error)
+    except Exception as error:
+        future.set_exception(error)

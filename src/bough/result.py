@@ -1,0 +1,101 @@
+"""What a search found."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough._choice import Arm
+from bough.searchers import Certificate, Searcher
+from bough.trees import Path
+
+if TYPE_CHECKING:
+    from bough.study import Study
+
+
+class ObjectiveError(Exception):
+    """The objective (or a function of the tree) raised; `result` holds all that was told before.
+
+    `path` is the path that was being evaluated.
+    """
+
+    path: Path
+    result: "Result"
+
+
+class PoolError(RuntimeError):
+    """The executor that was given cannot go on; `result` holds all that was told before."""
+
+    result: "Result"
+
+
+@dataclass(frozen=True)
+class History:
+    """Every evaluation of a run as they ended: paths, values, seconds since the beginning."""
+
+    paths: list[Path]
+    values: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def to_pandas(self) -> Any:
+        """Return the history as a `pandas.DataFrame`."""
+        import pandas as pd
+
+        return pd.DataFrame({"path": self.paths, "value": self.values, "seconds": self.seconds})
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """What a search found.
+
+    Attributes
+    ----------
+    best
+        The best arm that was played, None if none was.
+    certificate
+        How good it is, and how good anything can be; None if nothing was told.
+    history
+        Every evaluation.
+    stopped_by
+        Which rule ended the search.
+    searcher
+        The searcher as it stood, ready to go on.
+    study
+        The study that the search was recorded in, if there is one.
+    """
+
+    best: Arm | None
+    certificate: Certificate | None
+    history: History
+    stopped_by: str
+    searcher: Searcher
+    study: "Study | None" = None
+
+    def __repr__(self) -> str:
+        lines = [f"stopped by {self.stopped_by} after {len(self.history)} evaluations"]
+        if self.best is not None:
+            lines.append(f"best path   {self.searcher.tree.decode(self.best.path)}")
+            lines.append(f"its reward  {self.best.mean:.6g} +- {self.best.std:.2g}")
+        if self.certificate is not None:
+            lines.append(
+                f"certificate the best of all is between {self.certificate.lower:.6g} and "
+                f"{self.certificate.upper:.6g}, at confidence {1 - self.certificate.delta:g}"
+                + (", given what was learnt" if self.certificate.conditional else "")
+            )
+        return "\n".join(lines)
+
+
+def negative_arm(arm: Arm) -> Arm:
+    """Return the arm of the negative reward (0 - x, since nobody likes to read -0)."""
+    value = None if arm.value is None else 0.0 - arm.value
+    bounds = 0.0 - arm.upper, 0.0 - arm.lower
+    return Arm(arm.path, arm.params, 0.0 - arm.mean, arm.std, *bounds, value, arm.visits)
+
+
+def negative_certificate(certificate: Certificate) -> Certificate:
+    """Return the certificate of the negative reward."""
+    return replace(certificate, lower=0.0 - certificate.upper, upper=0.0 - certificate.lower)

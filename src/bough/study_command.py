@@ -1,0 +1,220 @@
+"""`bough study`: look at a study's file, and take it elsewhere."""
+
+import csv
+import io
+import json
+import math
+import pathlib
+import warnings
+from typing import Any
+
+import click
+
+from bough._journal import FORMAT, Journal, Operation
+from bough._lock import StudyError, WriteLock
+from bough.study import Study
+from bough.trials import Trial
+
+#: How many trials are shown unless more are asked for.
+SHOWN = 10
+
+
+class _ShowByDefault(click.Group):
+    """`bough study run.db` means `bough study show run.db`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        first = next((word for word in args if not word.startswith("-")), None)
+        if first is not None and first not in self.commands:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("study", cls=_ShowByDefault)
+def study_command() -> None:
+    """Look at a study, export or import it.
+
+    \b
+    bough study run.db              state, best path, certificate, the last trials
+    bough study run.db --csv        all trials, as CSV (or --json)
+    bough study export run.db run.jsonl
+    bough study import run.jsonl copy.db
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+
+
+@study_command.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with all trials.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print all trials as CSV.")
+def show(file: str, as_json: bool, as_csv: bool) -> None:
+    """Print what a study holds; also while it is being written."""
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude one another.")
+    study = _opened(file)
+    if as_csv:
+        click.echo(_table(study), nl=False)
+        return
+    facts = _facts(study)
+    if as_json:
+        facts["trials"] = [_plain(trial) for trial in study.trials]
+        click.echo(json.dumps(facts, indent=2))
+    else:
+        click.echo(_page(facts, study))
+
+
+@study_command.command("export")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("output", type=click.File("w"), default="-")
+def export(file: str, output: Any) -> None:
+    """Write all operations of a study as JSON lines (to OUTPUT, or to the screen)."""
+    try:
+        journal = Journal.open(pathlib.Path(file), "full", read_only=True)
+        try:
+            contents = journal.read()
+        finally:
+            journal.close()
+    except StudyError as error:
+        raise click.ClickException(str(error)) from None
+    if contents.damage is not None:
+        click.echo(f"warning: {file} is damaged: {contents.damage}", err=True)
+    head = {"bough study": FORMAT, "specification": contents.specification}
+    output.write(json.dumps(head) + "\n")
+    for operation in contents.operations:
+        if operation.kind != "create":
+            output.write(json.dumps(operation._asdict()) + "\n")
+
+
+@study_command.command("import")
+@click.argument("lines", type=click.File("r"))
+@click.argument("file", type=click.Path(dir_okay=False))
+def import_(lines: Any, file: str) -> None:
+    """Make a new study FILE from LINES, which were exported from another."""
+    try:
+        specification, operations = _read_lines(lines)
+        journal = Journal.create(pathlib.Path(file), specification, "full")
+        try:
+            journal.append([tuple(operation[1:]) for operation in operations])
+        finally:
+            journal.close()
+    except (StudyError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"{file}: {len(operations)} operations")
+
+
+def _read_lines(lines: Any) -> tuple[dict[str, Any], list[Operation]]:
+    try:
+        head = json.loads(next(lines, "null"))
+        version, specification = head["bough study"], head["specification"]
+        operations = [Operation(**json.loads(line)) for line in lines]
+    except (KeyError, TypeError, ValueError) as error:
+        raise StudyError(f"this is no export of a study: {error!r}") from None
+    if version > FORMAT:
+        raise StudyError(f"this export has format {version}; this bough reads up to {FORMAT}")
+    return specification, operations
+
+
+def _opened(file: str) -> Study:
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                with Study.open(file, read_only=True) as study:
+                    pass
+            except StudyError:
+                study = Study.look(file)  # what has functions of the program in it
+        for warning in said:
+            click.echo(f"warning: {warning.message}", err=True)
+    except StudyError as error:
+        raise click.ClickException(str(error)) from None
+    return study
+
+
+def _facts(study: Study) -> dict[str, Any]:
+    """Return what there is to say but the trials; what is not finite becomes None."""
+    specification, trials = study.specification, study.trials
+    facts: dict[str, Any] = {
+        "file": str(study.path),
+        "tree": specification["tree"],
+        "searcher": specification["searcher"],
+        "options": specification["options"],
+        "direction": specification["direction"],
+        "seed": specification["seed"],
+        "written_by": WriteLock.holder(study.path),
+        "counts": {state: trials.count(state) for state in ("told", "failed", "running")},
+    }
+    told = [trial for trial in trials if trial.value is not None]
+    if not told:
+        return facts
+    if study.replayed:
+        best, certificate = study.best(), study.certificate
+        facts["best"] = {
+            "path": list(best.path),
+            "mean": best.mean,
+            "std": best.std,
+            "visits": best.visits,
+        }
+        if certificate is not None:
+            facts["certificate"] = {
+                "path": list(certificate.path),
+                "lower": _finite(certificate.lower),
+                "upper": _finite(certificate.upper),
+                "gap": _finite(certificate.gap),
+                "confidence": 1 - certificate.delta,
+                "conditional": certificate.conditional,
+            }
+    else:
+        top = max(told, key=lambda trial: study.sign * (trial.value or 0.0))
+        facts["best"] = {"path": list(top.path), "observed": top.value}
+    return facts
+
+
+def _page(facts: dict[str, Any], study: Study) -> str:
+    """Return the facts as a page to read."""
+    counts = facts["counts"]
+    words = ", ".join(f"{count:,} {state}" for state, count in counts.items())
+    lines = [f"{facts['file']}: {len(study.trials):,} trials ({words})"]
+    if facts["written_by"]:
+        holder = facts["written_by"]
+        lines.append(f"being written by process {holder.get('pid')} on host {holder.get('host')}")
+    lines.append(f"  {facts['direction']} with {facts['searcher']}, seed {facts['seed']}")
+    if "best" in facts:
+        best = facts["best"]
+        lines.append(f"  best path    {' '.join(map(str, best['path']))}")
+        if "mean" in best:
+            lines.append(f"  value        {best['mean']:.6g} +- {best['std']:.2g}")
+        else:
+            lines.append(f"  value        {best['observed']:.6g}, the best that was told")
+    if "certificate" in facts:
+        certificate = facts["certificate"]
+        if certificate["gap"] is None:
+            lines.append("  certificate  none: the number of paths is not known")
+        else:
+            lines.append(
+                f"  certificate  the best of all is between {certificate['lower']:.6g} and "
+                f"{certificate['upper']:.6g}, at confidence {certificate['confidence']:g}"
+                + (", given what was learnt" if certificate["conditional"] else "")
+            )
+    if len(study.trials):
+        lines.append(f"  the last trials (of {len(study.trials):,}; --csv or --json for all)")
+    for trial in study.trials[-SHOWN:]:
+        value = "" if trial.value is None else f"{trial.value:.6g}"
+        reason = "" if trial.reason is None else f"({trial.reason.splitlines()[0][:60]})"
+        path = " ".join(map(str, trial.path))
+        lines.append(f"  {trial.id:>7}  {trial.state:<8} {value:>12}  {path}  {reason}".rstrip())
+    return "\n".join(lines)
+
+
+def _table(study: Study) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Trial._fields)
+    for trial in study.trials:
+        writer.writerow(trial._replace(path=" ".join(map(str, trial.path))))  # type: ignore[arg-type]
+    return text.getvalue()
+
+
+def _plain(trial: Trial) -> dict[str, Any]:
+    return trial._asdict() | {"path": list(trial.path)}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,31 @@
+"""Objectives in a module of their own, which worker processes can import."""
+
+import os
+import time
+
+import numpy as np
+
+
+def noisy(path, seed):
+    return sum(path) / 8 + 0.1 * np.random.default_rng(seed).standard_normal()
+
+
+def total(path):
+    return sum(path) / 8
+
+
+def slow(path):
+    time.sleep(0.2)
+    return sum(path) / 8
+
+
+def deadly(path):
+    if path[0] == 2:
+        os.kill(os.getpid(), 9)
+    return sum(path) / 8
+
+
+def hanging(path):
+    if path[0] == 2:
+        time.sleep(1000)
+    return sum(path) / 8
