@@ -96,7 +96,7 @@ class Study:
             `"maximize"` or `"minimize"`.
         durability
             `"full"`: what was told survives a loss of power. `"process"`: it survives the death of
-            this process, and costs some 50 us a trial instead of a few ms.
+            this process, and costs some 0.1 ms a trial instead of a few ms.
         options
             Of a searcher that is given by its name, such as `kernel` and `noise`.
         """

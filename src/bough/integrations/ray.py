@@ -1,6 +1,5 @@
 """Evaluations on a Ray cluster."""
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -47,11 +46,7 @@ class RayExecutor:
     def submit(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         """Call a function on some worker of the cluster."""
         parts = [self._shared(part) if callable(part) else part for part in arguments]
-        reference = self._call.remote(function, *parts)
-        future: Future[Any] = Future()
-        future.set_running_or_notify_cancel()
-        waiting = threading.Thread(target=_wait, args=(reference, future), daemon=True)
-        waiting.start()
+        future: Future[Any] = self._call.remote(function, *parts).future()
         return future
 
     def _shared(self, function: Callable[..., Any]) -> Any:
@@ -63,14 +58,3 @@ class RayExecutor:
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
-
-
-def _wait(reference: Any, future: "Future[Any]") -> None:
-    import ray
-
-    try:
-        future.set_result(ray.get(reference))
-    except ray.exceptions.RayTaskError as error:  # what the function raised, as it raised it
-        future.set_exception(error.cause if isinstance(error.cause, Exception) else error)
-    except Exception as error:
-        future.set_exception(error)
