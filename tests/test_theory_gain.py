@@ -182,6 +182,14 @@ EXTREMES = [
     (Linear(), 2**31 - 2, 20, 1e-60, 10**30),
     (Linear(), 10, 400, 1e70, 10**6),  # powers that overflow before they are multiplied
     (Gaussian(0.6901981750422279), 3, 100, 1e60, 1000),  # nearly equal eigenvalues
+    # Increments that underflow, of which N is so large that the eigenvalues do not.
+    (Gaussian(0.7), 10, 400, 1.0, 10**9),
+    (Gaussian(0.7), 10, 400, 1.0, 1),
+    (Gaussian(0.5), 200, 400, 1.0, 10**9),
+    (Geometric(8.0), 10, 400, 1.0, 1),
+    (Geometric(8.0, 3.0, root=0.1), 10, 400, 1e-3, 10**9),
+    (Geometric(36.0), 10**6, 400, 3e7, 1),
+    (2.0 * Discounted(1e-10), 10, 400, 1.0, 10**18),
 ]
 
 

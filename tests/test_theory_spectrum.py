@@ -120,14 +120,22 @@ def test_reference_values():
         (Discounted(0.01), 10, 400),  # increments down to 1e-1596
         (Gaussian(0.05), 10, 40),  # and to exp(-16000)
         (3.0 * Discounted(0.9, 2.0), 7, 60),
+        (Gaussian(0.7), 10, 400),  # a root variance of 1e-355 that 10^400 arms share
+        (Geometric(8.0), 10, 400),
+        (Geometric(0.01, 2.0, root=0.5), 10, 400),
         (Linear(), 1, 50),
     ],
 )
 def test_logarithms_of_extreme_eigenvalues(kernel, B, D):
     s = theory.spectrum(kernel, B, D)
     with mpmath.workdps(60):
-        true = [float(mpmath.log(x)) for x, _ in oracle.eigenvalues(kernel, B, D)]
+        values = [x for x, _ in oracle.eigenvalues(kernel, B, D)]
+        true = [float(mpmath.log(x)) for x in values]
     np.testing.assert_allclose(s.log_eigenvalues, true, rtol=1e-12, atol=1e-14)
+    # Those that a float can hold are right as floats as well.
+    normal = [i for i, x in enumerate(values) if 1e-300 < x < 1e300]
+    expected = [float(values[i]) for i in normal]
+    np.testing.assert_allclose(s.eigenvalues[normal], expected, rtol=1e-11)
     assert s.eigenvalue(B**D) == s.eigenvalues[0 if B > 1 else -1]
 
 

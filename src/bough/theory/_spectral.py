@@ -12,7 +12,6 @@ from bough import kernels
 from bough._checks import whole
 from bough.theory._problem import Problem, unscaled
 from bough.theory.decay import constants
-from bough.theory.spectrum import spectrum
 
 
 class Bound:
@@ -61,12 +60,7 @@ class Spectral(Bound):
 
     def log_level(self, i: int) -> float:
         """Return log lambda_i."""
-        u = self.problem.scaled[i - 1]
-        if u > 1e-280:
-            return math.log(u) + (i - 1) * math.log(self.problem.branching)
-        problem = self.problem  # it has underflowed: the spectrum knows its logarithm
-        logs = spectrum(problem.kernel, problem.branching, problem.depth).log_eigenvalues
-        return float(logs[i - 1]) - math.log(problem.variance)
+        return self.problem.eigenvalues[i - 1].log()
 
     def log_slope(self, log_eigenvalue: float) -> float:
         """Return log(1 / lambda + sigma^-2)."""

@@ -8,10 +8,10 @@ import math
 from collections.abc import Callable
 
 from bough import kernels
+from bough.theory._increments import rate
 from bough.theory._logsums import log_product_gain
 from bough.theory._problem import Problem, unscaled
 from bough.theory._spectral import Bound, Spectral, exp, softplus
-from bough.theory.decay import rate
 
 
 class CorrectedLinear(Bound):

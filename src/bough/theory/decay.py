@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bough import kernels
 from bough.kernels import Kernel
+from bough.theory._increments import rate
 from bough.theory._problem import power, unscaled
 
 
@@ -28,14 +29,6 @@ class Constants:
     C: float | None
     product: float | None
     width: float
-
-
-def rate(kernel: kernels.Gaussian) -> float:
-    """Return 1 / s^2."""
-    if kernel.width is None:
-        kernel.increments(0)  # says that it is to be learnt
-        raise ValueError("width is None")
-    return min(1.0 / kernel.width / kernel.width, 1e300)
 
 
 def constants(kernel: Kernel, branching: int, depth: int) -> Constants:

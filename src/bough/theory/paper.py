@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Iterator
 
 from bough import kernels
+from bough.theory._increments import rate
 from bough.theory._problem import Problem, unscaled
 from bough.theory._spectral import Bound, Spectral, exp
-from bough.theory.decay import rate
 
 FACTOR = 1 / (1 - math.exp(-1))  # Nemhauser's, for greedy maxima of submodular functions
 
