@@ -162,6 +162,35 @@ def test_bounds_hold():
     assert 0 < low < high < 1.0
 
 
+@pytest.mark.parametrize(
+    ("discount", "B", "D"), [(0.01, 10, 100), (0.5, 2, 1000), (1e-170, 3, 3), (0.9, 10, 400)]
+)
+def test_bounds_of_discounted_kernels_on_deep_trees(discount, B, D):
+    """Where gamma^2D underflows, or N overflows, but the eigenvalues do not."""
+    s = theory.spectrum(Discounted(discount, 2.0), B, D)
+    finite = 0
+    for k in range(0, D + 1, max(D // 50, 1)):
+        t = B**k
+        with mpmath.workdps(60):
+            gamma, N, B_ = mpmath.mpf(discount), mpmath.mpf(B) ** D, mpmath.mpf(B)
+            decay = mpmath.mpf(t) ** (-1 + 2 * mpmath.log(gamma) / mpmath.log(B_))
+            least = gamma ** (2 * D)
+            true = [2 * (N * decay * x - least) / (B_ - gamma**2) for x in (1, B_ / gamma**2)]
+        low, high = s.bounds(t)
+        for found, value in ((low, true[0]), (high, true[1])):
+            if 1e-300 < value < 1e300:  # a float holds it
+                assert found == pytest.approx(float(value), rel=1e-10)
+                finite += 1
+            else:
+                assert abs(found) <= 1e-299 if value < 1 else found > 1e299
+        assert low <= s.eigenvalue(t) * (1 + 1e-10)
+        assert s.eigenvalue(t) <= high * (1 + 1e-10)
+    assert finite >= 2
+    assert theory.spectrum(Linear(0.0), 10, 400).bounds(1) == (0.0, 0.0)
+    with pytest.raises(ValueError, match="of a discount above 0"):
+        theory.spectrum(Discounted(0.0), 3, 3).bounds(2)
+
+
 def test_gaussian_constants():
     """Errata 16, 19, 20 and 21."""
     for B, D in [(2, 3), (5, 4), (200, 10)]:
