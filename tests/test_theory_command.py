@@ -59,6 +59,8 @@ def test_other_kernels_and_trees():
         "bound --branching 2 --depth 0 --kernel linear --noise 1 --plays 5 --gap 1",
         "bound --branching 5 --depth 3 --kernel geometric:.5 --noise .1 --plays 1",
         "bound --branching 10 --depth 400 --kernel gaussian:1e6 --noise 1e-8 --plays 1e9",
+        "bound --branching 5 --depth 3 --kernel linear --noise 1 --plays 9 --gap 1e-170",
+        "bound --branching 5 --depth 3 --kernel linear --noise 1 --plays 9 --norm 1e200",
     ):
         result = run(line)
         assert result.exit_code == 0, result.output
@@ -99,7 +101,9 @@ def test_the_figure(tmp_path, monkeypatch):
         (ISSUE.replace("1e9", "many"), "--plays must be a number such as 1e9, got 'many'"),
         (ISSUE.replace("1e9", "1e500"), "--plays must be at most 1e100"),
         (ISSUE.replace("1e9", "nan"), "--plays must be a whole number"),
-        (ISSUE.replace("1e9", "0"), "plays must be at least 1, got 0"),
+        (ISSUE.replace("1e9", "0"), "--plays must be at least 1, got '0'"),
+        (ISSUE.replace("--plays 1e9", "--plays=-1e99999999"), "at least 1, got '-1e99999999'"),
+        (ISSUE.replace("--plays 1e9", "--plays=-1e5000"), "at least 1, got '-1e5000'"),
         (ISSUE.replace("200", "0"), "branching must be at least 1, got 0"),
         (ISSUE.replace("gaussian:5", "gauss"), "--kernel must be one of"),
         (ISSUE + " --delta 2", "delta must be between 0 and 1, got 2.0"),

@@ -220,6 +220,17 @@ def test_extreme_settings_against_mpmath(setting):
         assert found >= true["exact"] * (1 - 1e-12), method
 
 
+def test_a_discount_whose_square_underflows():
+    """By hand: eigenvalues 4, 4 and 1e-340 times less, all plays on the two large ones."""
+    setting = (Discounted(1e-170), 2, 3, 1.0)
+    for plays in (1, 2, 10):
+        exact = gain(*setting, plays)
+        found = gain(*setting, plays, method="corrected-log")
+        assert exact <= found < math.inf
+        assert gain(*setting, plays, method="corrected-final") >= exact
+    assert gain(*setting, 1, method="corrected-log") == pytest.approx(math.log(5) / 2)
+
+
 def test_arrays_of_plays():
     setting = (Gaussian(2.0), 3, 4, 0.5)
     plays = [1, 10, 81, 10**6]
@@ -282,6 +293,12 @@ good = functools.partial(gain, Linear(), 2, 3)
         (lambda: good(1.0, 5, method="best"), ValueError, "method must be one of exact, greedy"),
         (lambda: good(1.0, 5, method="Greedy"), ValueError, "did you mean 'greedy'"),
         (lambda: good(1.0, 5, method="paper_log"), ValueError, "did you mean 'paper-log'"),
+        (lambda: good(1.0, 5, method=""), ValueError, "got ''$"),
+        (
+            lambda: good(1.0, -(10**5000)),
+            ValueError,
+            r"plays must be at least 0, got about -10\^5000",
+        ),
         (lambda: good(1.0, 5, method=3), TypeError, "method must be a string"),
         (lambda: good(1.0, 5, split=3), ValueError, "split is T_. of the tail and final bounds"),
         (

@@ -284,6 +284,9 @@ def test_agnostic():
     # In other units of reward it is the same promise: the norm does not change.
     scaled = bound(100.0 * Gaussian(2.0), 2, 3, 5.0, T, delta, "agnostic", norm=norm)
     assert scaled == pytest.approx(10 * expected, rel=1e-12)
+    # The square of a norm may overflow, the bound need not.
+    large = bound(*setting, T, delta, "agnostic", norm=1e200)
+    assert large == pytest.approx(math.sqrt(16 / math.log1p(4) * T * gain) * 1e200, rel=1e-12)
     with pytest.raises(ValueError, match="method 'agnostic' needs norm"):
         bound(*setting, T, method="agnostic")
     assert "agnostic" not in bound(*setting, T, breakdown=True)

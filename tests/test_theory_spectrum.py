@@ -261,6 +261,11 @@ def test_large_trees_have_no_dense_matrix():
         (lambda: theory.spectrum(Linear(), 1, 3).bounds(1), ValueError, "branching >= 2"),
         (lambda: theory.spectrum(Linear(), 2, 0).constants, ValueError, "depth >= 1"),
         (lambda: theory.spectrum(Linear(), 2, 3).eigenvalue(1.5), TypeError, "t must be an int"),
+        (
+            lambda: theory.spectrum(Linear(), 2, 3).eigenvalue(10**5000),
+            ValueError,
+            r"number of arms, 2\^3, got about 10\^5000",
+        ),
     ],
 )
 def test_bad_input(make, error, message):

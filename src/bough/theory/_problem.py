@@ -167,7 +167,9 @@ def named(value: Any, name: str, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, one of {', '.join(choices)}, got {value!r}")
     if value not in choices:
-        close = [c for c in choices if value.lower().replace("_", "-") == c or value in c]
+        close = [
+            c for c in choices if value.lower().replace("_", "-") == c or (value and value in c)
+        ]
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}{hint}")
     return value

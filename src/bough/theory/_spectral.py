@@ -83,9 +83,9 @@ def log_decay(problem: Problem, discounted: bool) -> float:
             )
         return math.log(product)
     if discounted and isinstance(kernel, kernels.Discounted) and kernel.discount:
-        square = kernel.discount**2
         unit = problem.steps[1]  # of the first step, in units of kappa0
-        return math.log(unit) - math.log(square) - math.log1p(-square / B)
+        log_fall = -2 * math.log(kernel.discount)
+        return math.log(unit) + log_fall - math.log1p(-(kernel.discount**2) / B)
     known = "Linear, Gaussian and Discounted" if discounted else "Linear and Gaussian"
     raise ValueError(
         f"this bound is for {known} kernels, got {problem.kernel!r}; method='exact' takes any"

@@ -189,6 +189,8 @@ def _count(text: str) -> int:
         raise click.UsageError(f"--plays must be a number such as 1e9, got {text!r}.") from None
     if not number.is_finite() or number != number.to_integral_value():
         raise click.UsageError(f"--plays must be a whole number, got {text!r}.")
+    if number < 1:  # before int(), which writes out all digits of -1e99999999
+        raise click.UsageError(f"--plays must be at least 1, got {text!r}.")
     if number > 10 * MOST_PLAYS:
         raise click.UsageError(f"--plays must be at most 1e100, got {text!r}.")
     return int(number)

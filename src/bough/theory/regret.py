@@ -98,8 +98,9 @@ class _Bounds:
             return 0.0
         terms = self.terms(plays)
         log = math.log(plays) - math.log(self.confidence.delta)
-        beta = 2 * self.norm**2 + 300 * terms.gain * log**3
-        return math.sqrt(8 * terms.ratio * plays) * math.sqrt(beta) * math.sqrt(terms.gain)
+        # sqrt(beta), without the square of a norm, which may overflow
+        sqrt_beta = math.hypot(math.sqrt(2) * self.norm, math.sqrt(300 * terms.gain * log**3))
+        return math.sqrt(8 * terms.ratio * plays) * sqrt_beta * math.sqrt(terms.gain)
 
 
 @overload

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from bough import kernels
-from bough._checks import whole
+from bough._checks import shown, whole
 from bough.kernels import Kernel
 from bough.theory import decay
 from bough.theory._increments import wide_increments
@@ -80,7 +80,7 @@ class Spectrum:
         while power < t:  # integers: a float logarithm picks the wrong level at powers of B
             if i == 1 or self.branching == 1:
                 N = f"{self.branching}^{self.depth}"
-                raise ValueError(f"t must be at most the number of arms, {N}, got {t}")
+                raise ValueError(f"t must be at most the number of arms, {N}, got {shown(t)}")
             i, power = i - 1, power * self.branching
         return i
 
