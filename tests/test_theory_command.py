@@ -54,6 +54,9 @@ def test_other_kernels_and_trees():
     assert facts["peers"]["olop"] == pytest.approx(10**5 * (5 * 10**5) ** -0.5)
     assert facts["information_gain"]["paper-final"] is None
     assert facts["information_gain"]["corrected-final"] > 0
+    one = all_bounds(Discounted(0.5), 1, 5, 0.3, 10**5)
+    assert one["information_gain"]["paper-greedy"] is None
+    assert one["regret"]["paper"] is None
     for line in (
         "bound --branching 1 --depth 3 --kernel linear --noise 1 --plays 5",
         "bound --branching 2 --depth 0 --kernel linear --noise 1 --plays 5 --gap 1",

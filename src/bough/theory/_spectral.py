@@ -14,15 +14,21 @@ from bough.theory._problem import Problem, unscaled
 from bough.theory.decay import constants
 
 
+def refuse_small_trees(problem: Problem) -> None:
+    """Say so if the tree is none that the paper speaks of."""
+    if problem.branching < 2 or problem.depth < 1:
+        raise ValueError(
+            "the paper's bounds are for branching >= 2 and depth >= 1, got branching = "
+            f"{problem.branching} and depth = {problem.depth}; method='exact' or 'best' takes any "
+            "tree"
+        )
+
+
 class Bound:
     """A bound as a function of the number of plays. Subclasses say `_value`."""
 
     def __init__(self, problem: Problem, split: int | None) -> None:
-        if problem.branching < 2 or problem.depth < 1:
-            raise ValueError(
-                "the paper's bounds are for branching >= 2 and depth >= 1, got branching = "
-                f"{problem.branching} and depth = {problem.depth}; method='exact' takes any tree"
-            )
+        refuse_small_trees(problem)
         self.problem = problem
         self.given = None if split is None else whole(split, "split", least=1)
 

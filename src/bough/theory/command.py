@@ -119,15 +119,14 @@ def all_bounds(
     setting = (kernel, branching, depth, noise)
     problem = read_problem(*setting)
     plays = read_plays(plays, 1)
-    gain = {name: theory.information_gain(*setting, plays, method=name) for name in gains.METHODS}
-    for name in gains.SPECTRAL:
-        if not name.endswith("-tail"):  # a part of the gain only
-            try:
-                gain[name] = theory.information_gain(*setting, plays, method=name)
-            except ValueError:  # not for this kernel, this tree, or so many plays
-                gain[name] = None
+    gain = {
+        name: _if_any(theory.information_gain, *setting, plays, method=name)
+        for name in gains.NAMES
+        if not name.endswith("-tail")  # a part of the gain only
+    }
     ours = theory.regret_bound(*setting, plays, delta, norm=norm, breakdown=True)
-    ours["paper"] = theory.regret_bound(*setting, plays, delta, method="paper", gain="paper-greedy")
+    printed = {"method": "paper", "gain": "paper-greedy"}
+    ours["paper"] = _if_any(theory.regret_bound, *setting, plays, delta, **printed)
     facts: dict[str, Any] = {
         "branching": branching,
         "depth": depth,
@@ -148,6 +147,14 @@ def all_bounds(
                 raise
             facts["plays_needed"] = None
     return facts
+
+
+def _if_any(bound: Callable[..., Any], *setting: Any, **more: Any) -> Any:
+    """Return a bound, or None if there is none for this kernel, this tree, or so many plays."""
+    try:
+        return bound(*setting, **more)
+    except ValueError:
+        return None
 
 
 def growth(

@@ -24,6 +24,7 @@ from bough.theory._problem import (
     read_problem,
 )
 from bough.theory._regret_forms import METHODS, Terms
+from bough.theory._spectral import refuse_small_trees
 
 NAMES = (*METHODS, "best", "paper", "agnostic")
 
@@ -72,6 +73,8 @@ class _Bounds:
     def one(self, method: str, plays: int) -> float:
         if method == "agnostic":
             return self.agnostic(plays)
+        if method == "paper":
+            refuse_small_trees(self.problem)
         if self.problem.variance == 0.0:
             return 0.0
         if method == "best":
@@ -148,7 +151,7 @@ def regret_bound(
         `"agnostic"`: for any reward function whose norm in the kernel's Hilbert space is at most
         `norm`, and noise that is any martingale difference bounded by `noise` (their Theorem 3, for
         the searcher that uses its beta). `"paper"`: Theorem 1 as printed, which holds for
-        kappa0 <= 1 only.
+        kappa0 <= 1 only, and for branching >= 2 and depth >= 1.
     gain
         The method of `information_gain` to use; `"paper-greedy"` for what the paper would use.
     norm
