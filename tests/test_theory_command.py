@@ -33,6 +33,11 @@ def test_the_table():
         assert name in rows, name
 
 
+def test_the_number_of_arms_is_not_rounded():
+    line = "bound --branching 7 --depth 17 --kernel linear --noise 1 --plays 5"
+    assert run(line).output.startswith(f"{7**17:,} arms")
+
+
 def test_json():
     line = ISSUE + " --json --regret 0.1 --gap 0.01 --norm 2"
     facts = json.loads(run(line).output)

@@ -261,6 +261,10 @@ def test_details():
     assert final.split == 5
     assert greedy.distinct <= final.distinct
     assert gain(*setting, 5, method="uniform", details=True).counts == ()
+    deep = (Gaussian(5.0), 10, 700, 1.0)
+    for plays in (1, 2, 10**9):  # no more eigenvectors than plays
+        found = gain(*deep, plays, method="corrected-final", details=True)
+        assert found.distinct == pytest.approx(plays, rel=1e-12)
     with pytest.raises(ValueError, match="details are for one number of plays, got 2"):
         gain(*setting, [5, 6], details=True)
 

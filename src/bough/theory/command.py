@@ -206,7 +206,8 @@ def _count(text: str) -> int:
 def _page(facts: dict[str, Any]) -> str:
     """Return the facts as a page to read."""
     arms = facts["log10_arms"]
-    count = f"{round(10**arms):,}" if arms < 15 else f"about 10^{arms:.0f}"
+    small = arms < 15
+    count = f"{facts['branching'] ** facts['depth']:,}" if small else f"about 10^{arms:.0f}"
     lines = [
         f"{count} arms, {facts['kernel']}, noise {facts['noise']:g}, "
         f"{_number(facts['plays'])} plays, confidence {1 - facts['delta']:g}",
