@@ -186,6 +186,8 @@ EXTREMES = [
     (Linear(), 2**31 - 2, 20, 1e-60, 10**30),
     (Linear(), 10, 400, 1e70, 10**6),  # powers that overflow before they are multiplied
     (Gaussian(0.6901981750422279), 3, 100, 1e60, 1000),  # nearly equal eigenvalues
+    # Eigenvalues that are equal but for rounding, which puts them in the wrong order.
+    (Geometric(33.46042770864387), 5, 40, 326016058.2829763, 7),
     # Increments that underflow, of which N is so large that the eigenvalues do not.
     (Gaussian(0.7), 10, 400, 1.0, 10**9),
     (Gaussian(0.7), 10, 400, 1.0, 1),

@@ -63,6 +63,20 @@ def test_smoothness_of_two_given_arms():
     assert np.mean(failures) > 2 * delta
 
 
+def test_smoothness_counts_all_pairs():
+    """At delta_d each of the pairs of all depths fails with probability at most delta / pairs."""
+    B, D, delta = 4, 3, 0.05
+    kernel = Gaussian(1.5)
+    steps = [float(c) for c in oracle.steps(kernel, D)]
+    for among in ("children", "arms"):
+        found = theory.smoothness(kernel, D, delta, branching=B, among=among)
+        for d in range(D):
+            pairs = D * B**D * (B - 1 if among == "children" else B ** (D - d))
+            z = found[d] / math.sqrt(2 * sum(steps[d + 1 :]))
+            assert pairs * math.exp(-(z**2) / 2) / 2 == pytest.approx(delta, rel=1e-10)
+            assert pairs * math.erfc(z / math.sqrt(2)) / 2 <= delta
+
+
 def test_smoothness_of_odd_trees():
     assert theory.smoothness(Linear(), 0).tolist() == [0.0]
     assert theory.smoothness(Linear(), 3, branching=1).tolist() == [0.0] * 4
