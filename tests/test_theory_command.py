@@ -33,6 +33,11 @@ def test_the_table():
         assert name in rows, name
 
 
+def test_the_number_of_arms_is_not_rounded():
+    line = "bound --branching 7 --depth 17 --kernel linear --noise 1 --plays 5"
+    assert run(line).output.startswith(f"{7**17:,} arms")
+
+
 def test_json():
     line = ISSUE + " --json --regret 0.1 --gap 0.01 --norm 2"
     facts = json.loads(run(line).output)
@@ -54,11 +59,16 @@ def test_other_kernels_and_trees():
     assert facts["peers"]["olop"] == pytest.approx(10**5 * (5 * 10**5) ** -0.5)
     assert facts["information_gain"]["paper-final"] is None
     assert facts["information_gain"]["corrected-final"] > 0
+    one = all_bounds(Discounted(0.5), 1, 5, 0.3, 10**5)
+    assert one["information_gain"]["paper-greedy"] is None
+    assert one["regret"]["paper"] is None
     for line in (
         "bound --branching 1 --depth 3 --kernel linear --noise 1 --plays 5",
         "bound --branching 2 --depth 0 --kernel linear --noise 1 --plays 5 --gap 1",
         "bound --branching 5 --depth 3 --kernel geometric:.5 --noise .1 --plays 1",
         "bound --branching 10 --depth 400 --kernel gaussian:1e6 --noise 1e-8 --plays 1e9",
+        "bound --branching 5 --depth 3 --kernel linear --noise 1 --plays 9 --gap 1e-170",
+        "bound --branching 5 --depth 3 --kernel linear --noise 1 --plays 9 --norm 1e200",
     ):
         result = run(line)
         assert result.exit_code == 0, result.output
@@ -99,7 +109,9 @@ def test_the_figure(tmp_path, monkeypatch):
         (ISSUE.replace("1e9", "many"), "--plays must be a number such as 1e9, got 'many'"),
         (ISSUE.replace("1e9", "1e500"), "--plays must be at most 1e100"),
         (ISSUE.replace("1e9", "nan"), "--plays must be a whole number"),
-        (ISSUE.replace("1e9", "0"), "plays must be at least 1, got 0"),
+        (ISSUE.replace("1e9", "0"), "--plays must be at least 1, got '0'"),
+        (ISSUE.replace("--plays 1e9", "--plays=-1e99999999"), "at least 1, got '-1e99999999'"),
+        (ISSUE.replace("--plays 1e9", "--plays=-1e5000"), "at least 1, got '-1e5000'"),
         (ISSUE.replace("200", "0"), "branching must be at least 1, got 0"),
         (ISSUE.replace("gaussian:5", "gauss"), "--kernel must be one of"),
         (ISSUE + " --delta 2", "delta must be between 0 and 1, got 2.0"),

@@ -153,7 +153,14 @@ def test_23_bound3_holds_but_is_loose():
 
 
 def test_25_the_sum_of_logarithms_stops_at_n():
-    assert -math.log(math.factorial(4)) > -math.log(math.factorial(10))
+    """With N = 4 arms and T = 10 plays there are 4 eigenvalues: -log 4!, and not -log 10!."""
+    setting, T, signal = (Linear(), 2, 2, 0.5), 10, 4.0
+    values = np.linalg.eigvalsh(oracle.dense_matrix(Linear(), 2, 2))
+    A = 4 * 2 / (1 * 3)
+    rest = 4 * math.log((1 / values[0] + signal) * T) + math.log(values[-1]) + 3 * math.log(A)
+    found = gain(*setting, T, method="corrected-log")
+    assert found == pytest.approx((rest - math.log(math.factorial(4))) / 2, rel=1e-12)
+    assert (rest - math.log(math.factorial(10))) / 2 < gain(*setting, T) < found
 
 
 def test_26_bound_log():
@@ -235,6 +242,9 @@ def test_31_the_first_split_is_not_the_best():
     first = next(t for t in range(1, 256) if costs[t] >= costs[t - 1])
     assert paper.first_split(found) == first == 16
     assert paper.best_split(found) == 1 + int(np.argmin(costs)) == 23
+    # The bounds take the best one.
+    for method in ("paper-tail", "paper-final"):
+        assert gain(Gaussian(1.5), 4, 4, 1.0, 256, method=method, details=True).split == 23
 
 
 def test_32_smoother_kernels_give_less_information():

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 import theory_oracle as oracle
@@ -60,6 +61,20 @@ def test_smoothness_of_two_given_arms():
     # One pair is not enough for all nodes, as the paper has it.
     failures = [np.any(drops(f, B, D)[0] > deltas) for f in functions[:300]]
     assert np.mean(failures) > 2 * delta
+
+
+def test_smoothness_counts_all_pairs():
+    """At delta_d each of the pairs of all depths fails with probability at most delta / pairs."""
+    B, D, delta = 4, 3, 0.05
+    kernel = Gaussian(1.5)
+    steps = [float(c) for c in oracle.steps(kernel, D)]
+    for among in ("children", "arms"):
+        found = theory.smoothness(kernel, D, delta, branching=B, among=among)
+        for d in range(D):
+            pairs = D * B**D * (B - 1 if among == "children" else B ** (D - d))
+            z = found[d] / math.sqrt(2 * sum(steps[d + 1 :]))
+            assert pairs * math.exp(-(z**2) / 2) / 2 == pytest.approx(delta, rel=1e-10)
+            assert pairs * math.erfc(z / math.sqrt(2)) / 2 <= delta
 
 
 def test_smoothness_of_odd_trees():
@@ -166,6 +181,20 @@ def test_bast_bound_is_the_best_cut():
     assert theory.bast_bound(1, 3, [0.0] * 4, 0.1) == 0.0
 
 
+def test_gaps_whose_square_underflows():
+    assert visits_needed(1e-160, 3.0, 1e-160, 0.05) == visits_needed(1.0, 3.0, 1.0, 0.05)
+    assert visits_needed(2.0, 3.0, 1e-160, 0.05) == 1
+    with mpmath.workdps(400):
+        n = mpmath.mpf(visits_needed(1e-170, 3.0, 0.5, 0.05))
+        for more, wide in ((-1e-9, True), (1e-9, False)):
+            m = n * (1 + more)
+            log = 3 + mpmath.log(2 * m * (m + 1) / mpmath.mpf(0.05))
+            assert (8 * log >= (mpmath.mpf(1e-170) / 0.5) ** 2 * m) == wide
+    assert theory.bast_bound(2, 2, [0.5, 0.2, 0], 1e-170) == math.inf
+    assert theory.bast_bound(2, 2, [0.5, 0.2, 0], 1e-170, spread=0.0) == 0.0
+    assert theory.bast_bound(2, 2, [0.5, 0.2, 0], 0.1, noise=1e-160) < 10
+
+
 def test_ucb_bound():
     """UCB with these intervals, simulated, and its formula."""
     rng = np.random.default_rng(4)
@@ -195,6 +224,18 @@ def test_ucb_bound():
     assert theory.ucb_bound(4, 10**12, noise=1.0, spread=2.0) == pytest.approx(free)
     few = theory.ucb_bound(4, 10**12, noise=1.0, spread=2.0, gap=1.0)
     assert few == theory.ucb_bound(4, 10**15, noise=1.0, spread=2.0, gap=1.0) < free
+
+
+def test_tiny_discounts_and_probabilities():
+    assert theory.useful_depth(2, 1e-160, 100) == 1
+    assert theory.useful_depth(2, 5e-324, 10**100) == 1
+    # The quantile of 1 - 1e-17, which is no float: erfc(z / sqrt 2) / 2 = 1e-17.
+    with mpmath.workdps(40):
+        z = mpmath.findroot(lambda z: mpmath.log(mpmath.erfc(z / mpmath.sqrt(2)) * 5e16), 8.5)
+        expected = float(z * mpmath.sqrt(2 * mpmath.mpf(3) / 4))
+    found = theory.smoothness(Linear(), 3, 1e-17)
+    assert found[0] == pytest.approx(expected, rel=1e-12)
+    assert np.all(np.diff(found) < 0)
 
 
 def test_planning():
@@ -258,6 +299,9 @@ def test_the_useful_depth_has_the_full_rate():
         (lambda: theory.planning_rates(2, 1.5), ValueError, "discount must be between 0 and 1"),
         (lambda: theory.useful_depth(2, 0.5, 0), ValueError, "plays must be at least 1, got 0"),
         (lambda: theory.truncation_cost(0.5, -1), ValueError, "depth must be at least 0"),
+        (lambda: theory.exponential_smoothness(1.0), TypeError, "deltas must be a sequence, got"),
+        (lambda: theory.exponential_smoothness(None), TypeError, "deltas must be a sequence, got"),
+        (lambda: theory.exponential_smoothness(np.array(1.0)), TypeError, "a sequence of numbers"),
         (lambda: theory.olop_rate(2, 2.0), ValueError, "discount must be at most 1"),
     ],
 )

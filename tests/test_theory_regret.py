@@ -284,9 +284,36 @@ def test_agnostic():
     # In other units of reward it is the same promise: the norm does not change.
     scaled = bound(100.0 * Gaussian(2.0), 2, 3, 5.0, T, delta, "agnostic", norm=norm)
     assert scaled == pytest.approx(10 * expected, rel=1e-12)
+    # The square of a norm may overflow, the bound need not.
+    large = bound(*setting, T, delta, "agnostic", norm=1e200)
+    assert large == pytest.approx(math.sqrt(16 / math.log1p(4) * T * gain) * 1e200, rel=1e-12)
     with pytest.raises(ValueError, match="method 'agnostic' needs norm"):
         bound(*setting, T, method="agnostic")
     assert "agnostic" not in bound(*setting, T, breakdown=True)
+    with pytest.raises(ValueError, match="method 'agnostic' needs norm"):
+        bound(*setting, T, method="agnostic", breakdown=True)
+
+
+def test_the_other_bounds_take_a_norm_and_a_gain():
+    setting, T, delta = (Gaussian(2.0), 2, 3, 0.5), 1000, 0.1
+    for more in (
+        {"method": "agnostic", "norm": 3.0},
+        {"method": "agnostic", "norm": 3.0, "gain": "hadamard"},
+        {"method": "theorem", "gain": "greedy"},
+    ):
+        total = bound(*setting, T, delta, **more)
+        simple = theory.simple_regret_bound(*setting, T, delta, **more)
+        assert simple == total / T
+        above, _ = theory.empirical_regret_bounds(*setting, T, delta, noise_delta=0.2, **more)
+        assert above == pytest.approx(simple + 0.5 * math.sqrt(2 * math.log(5) / T), rel=1e-12)
+        needed = theory.plays_needed(*setting, 0.5, delta, **more)
+        assert bound(*setting, needed, delta, **more) <= 0.5 * needed
+        assert bound(*setting, needed - 1, delta, **more) > 0.5 * (needed - 1)
+    for function in (theory.simple_regret_bound, theory.empirical_regret_bounds):
+        with pytest.raises(ValueError, match="method 'agnostic' needs norm"):
+            function(*setting, T, method="agnostic")
+    with pytest.raises(ValueError, match="method 'agnostic' needs norm"):
+        theory.plays_needed(*setting, 0.5, method="agnostic")
 
 
 def test_no_variance_no_regret():

@@ -120,14 +120,22 @@ def test_reference_values():
         (Discounted(0.01), 10, 400),  # increments down to 1e-1596
         (Gaussian(0.05), 10, 40),  # and to exp(-16000)
         (3.0 * Discounted(0.9, 2.0), 7, 60),
+        (Gaussian(0.7), 10, 400),  # a root variance of 1e-355 that 10^400 arms share
+        (Geometric(8.0), 10, 400),
+        (Geometric(0.01, 2.0, root=0.5), 10, 400),
         (Linear(), 1, 50),
     ],
 )
 def test_logarithms_of_extreme_eigenvalues(kernel, B, D):
     s = theory.spectrum(kernel, B, D)
     with mpmath.workdps(60):
-        true = [float(mpmath.log(x)) for x, _ in oracle.eigenvalues(kernel, B, D)]
+        values = [x for x, _ in oracle.eigenvalues(kernel, B, D)]
+        true = [float(mpmath.log(x)) for x in values]
     np.testing.assert_allclose(s.log_eigenvalues, true, rtol=1e-12, atol=1e-14)
+    # Those that a float can hold are right as floats as well.
+    normal = [i for i, x in enumerate(values) if 1e-300 < x < 1e300]
+    expected = [float(values[i]) for i in normal]
+    np.testing.assert_allclose(s.eigenvalues[normal], expected, rtol=1e-11)
     assert s.eigenvalue(B**D) == s.eigenvalues[0 if B > 1 else -1]
 
 
@@ -152,6 +160,35 @@ def test_bounds_hold():
     assert checked > 2000
     low, high = theory.spectrum(Linear(), 10, 400).bounds(10**399)
     assert 0 < low < high < 1.0
+
+
+@pytest.mark.parametrize(
+    ("discount", "B", "D"), [(0.01, 10, 100), (0.5, 2, 1000), (1e-170, 3, 3), (0.9, 10, 400)]
+)
+def test_bounds_of_discounted_kernels_on_deep_trees(discount, B, D):
+    """Where gamma^2D underflows, or N overflows, but the eigenvalues do not."""
+    s = theory.spectrum(Discounted(discount, 2.0), B, D)
+    finite = 0
+    for k in range(0, D + 1, max(D // 50, 1)):
+        t = B**k
+        with mpmath.workdps(60):
+            gamma, N, B_ = mpmath.mpf(discount), mpmath.mpf(B) ** D, mpmath.mpf(B)
+            decay = mpmath.mpf(t) ** (-1 + 2 * mpmath.log(gamma) / mpmath.log(B_))
+            least = gamma ** (2 * D)
+            true = [2 * (N * decay * x - least) / (B_ - gamma**2) for x in (1, B_ / gamma**2)]
+        low, high = s.bounds(t)
+        for found, value in ((low, true[0]), (high, true[1])):
+            if 1e-300 < value < 1e300:  # a float holds it
+                assert found == pytest.approx(float(value), rel=1e-10)
+                finite += 1
+            else:
+                assert abs(found) <= 1e-299 if value < 1 else found > 1e299
+        assert low <= s.eigenvalue(t) * (1 + 1e-10)
+        assert s.eigenvalue(t) <= high * (1 + 1e-10)
+    assert finite >= 2
+    assert theory.spectrum(Linear(0.0), 10, 400).bounds(1) == (0.0, 0.0)
+    with pytest.raises(ValueError, match="of a discount above 0"):
+        theory.spectrum(Discounted(0.0), 3, 3).bounds(2)
 
 
 def test_gaussian_constants():
@@ -224,6 +261,11 @@ def test_large_trees_have_no_dense_matrix():
         (lambda: theory.spectrum(Linear(), 1, 3).bounds(1), ValueError, "branching >= 2"),
         (lambda: theory.spectrum(Linear(), 2, 0).constants, ValueError, "depth >= 1"),
         (lambda: theory.spectrum(Linear(), 2, 3).eigenvalue(1.5), TypeError, "t must be an int"),
+        (
+            lambda: theory.spectrum(Linear(), 2, 3).eigenvalue(10**5000),
+            ValueError,
+            r"number of arms, 2\^3, got about 10\^5000",
+        ),
     ],
 )
 def test_bad_input(make, error, message):

@@ -57,6 +57,10 @@ def steps(kernel, depth):
         rate, v = 1 / mpf(kernel.width) ** 2, mpf(kernel.variance)
         chi = [v * mpmath.exp(-d * rate) for d in range(depth + 1)]
         return [chi[depth]] + [chi[depth - k] - chi[depth - k + 1] for k in range(1, depth + 1)]
+    if isinstance(kernel, kernels.Geometric):
+        ratio, v, root = mpf(kernel.ratio), mpf(kernel.variance), mpf(kernel.root)
+        shares = [ratio**k for k in range(1, depth + 1)]
+        return [v * root] + [v * (1 - root) * share / sum(shares) for share in shares]
     assert isinstance(kernel, kernels.Discounted)
     gamma, v = mpf(kernel.discount), mpf(kernel.variance)
     return [mpf(0)] + [v * gamma ** (2 * (k - 1)) for k in range(1, depth + 1)]

@@ -28,7 +28,7 @@ def real(value: Any, name: str) -> float:
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be one real number, got {value!r}") from None
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {value!r}")
+        raise ValueError(f"{name} must be finite, got {shown(value)}")
     return number
 
 
@@ -57,10 +57,21 @@ def whole(value: Any, name: str, *, least: int, most: int | None = None) -> int:
     except TypeError:
         raise TypeError(f"{name} must be an int, got {value!r}") from None
     if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}")
+        raise ValueError(f"{name} must be at least {least}, got {shown(number)}")
     if most is not None and number > most:
-        raise ValueError(f"{name} must be at most {most}, got {number}")
+        raise ValueError(f"{name} must be at most {most}, got {shown(number)}")
     return number
+
+
+def shown(value: Any) -> str:
+    """Return how to print a value in a message; of a very long int only about how large it is.
+
+    >>> shown(-3), shown(-10**5000)
+    ('-3', 'about -10^5000')
+    """
+    if not isinstance(value, int) or abs(value) < 10**100:
+        return repr(value)
+    return f"about {'-' if value < 0 else ''}10^{math.log10(abs(value)):.0f}"
 
 
 def listed(values: Any, name: str) -> list[Any]:

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from bough._checks import above_zero, whole
 from bough.kernels import Kernel, Scaled
+from bough.theory._increments import wide_increments
+from bough.theory._wide import Wide, wide_eigenvalues
 
 Array = NDArray[np.float64]
 
@@ -49,9 +51,10 @@ class Problem:
         return self.depth * math.log(self.branching)
 
     @cached_property
-    def scaled(self) -> list[float]:
-        """u_i, i = 1..D+1: the i-th smallest eigenvalue is kappa0 u_i B^(i-1)."""
-        return scaled_eigenvalues(self.steps, self.branching)
+    def eigenvalues(self) -> list[Wide]:
+        """lambda_1 <= .. <= lambda_{D+1}, in units of kappa0."""
+        steps = wide_increments(self.kernel, self.steps, self.variance)
+        return wide_eigenvalues(steps, self.branching)
 
     def rank(self, plays: int) -> int:
         """Return r = min(T, N), without the power if it cannot matter."""
@@ -69,7 +72,8 @@ def power(base: int, exponent: int) -> int:
 def scaled_eigenvalues(steps: tuple[float, ...], branching: int) -> list[float]:
     """Return u_1 .. u_{D+1}, so that the eigenvalues are u_i B^(i-1) (erratum 12).
 
-    A sum of positive terms, by Horner's rule: nothing cancels, nothing overflows.
+    A sum of positive terms, by Horner's rule: nothing cancels, nothing overflows. They underflow to
+    0, though, where `Problem.eigenvalues` do not: for sums in which those count as 0.
     """
     u, scaled = 0.0, []
     for step in reversed(steps):
@@ -163,17 +167,9 @@ def named(value: Any, name: str, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, one of {', '.join(choices)}, got {value!r}")
     if value not in choices:
-        close = [c for c in choices if value.lower().replace("_", "-") == c or value in c]
+        close = [
+            c for c in choices if value.lower().replace("_", "-") == c or (value and value in c)
+        ]
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}{hint}")
     return value
-
-
-def log1p_power(factor: float, log_power: float) -> float:
-    """Return log(1 + factor exp(log_power)), also where that power overflows."""
-    if factor <= 0.0:
-        return 0.0
-    total = math.log(factor) + log_power
-    if total > 700.0:
-        return total
-    return math.log1p(factor * math.exp(log_power) if log_power < 700.0 else math.exp(total))

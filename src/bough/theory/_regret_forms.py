@@ -66,7 +66,7 @@ def _weighted_envelope(x: Terms) -> float:
     """Return 2 W h(2 I sqrt(beta_T) / W), W >= sum sqrt(beta_t) by an integral."""
     first, last = x.sqrt_beta(1), x.sqrt_beta(x.plays)
     grown = x.plays * (last / 2 - dawson(last / 2)) - (first / 2 - dawson(first / 2))
-    weight = min(last + 2 * grown, x.plays * last)
+    weight = last + 2 * grown  # at most T sqrt(beta_T), since beta_t grows
     most = math.log1p(x.problem.signal)
     return 2 * weight * x.problem.noise * envelope(2 * x.gain * last / weight, most)
 

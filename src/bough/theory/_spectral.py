@@ -12,18 +12,23 @@ from bough import kernels
 from bough._checks import whole
 from bough.theory._problem import Problem, unscaled
 from bough.theory.decay import constants
-from bough.theory.spectrum import spectrum
+
+
+def refuse_small_trees(problem: Problem) -> None:
+    """Say so if the tree is none that the paper speaks of."""
+    if problem.branching < 2 or problem.depth < 1:
+        raise ValueError(
+            "the paper's bounds are for branching >= 2 and depth >= 1, got branching = "
+            f"{problem.branching} and depth = {problem.depth}; method='exact' or 'best' takes any "
+            "tree"
+        )
 
 
 class Bound:
     """A bound as a function of the number of plays. Subclasses say `_value`."""
 
     def __init__(self, problem: Problem, split: int | None) -> None:
-        if problem.branching < 2 or problem.depth < 1:
-            raise ValueError(
-                "the paper's bounds are for branching >= 2 and depth >= 1, got branching = "
-                f"{problem.branching} and depth = {problem.depth}; method='exact' takes any tree"
-            )
+        refuse_small_trees(problem)
         self.problem = problem
         self.given = None if split is None else whole(split, "split", least=1)
 
@@ -61,12 +66,7 @@ class Spectral(Bound):
 
     def log_level(self, i: int) -> float:
         """Return log lambda_i."""
-        u = self.problem.scaled[i - 1]
-        if u > 1e-280:
-            return math.log(u) + (i - 1) * math.log(self.problem.branching)
-        problem = self.problem  # it has underflowed: the spectrum knows its logarithm
-        logs = spectrum(problem.kernel, problem.branching, problem.depth).log_eigenvalues
-        return float(logs[i - 1]) - math.log(problem.variance)
+        return self.problem.eigenvalues[i - 1].log()
 
     def log_slope(self, log_eigenvalue: float) -> float:
         """Return log(1 / lambda + sigma^-2)."""
@@ -89,9 +89,9 @@ def log_decay(problem: Problem, discounted: bool) -> float:
             )
         return math.log(product)
     if discounted and isinstance(kernel, kernels.Discounted) and kernel.discount:
-        square = kernel.discount**2
         unit = problem.steps[1]  # of the first step, in units of kappa0
-        return math.log(unit) - math.log(square) - math.log1p(-square / B)
+        log_fall = -2 * math.log(kernel.discount)
+        return math.log(unit) + log_fall - math.log1p(-(kernel.discount**2) / B)
     known = "Linear, Gaussian and Discounted" if discounted else "Linear and Gaussian"
     raise ValueError(
         f"this bound is for {known} kernels, got {problem.kernel!r}; method='exact' takes any"

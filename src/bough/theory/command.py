@@ -119,15 +119,14 @@ def all_bounds(
     setting = (kernel, branching, depth, noise)
     problem = read_problem(*setting)
     plays = read_plays(plays, 1)
-    gain = {name: theory.information_gain(*setting, plays, method=name) for name in gains.METHODS}
-    for name in gains.SPECTRAL:
-        if not name.endswith("-tail"):  # a part of the gain only
-            try:
-                gain[name] = theory.information_gain(*setting, plays, method=name)
-            except ValueError:  # not for this kernel, this tree, or so many plays
-                gain[name] = None
+    gain = {
+        name: _if_any(theory.information_gain, *setting, plays, method=name)
+        for name in gains.NAMES
+        if not name.endswith("-tail")  # a part of the gain only
+    }
     ours = theory.regret_bound(*setting, plays, delta, norm=norm, breakdown=True)
-    ours["paper"] = theory.regret_bound(*setting, plays, delta, method="paper", gain="paper-greedy")
+    printed = {"method": "paper", "gain": "paper-greedy"}
+    ours["paper"] = _if_any(theory.regret_bound, *setting, plays, delta, **printed)
     facts: dict[str, Any] = {
         "branching": branching,
         "depth": depth,
@@ -148,6 +147,14 @@ def all_bounds(
                 raise
             facts["plays_needed"] = None
     return facts
+
+
+def _if_any(bound: Callable[..., Any], *setting: Any, **more: Any) -> Any:
+    """Return a bound, or None if there is none for this kernel, this tree, or so many plays."""
+    try:
+        return bound(*setting, **more)
+    except ValueError:
+        return None
 
 
 def growth(
@@ -189,6 +196,8 @@ def _count(text: str) -> int:
         raise click.UsageError(f"--plays must be a number such as 1e9, got {text!r}.") from None
     if not number.is_finite() or number != number.to_integral_value():
         raise click.UsageError(f"--plays must be a whole number, got {text!r}.")
+    if number < 1:  # before int(), which writes out all digits of -1e99999999
+        raise click.UsageError(f"--plays must be at least 1, got {text!r}.")
     if number > 10 * MOST_PLAYS:
         raise click.UsageError(f"--plays must be at most 1e100, got {text!r}.")
     return int(number)
@@ -197,7 +206,8 @@ def _count(text: str) -> int:
 def _page(facts: dict[str, Any]) -> str:
     """Return the facts as a page to read."""
     arms = facts["log10_arms"]
-    count = f"{round(10**arms):,}" if arms < 15 else f"about 10^{arms:.0f}"
+    small = arms < 15
+    count = f"{facts['branching'] ** facts['depth']:,}" if small else f"about 10^{arms:.0f}"
     lines = [
         f"{count} arms, {facts['kernel']}, noise {facts['noise']:g}, "
         f"{_number(facts['plays'])} plays, confidence {1 - facts['delta']:g}",

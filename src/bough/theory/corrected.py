@@ -8,10 +8,10 @@ import math
 from collections.abc import Callable
 
 from bough import kernels
+from bough.theory._increments import rate
 from bough.theory._logsums import log_product_gain
 from bough.theory._problem import Problem, unscaled
 from bough.theory._spectral import Bound, Spectral, exp, softplus
-from bough.theory.decay import rate
 
 
 class CorrectedLinear(Bound):
@@ -55,15 +55,16 @@ class CorrectedTail(Spectral):
         return self.given or self.problem.rank(plays)
 
     def distinct(self, plays: int) -> float | None:
-        """Return max(1, min(N, B sqrt((T-1) A / (sigma^2 (q-1))))) >= T' (erratum 30)."""
+        """Return max(1, min(T, N, B sqrt((T-1) A / (sigma^2 (q-1))))) >= T' (erratum 30)."""
         kernel = unscaled(self.problem.kernel)
         if not isinstance(kernel, kernels.Gaussian):
             return None
-        B = self.problem.branching
-        log_q = math.log(B) - rate(kernel)
-        log = math.log(self.problem.signal) + self.log_A - math.log(math.expm1(log_q))
-        most = B * math.sqrt(plays - 1) * exp(log / 2)
-        return max(1.0, min(exp(self.problem.log_arms), most))
+        if plays == 1:
+            return 1.0
+        log_B = math.log(self.problem.branching)
+        log = math.log(self.problem.signal) + self.log_A + math.log(plays - 1)
+        log -= math.log(math.expm1(log_B - rate(kernel)))
+        return max(1.0, min(float(self.problem.rank(plays)), exp(log_B + log / 2)))
 
 
 class CorrectedFinal(CorrectedTail):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bough import kernels
 from bough.kernels import Kernel
+from bough.theory._increments import rate
 from bough.theory._problem import power, unscaled
 
 
@@ -28,14 +29,6 @@ class Constants:
     C: float | None
     product: float | None
     width: float
-
-
-def rate(kernel: kernels.Gaussian) -> float:
-    """Return 1 / s^2."""
-    if kernel.width is None:
-        kernel.increments(0)  # says that it is to be learnt
-        raise ValueError("width is None")
-    return min(1.0 / kernel.width / kernel.width, 1e300)
 
 
 def constants(kernel: Kernel, branching: int, depth: int) -> Constants:
@@ -67,7 +60,7 @@ def bounds(kernel: Kernel, branching: int, depth: int, t: int) -> tuple[float, f
         raise ValueError(f"bounds need branching >= 2 and depth >= 1, got {B} and {D}")
     variance = float(kernel.chi(D)[0])
     inner = unscaled(kernel)
-    log_ratio = D * math.log(B) - math.log(t)  # log(N / t)
+    log_ratio = math.log(power(B, D)) - math.log(t)  # log(N / t), exactly 0 at t = N
     if isinstance(inner, kernels.Linear):
         scale = variance / ((B - 1) * (D + 1))
         low, high = _quotient(power(B, D) - t, t), _quotient(power(B, D + 1) - t, t)
@@ -83,17 +76,17 @@ def bounds(kernel: Kernel, branching: int, depth: int, t: int) -> tuple[float, f
             low, high = _geometric(log_q, levels), _geometric(log_q, levels + 1)
     elif isinstance(inner, kernels.Discounted) and inner.discount:
         log_fall = -2 * math.log(inner.discount)
-        last = float(kernel.increments(D)[1]) * math.exp(-D * log_fall)
-        scale = last / (B - inner.discount**2)
+        scale = float(kernel.increments(D)[1]) / (B - inner.discount**2)
         # N t^(-1-2a) = gamma^2D (B / gamma^2)^(D - log_B t)
         growth = (math.log(B) + log_fall) / math.log(B)
-        low, high = _expm1(growth * log_ratio), _expm1(growth * (log_ratio + math.log(B)))
+        low = _expm1(growth * log_ratio, -D * log_fall)
+        high = _expm1(growth * (log_ratio + math.log(B)), -D * log_fall)
     else:
         raise ValueError(
-            "there are closed bounds for Linear, Gaussian and Discounted kernels only, got "
-            f"{kernel!r}; eigenvalue(t) is exact for every kernel"
+            "there are closed bounds for Linear, Gaussian and Discounted kernels (of a discount "
+            f"above 0) only, got {kernel!r}; eigenvalue(t) is exact for every kernel"
         )
-    return scale * low, scale * high
+    return (scale * low, scale * high) if scale else (0.0, 0.0)
 
 
 def _quotient(a: int, b: int) -> float:
@@ -103,8 +96,12 @@ def _quotient(a: int, b: int) -> float:
         return math.inf
 
 
-def _expm1(x: float) -> float:
-    return math.expm1(x) if x < 709.0 else math.inf
+def _expm1(x: float, log_factor: float = 0.0) -> float:
+    """Return (e^x - 1) exp(log_factor), of which both may be out of range."""
+    if x < 1.0:
+        return math.expm1(x) * math.exp(log_factor)
+    total = x + log_factor
+    return -math.expm1(-x) * math.exp(total) if total < 709.0 else math.inf
 
 
 def _geometric(log_q: float, levels: float) -> float:

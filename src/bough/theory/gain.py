@@ -24,6 +24,7 @@ from bough.theory._problem import (
     read_problem,
     scaled_eigenvalues,
 )
+from bough.theory._spectral import refuse_small_trees
 from bough.theory.greedy import Count
 
 
@@ -130,6 +131,7 @@ def hadamard(problem: Problem, plays: int) -> float:
 
 def paper_greedy(problem: Problem, plays: int) -> float:
     """Return I_g(T) / (1 - 1/e), as printed (gammaT): holds, but the factor can go (erratum 5)."""
+    refuse_small_trees(problem)
     return paper.FACTOR * greedy.greedy(problem, plays)
 
 
@@ -188,7 +190,8 @@ def information_gain(
         valid, erratum 5), `"paper-linear"` (bound3), `"paper-constant"` (bound1), `"paper-log"`,
         `"paper-tail"`, `"paper-final"`, and what they should be: `"corrected-linear"`,
         `"corrected-constant"` (which is `"hadamard"`), `"corrected-log"`, `"corrected-tail"`,
-        `"corrected-final"`. See `bough.theory.paper` and `bough.theory.corrected`.
+        `"corrected-final"`. See `bough.theory.paper` and `bough.theory.corrected`. What is printed
+        is for branching >= 2 and depth >= 1.
     split
         T_* for the tail and final bounds; by default the best.
     details

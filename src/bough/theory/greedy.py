@@ -10,7 +10,13 @@ the picks are found with integers alone, whatever the size of N.
 import math
 from dataclasses import dataclass
 
-from bough.theory._problem import Problem, log1p_power, power
+from bough.theory._problem import Problem, power
+from bough.theory._wide import Wide
+
+#: A smaller sigma^2 / lambda counts as 0; these go by the order of the eigenvalues.
+TINY = 1e-300
+#: Before keys as large as this come more than the most plays that there can be.
+HUGE = 1e300
 
 
 @dataclass(frozen=True)
@@ -31,9 +37,8 @@ class Count:
 class _Class:
     index: int  # i of lambda_i
     multiplicity: int
-    rho: float  # sigma^2 / lambda_i, may be 0.0
-    factor: float  # lambda_i / sigma^2 is factor exp(log_power)
-    log_power: float
+    ratio: Wide  # lambda_i / sigma^2
+    rho: float  # its inverse, 0.0 if not above TINY
 
 
 def _classes(problem: Problem) -> list[_Class]:
@@ -42,26 +47,16 @@ def _classes(problem: Problem) -> list[_Class]:
     classes: list[_Class] = []
     multiplicity = 1
     for i in range(problem.depth + 1, 0, -1):
-        # Without variance at the root the two largest are equal (erratum 12), to the last bit.
-        same = i - 1 if i == problem.depth + 1 > 1 and problem.steps[0] == 0.0 else i
-        factor = problem.signal * problem.scaled[same - 1]
-        log_power = (same - 1) * math.log(B)
-        if multiplicity > 0 and factor > 0.0:
-            log_rho = -math.log(factor) - log_power
-            if log_rho < 700.0:  # of others 1e300 plays would come first
-                rho = _rho(factor, B, same)
+        ratio = problem.eigenvalues[i - 1].times(problem.signal)
+        if multiplicity > 0 and ratio.mantissa > 0.0:
+            rho = float(ratio.inverse())
+            if rho < HUGE:
+                rho = rho if rho > TINY else 0.0
                 if classes:  # all but equal eigenvalues may come out in the wrong order
                     rho = max(rho, classes[-1].rho)
-                classes.append(_Class(i, multiplicity, rho, factor, log_power))
+                classes.append(_Class(i, multiplicity, ratio, rho))
         multiplicity = B - 1 if i == problem.depth + 1 else multiplicity * B
     return classes
-
-
-def _rho(factor: float, branching: int, i: int) -> float:
-    log_power = (i - 1) * math.log(branching)
-    if log_power < 700.0 and factor > 1e-300:
-        return 1.0 / factor / float(branching ** (i - 1))
-    return math.exp(-math.log(factor) - log_power)  # 0.0 when lambda_i is above 1e308 sigma^2
 
 
 def allocation(problem: Problem, plays: int) -> tuple[Count, ...]:
@@ -119,10 +114,10 @@ def greedy(problem: Problem, plays: int) -> float:
     total = 0.0
     for group, picks, extra in _greedy(problem, plays):
         if picks:
-            gain = log1p_power(picks * group.factor, group.log_power)
+            gain = group.ratio.times(picks).log1p()
             total += (group.multiplicity - extra) * gain
         if extra:
-            total += extra * log1p_power((picks + 1) * group.factor, group.log_power)
+            total += extra * group.ratio.times(picks + 1).log1p()
     return total / 2
 
 
@@ -151,5 +146,5 @@ def waterfilling(problem: Problem, plays: int) -> float:
     total = 0.0
     for group, size in active:
         weight = height + (last - group.rho)
-        total += size * log1p_power(weight * group.factor, group.log_power)
+        total += size * group.ratio.times(weight).log1p()
     return total / 2

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Iterator
 
 from bough import kernels
+from bough.theory._increments import rate
 from bough.theory._problem import Problem, unscaled
 from bough.theory._spectral import Bound, Spectral, exp
-from bough.theory.decay import rate
 
 FACTOR = 1 / (1 - math.exp(-1))  # Nemhauser's, for greedy maxima of submodular functions
 
@@ -93,7 +93,8 @@ class PaperTail(PaperLog):
 class PaperFinal(PaperTail):
     """The final bound, boundLog(T_*) + boundTail: wrong (erratum 31, which inherits 28).
 
-    It is constant for T > N, where the gain is not.
+    It is constant for T > N, where the gain is not. T_* is the best one, `best_split`, and not the
+    first that the paper's criterion accepts, `first_split`, which may give a larger bound.
     """
 
     def _value(self, plays: int) -> float:
@@ -138,7 +139,10 @@ def best_split(bound: PaperLog) -> int:
 
 
 def first_split(bound: PaperLog) -> int:
-    """Return the first T_* that the paper's criterion accepts, which may be a local minimum."""
+    """Return the first T_* that the paper's criterion accepts, which may be a local minimum.
+
+    No bound uses it: it is for comparison with `best_split` (erratum 31).
+    """
     before = (1, math.nan)
     for low, high, term in _levels(bound):
         if low > 1:

@@ -25,10 +25,12 @@ def visits_needed(gap: float, log_nodes: float, noise: float, delta: float) -> i
     """
     gap, noise = above_zero(gap, "gap"), at_least_zero(noise, "noise")
     constant = log_nodes + math.log(2) - math.log(delta)
+    log_square = 2 * (math.log(gap) - math.log(noise)) if noise > 0.0 else math.inf
 
     def wide(n: int) -> bool:
         log = constant + math.log(n) + math.log(n + 1)
-        return 8 * log >= (gap / noise) ** 2 * n if noise > 0.0 else False
+        # 8 log >= (gap / noise)^2 n, by logarithms: the square of 1e-170 would be 0
+        return noise > 0.0 and math.log(8 * log) >= log_square + math.log(n)
 
     if not wide(1):
         return 1
@@ -179,4 +181,4 @@ def _product(factor: float, count: int) -> float:
     try:
         return factor * count
     except OverflowError:
-        return math.inf
+        return math.inf if factor else 0.0

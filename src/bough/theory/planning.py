@@ -77,8 +77,10 @@ def useful_depth(branching: int, discount: float, plays: Any) -> int:
     (5, 9)
     """
     B, T = read_branching(branching, least=2), read_plays(plays, 1)
-    growth = B / Fraction(_discount(discount)) ** 2
-    depth = max(math.floor(math.log(T) / math.log(growth)) - 1, 0)
+    discount = _discount(discount)
+    growth = B / Fraction(discount) ** 2
+    log_growth = math.log(B) - 2 * math.log(discount)
+    depth = max(math.floor(math.log(T) / log_growth) - 1, 0)
     power = growth**depth
     while power < T:  # exact: rounding must not cost a level
         depth, power = depth + 1, power * growth

@@ -24,6 +24,7 @@ from bough.theory._problem import (
     read_problem,
 )
 from bough.theory._regret_forms import METHODS, Terms
+from bough.theory._spectral import refuse_small_trees
 
 NAMES = (*METHODS, "best", "paper", "agnostic")
 
@@ -72,6 +73,8 @@ class _Bounds:
     def one(self, method: str, plays: int) -> float:
         if method == "agnostic":
             return self.agnostic(plays)
+        if method == "paper":
+            refuse_small_trees(self.problem)
         if self.problem.variance == 0.0:
             return 0.0
         if method == "best":
@@ -87,19 +90,25 @@ class _Bounds:
         ratio = 8 / math.log1p(precision) if precision > 0.0 else math.inf
         return terms.sqrt_beta(plays) * math.sqrt(ratio * plays) * math.sqrt(terms.gain)
 
-    def agnostic(self, plays: int) -> float:
-        """Return the bound for functions of bounded norm (Srinivas et al., their Theorem 3)."""
+    def given_norm(self) -> float:
+        """Return the norm, or say that it is missing."""
         if self.norm is None:
             raise ValueError(
                 "method 'agnostic' needs norm: an upper bound on the norm of the reward function "
                 "in the kernel's Hilbert space"
             )
+        return self.norm
+
+    def agnostic(self, plays: int) -> float:
+        """Return the bound for functions of bounded norm (Srinivas et al., their Theorem 3)."""
+        norm = self.given_norm()
         if self.problem.variance == 0.0:
             return 0.0
         terms = self.terms(plays)
         log = math.log(plays) - math.log(self.confidence.delta)
-        beta = 2 * self.norm**2 + 300 * terms.gain * log**3
-        return math.sqrt(8 * terms.ratio * plays) * math.sqrt(beta) * math.sqrt(terms.gain)
+        # sqrt(beta), without the square of a norm, which may overflow
+        sqrt_beta = math.hypot(math.sqrt(2) * norm, math.sqrt(300 * terms.gain * log**3))
+        return math.sqrt(8 * terms.ratio * plays) * sqrt_beta * math.sqrt(terms.gain)
 
 
 @overload
@@ -142,13 +151,13 @@ def regret_bound(
         `"agnostic"`: for any reward function whose norm in the kernel's Hilbert space is at most
         `norm`, and noise that is any martingale difference bounded by `noise` (their Theorem 3, for
         the searcher that uses its beta). `"paper"`: Theorem 1 as printed, which holds for
-        kappa0 <= 1 only.
+        kappa0 <= 1 only, and for branching >= 2 and depth >= 1.
     gain
         The method of `information_gain` to use; `"paper-greedy"` for what the paper would use.
     norm
         For `"agnostic"`.
     breakdown
-        Return all valid bounds by name.
+        Return all valid bounds by name, `"agnostic"` among them if there is a norm.
 
     Examples
     --------
@@ -162,6 +171,8 @@ def regret_bound(
     bounds = _Bounds(read_problem(kernel, branching, depth, noise), delta, gain, norm)
     method = named(method, "method", NAMES)
     if breakdown:
+        if method == "agnostic":
+            bounds.given_norm()  # or else it would be missing from the table
         tables: list[dict[str, float]] = []
 
         def row(n: int) -> float:
@@ -186,14 +197,19 @@ def simple_regret_bound(
     plays: Any,
     delta: float = 0.05,
     method: str = "best",
+    *,
+    gain: str = "exact",
+    norm: float | None = None,
 ) -> Any:
     """Return a bound on f* - max f(x_t), the regret of the best arm played: R_T / T.
+
+    The parameters are those of `regret_bound`.
 
     >>> from bough.kernels import Linear
     >>> round(simple_regret_bound(Linear(), 2, 3, noise=0.1, plays=10**6), 4)
     0.018
     """
-    bounds = _Bounds(read_problem(kernel, branching, depth, noise), delta, "exact", None)
+    bounds = _Bounds(read_problem(kernel, branching, depth, noise), delta, gain, norm)
     method = named(method, "method", NAMES)
     return for_each(plays, 1, lambda n: bounds.one(method, n) / n)
 
@@ -208,6 +224,8 @@ def empirical_regret_bounds(
     method: str = "best",
     *,
     noise_delta: float = 0.05,
+    gain: str = "exact",
+    norm: float | None = None,
 ) -> tuple[float, float]:
     """Return how far f* can be above and below the highest reward seen.
 
@@ -223,7 +241,9 @@ def empirical_regret_bounds(
     if not 0 < real(noise_delta, "noise_delta") < 1:
         raise ValueError(f"noise_delta must be between 0 and 1, got {noise_delta!r}")
     plays = read_plays(plays, 1)
-    simple = simple_regret_bound(kernel, branching, depth, noise, plays, delta, method)
+    simple = simple_regret_bound(
+        kernel, branching, depth, noise, plays, delta, method, gain=gain, norm=norm
+    )
     log = -math.log(noise_delta)
     above = simple + noise * math.sqrt(2 * log / plays)
     return above, noise * math.sqrt(2 * (math.log(plays) + log))
@@ -237,8 +257,13 @@ def plays_needed(
     regret: float,
     delta: float = 0.05,
     method: str = "best",
+    *,
+    gain: str = "exact",
+    norm: float | None = None,
 ) -> int:
     """Return after how many plays the bound promises an average regret of at most `regret`.
+
+    The other parameters are those of `regret_bound`.
 
     One play fewer does not promise it, nor does any smaller power of two: the bound on the average
     may rise a little before it falls.
@@ -254,7 +279,7 @@ def plays_needed(
     >>> plays_needed(Gaussian(3.0), 5, 10, noise=0.1, regret=0.1)
     61471696038
     """
-    bounds = _Bounds(read_problem(kernel, branching, depth, noise), delta, "exact", None)
+    bounds = _Bounds(read_problem(kernel, branching, depth, noise), delta, gain, norm)
     method = named(method, "method", NAMES)
     target = above_zero(regret, "regret")
     few, many = 0, 1

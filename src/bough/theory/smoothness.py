@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bough._checks import real, whole
+from bough._checks import listed, real, whole
 from bough.kernels import Kernel
 from bough.theory._problem import Array, named, read_branching, read_kernel
 
@@ -62,7 +62,7 @@ def smoothness(
     below = np.append(np.cumsum(steps[:0:-1])[::-1], 0.0)  # sum of c_k over k > d
     named(among, "among", ("children", "arms"))
     if branching is None:
-        width = max(NormalDist().inv_cdf(1 - delta), 0.0)
+        width = max(-NormalDist().inv_cdf(delta), 0.0)
         return _times(width, below)
     log_B = math.log(read_branching(branching))
     if log_B == 0.0:
@@ -88,7 +88,9 @@ def exponential_smoothness(deltas: Any) -> tuple[float, float]:
     >>> delta, gamma
     (1.0, 0.6)
     """
-    values = [real(d, f"deltas[{i}]") for i, d in enumerate(np.asarray(deltas).tolist())]
+    if isinstance(deltas, np.ndarray) and deltas.ndim != 1:
+        raise TypeError(f"deltas must be a sequence of numbers, got {deltas!r}")
+    values = [real(d, f"deltas[{i}]") for i, d in enumerate(listed(deltas, "deltas"))]
     if not values or min(values) < 0:
         raise ValueError(f"deltas must be delta_0 .. delta_D, none negative, got {deltas!r}")
     inner = values[:-1] if len(values) > 1 else values

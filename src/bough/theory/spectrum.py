@@ -12,16 +12,17 @@ from functools import cached_property
 import numpy as np
 
 from bough import kernels
-from bough._checks import whole
+from bough._checks import shown, whole
 from bough.kernels import Kernel
 from bough.theory import decay
+from bough.theory._increments import wide_increments
 from bough.theory._problem import (
     Array,
     read_branching,
     read_kernel,
-    scaled_eigenvalues,
     unscaled,
 )
+from bough.theory._wide import Wide, wide_eigenvalues
 from bough.theory.decay import Constants
 
 #: Above this many arms `matrix` and `eigenvectors` refuse: they would fill the memory.
@@ -48,32 +49,19 @@ class Spectrum:
     depth: int
 
     @cached_property
-    def _scaled(self) -> list[float]:
-        steps = tuple(self.kernel.increments(self.depth).tolist())
-        return scaled_eigenvalues(steps, self.branching)
+    def _wide(self) -> list[Wide]:
+        steps = wide_increments(self.kernel, self.kernel.increments(self.depth).tolist())
+        return wide_eigenvalues(steps, self.branching)
 
     @cached_property
     def eigenvalues(self) -> Array:
         """lambda_1 <= .. <= lambda_{D+1}; infinite above 1e308, where `log_eigenvalues` is not."""
-        powers = [1]
-        for _ in range(self.depth):
-            powers.append(powers[-1] * self.branching)
-        return np.array([_product(u, p) for u, p in zip(self._scaled, powers, strict=True)])
+        return np.array([float(x) for x in self._wide])
 
     @cached_property
     def log_eigenvalues(self) -> Array:
         """The same in log space, log lambda_1 <= .. <= log lambda_{D+1}; minus infinity for 0."""
-        log_steps = _log_increments(self.kernel, self.depth)
-        log_branching = math.log(self.branching)
-        logs, log_u = [], -math.inf
-        for i, (u, x) in enumerate(zip(self._scaled, self.eigenvalues.tolist(), strict=True)):
-            log_u = float(np.logaddexp(log_u - log_branching, log_steps[self.depth - i]))
-            # The logarithm of the number itself is the most precise, if there is such a number.
-            if u > 1e-280 and x < math.inf:
-                logs.append(math.log(x))
-            else:
-                logs.append((math.log(u) if u > 1e-280 else log_u) + i * log_branching)
-        return np.array(logs)
+        return np.array([x.log() for x in self._wide])
 
     @cached_property
     def multiplicities(self) -> tuple[int, ...]:
@@ -92,7 +80,7 @@ class Spectrum:
         while power < t:  # integers: a float logarithm picks the wrong level at powers of B
             if i == 1 or self.branching == 1:
                 N = f"{self.branching}^{self.depth}"
-                raise ValueError(f"t must be at most the number of arms, {N}, got {t}")
+                raise ValueError(f"t must be at most the number of arms, {N}, got {shown(t)}")
             i, power = i - 1, power * self.branching
         return i
 
@@ -167,36 +155,3 @@ def spectrum(kernel: Kernel, branching: int, depth: int) -> Spectrum:
     depth = whole(depth, "depth", least=0)
     read_kernel(kernel).increments(depth)  # says so if it has none
     return Spectrum(kernel, branching, depth)
-
-
-def _product(factor: float, power: int) -> float:
-    """Return their product, infinite if it is."""
-    try:
-        return factor * power
-    except OverflowError:
-        if factor == 0.0:
-            return 0.0
-        log = math.log(factor) + math.log(power)
-        return math.exp(log) if log < 709.0 else math.inf
-
-
-def _log_increments(kernel: Kernel, depth: int) -> Array:
-    """Return log c_0 .. log c_D, also of those that underflow."""
-    kernel.increments(depth)
-    k = np.arange(depth + 1.0)
-    logs: Array
-    if isinstance(kernel, kernels.Scaled) and kernel.factor > 0.0:
-        return math.log(kernel.factor) + _log_increments(kernel.kernel, depth)
-    with np.errstate(divide="ignore"):
-        if isinstance(kernel, kernels.Gaussian):
-            rate = decay.rate(kernel)
-            logs = np.log(kernel.variance or 0.0) - (depth - k) * rate
-            logs[1:] += np.log(-np.expm1(-rate))
-        elif isinstance(kernel, kernels.Discounted) and kernel.discount:
-            logs = np.log(kernel.variance or 0.0) + 2 * (k - 1) * math.log(kernel.discount)
-            logs[0] = -math.inf
-        elif isinstance(kernel, kernels.Sum):
-            logs = np.logaddexp.reduce([_log_increments(x, depth) for x in kernel.terms], axis=0)
-        else:
-            logs = np.log(kernel.increments(depth))
-    return logs
