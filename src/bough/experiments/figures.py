@@ -11,7 +11,7 @@ from bough.experiments.jobs import MEASURES
 from bough.experiments.results import Comparison, Curve
 from bough.experiments.tables import label
 
-#: Okabe and Ito's colours, which the colour-blind can tell apart; repeated if there are more.
+#: Okabe and Ito's colours, which the colour-blind can tell apart; if there are more, dashed.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
@@ -57,9 +57,11 @@ def _draw_panel(
     panel: Any, curves: Sequence[Curve], measure: str, searchers: Sequence[str]
 ) -> None:
     for curve in curves:
-        colour = _COLOURS[searchers.index(curve.searcher) % len(_COLOURS)]
+        place = searchers.index(curve.searcher)
+        colour = _COLOURS[place % len(_COLOURS)]
+        style = "-" if place < len(_COLOURS) else "--"
         mean, low, high = curve.measures[measure]
-        panel.plot(curve.at, mean, color=colour, label=label(curve))
+        panel.plot(curve.at, mean, style, color=colour, label=label(curve))
         panel.fill_between(curve.at, low, high, color=colour, alpha=0.2, linewidth=0)
     panel.set_xscale("log")
     means = np.concatenate([curve.measures[measure].mean for curve in curves] or [np.empty(0)])
