@@ -24,7 +24,8 @@ class Parameter:
         Its standard error; nan at a bound, and where nobody asked for errors.
     low, high
         Two standard errors to either side. Those of a positive parameter are of its logarithm, so
-        that `low` is positive too.
+        that `low` is positive too. (Where only a few nodes tell of a parameter, as with two
+        children of the root, they cover the truth in 85 to 90 of 100 cases, not 95.)
     at_bound
         Whether it is at the end of its range, so that the data would have it further still.
     """
