@@ -115,8 +115,8 @@ def _moved(theta, i, by):
 def test_truth_is_within_two_standard_errors(tree, family, truth):
     """And nothing better than the truth is missed, by posterior; by likelihood no more than 1.
 
-    (With two to four children at the top of the tree, or where 2,000 paths hardly tell increments from
-    noise, the intervals are a little too short: they cover 85 to 88 % then.)
+    (With two to four children at the top of the tree, or where 2,000 paths hardly tell increments
+    from noise, the intervals are a little too short: they cover 85 to 88 % then.)
     """
     profile = [v for name, v in truth.items() if name.startswith("increments")]
     kernel = kernels.Chi.of_increments([0.0, *profile]) if profile else family(**truth)
