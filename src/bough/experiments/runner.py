@@ -81,7 +81,8 @@ def _in_pool(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Job, Run | s
             initializer=_follow_parent,
         )
         try:
-            futures = {pool.submit(_attempt, task): task[0] for task in tasks}
+            with _interrupts_held_back():  # the processes start at the first task
+                futures = {pool.submit(_attempt, task): task[0] for task in tasks}
             for future in as_completed(futures):
                 yield futures.pop(future), future.result()
             pool.shutdown()
@@ -107,6 +108,19 @@ def _follow_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Put off Ctrl-C here; processes that are started now never see it, not even at first."""
+    if not hasattr(signal, "pthread_sigmask"):  # not POSIX
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
