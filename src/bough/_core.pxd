@@ -49,6 +49,7 @@ cdef class Core(Nodes):
     cdef void _take_value(self, int n, double y, double s2) noexcept
     cdef void _log(self, int n, int kind, int ends, double share, double value, double deviation, double variance, double s2) noexcept
     cdef void _judge(self, double deviation, double total, double s2) noexcept
+    cdef int _ends(self, depth) except -1
     cdef double _variance_of(self, int kind, double share, int depth, int ends) noexcept
     cdef double _noise_variance(self, noise)
     cdef void _check_exact(self, double y, double s2)

@@ -268,13 +268,19 @@ class Core(Nodes):
         )
         share: cython.double = 1.0 if noise is None else self._noise_variance(noise)
         plan = self._approach(path, True)
-        ends = self.length
-        if depth is not None:
-            ends = whole(depth, "depth", least=self.length, most=self.depth)
+        ends = self._ends(depth)
         kind = 0 if noise is None else OWN_NOISE
         s2 = self._variance_of(kind, share, self.length, ends)
         self._check_exact(y, s2)
         self._tell(self._grow(plan), y, s2, kind, ends, share)
+
+    def _ends(self, depth):
+        """Return how deep what is read lies: where the path ends, or as deep as was said."""
+        return (
+            self.length
+            if depth is None
+            else whole(depth, "depth", least=self.length, most=self.depth)
+        )
 
     def _variance_of(self, kind, share, depth, ends):
         """Return the variance of the noise of a reading at so deep a node."""

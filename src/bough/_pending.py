@@ -14,7 +14,6 @@ if not cython.compiled:
     from bough._core import inverse
     from bough._steps import Steps
 
-from bough._checks import whole
 from bough._nodes import PENDING, aligned, moderate
 
 NONE = -1
@@ -47,9 +46,7 @@ class Pending(Steps):
         """
         share: cython.double = 1.0 if noise is None else self._noise_variance(noise)
         plan = self._approach(path, True)
-        ends = self.length
-        if depth is not None:
-            ends = whole(depth, "depth", least=self.length, most=self.depth)
+        ends = self._ends(depth)
         kind = 0 if noise is None else OWN_NOISE
         s2 = self._variance_of(kind, share, self.length, ends)
         if self.last_token == 0:

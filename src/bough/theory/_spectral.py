@@ -7,6 +7,7 @@ rescaled to it, which does not change the information.
 """
 
 import math
+from abc import ABC, abstractmethod
 
 from bough import kernels
 from bough._checks import whole
@@ -24,7 +25,7 @@ def refuse_small_trees(problem: Problem) -> None:
         )
 
 
-class Bound:
+class Bound(ABC):
     """A bound as a function of the number of plays. Subclasses say `_value`."""
 
     def __init__(self, problem: Problem, split: int | None) -> None:
@@ -36,8 +37,8 @@ class Bound:
         """Return the bound after so many plays."""
         return self._value(plays)
 
-    def _value(self, plays: int) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def _value(self, plays: int) -> float: ...
 
     def split(self, plays: int) -> int | None:
         """Return T_*, if the bound splits the sum over eigenvalues."""
