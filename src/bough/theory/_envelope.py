@@ -6,6 +6,7 @@ times the concave envelope of h at their mean: h itself up to where the line thr
 touches it, and that line from there on.
 """
 
+import functools
 import math
 
 
@@ -31,6 +32,7 @@ def _height(u: float) -> float:
     return math.sqrt(math.expm1(u))
 
 
+@functools.lru_cache(maxsize=16)  # it does not depend on the number of plays
 def _touch(most: float) -> float:
     """Return where the tangent of the height passes through its value at `most`."""
     top = _height(most)

@@ -1,5 +1,6 @@
 """Sums of logarithms over very many terms, and Dawson's function."""
 
+import functools
 import math
 
 import numpy as np
@@ -37,6 +38,7 @@ def log_product_gain(log_x: float, last: int) -> float:
     return total
 
 
+@functools.lru_cache(maxsize=16)  # that of beta_1 is asked for again and again
 def dawson(x: float) -> float:
     """Return Dawson's function, exp(-x^2) times the integral of exp(s^2) from 0 to x, for x > 0.
 

@@ -7,6 +7,7 @@ how they put these together. beta_t belongs to the t-th play, t from 1: there is
 (erratum 1).
 """
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,9 +27,15 @@ class Terms:
     confidence: Confidence
     gain: float
 
-    def sqrt_beta(self, t: int) -> float:
-        """Return sqrt(beta_t)."""
-        return self.confidence.sqrt_beta(t, self.problem.log_arms)
+    @functools.cached_property
+    def first(self) -> float:
+        """sqrt(beta_1)."""
+        return self.confidence.sqrt_beta(1, self.problem.log_arms)
+
+    @functools.cached_property
+    def last(self) -> float:
+        """sqrt(beta_T)."""
+        return self.confidence.sqrt_beta(self.plays, self.problem.log_arms)
 
     @property
     def ratio(self) -> float:
@@ -38,33 +45,32 @@ class Terms:
 
 def _theorem(x: Terms) -> float:
     """Return sqrt(8 kappa0 / log(1 + kappa0/sigma^2) beta_T T I), Theorem 1 for any kappa0."""
-    return x.sqrt_beta(x.plays) * math.sqrt(8 * x.ratio) * math.sqrt(x.plays) * math.sqrt(x.gain)
+    return x.last * math.sqrt(8 * x.ratio) * math.sqrt(x.plays) * math.sqrt(x.gain)
 
 
 def _sum_beta(x: Terms) -> float:
     """Return 2 sqrt(sum beta_t 2 I kappa0 / log(1 + kappa0/sigma^2)): no beta is rounded up."""
-    log_first = x.sqrt_beta(1) ** 2 / 2
+    log_first = x.first**2 / 2
     sum_beta = 2 * x.plays * log_first + 4 * math.lgamma(x.plays + 1)
     return 2 * math.sqrt(sum_beta) * math.sqrt(2 * x.gain * x.ratio)
 
 
 def _envelope(x: Terms) -> float:
     """Return 2 T sqrt(beta_T) h(2 I / T), every play capped at what the first can cost."""
-    first, last = x.sqrt_beta(1), x.sqrt_beta(x.plays)
-    most = math.log1p(x.problem.signal * (first / last) ** 2)
-    return 2 * x.plays * last * x.problem.noise * envelope(2 * x.gain / x.plays, most)
+    most = math.log1p(x.problem.signal * (x.first / x.last) ** 2)
+    return 2 * x.plays * x.last * x.problem.noise * envelope(2 * x.gain / x.plays, most)
 
 
 def _uncapped_envelope(x: Terms) -> float:
     """Return the same without the cap; never better than with it."""
     most = math.log1p(x.problem.signal)
     height = envelope(2 * x.gain / x.plays, most)
-    return 2 * x.plays * x.sqrt_beta(x.plays) * x.problem.noise * height
+    return 2 * x.plays * x.last * x.problem.noise * height
 
 
 def _weighted_envelope(x: Terms) -> float:
     """Return 2 W h(2 I sqrt(beta_T) / W), W >= sum sqrt(beta_t) by an integral."""
-    first, last = x.sqrt_beta(1), x.sqrt_beta(x.plays)
+    first, last = x.first, x.last
     grown = x.plays * (last / 2 - dawson(last / 2)) - (first / 2 - dawson(first / 2))
     weight = last + 2 * grown  # at most T sqrt(beta_T), since beta_t grows
     most = math.log1p(x.problem.signal)
@@ -73,7 +79,7 @@ def _weighted_envelope(x: Terms) -> float:
 
 def _trivial(x: Terms) -> float:
     """Return 2 T sqrt(beta_1 kappa0): no play is worse than the prior's intervals are wide."""
-    return 2 * x.plays * x.sqrt_beta(1) * math.sqrt(x.problem.variance)
+    return 2 * x.plays * x.first * math.sqrt(x.problem.variance)
 
 
 METHODS: dict[str, Callable[[Terms], float]] = {

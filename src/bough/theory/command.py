@@ -256,13 +256,16 @@ def _draw(data: dict[str, list[float]], file: str) -> None:
     axes = figure.add_subplot()
     for name in (*METHODS, "best"):
         average = [value / plays for value, plays in zip(data[name], data["plays"], strict=True)]
+        if not any(average):
+            continue  # a prior without variance: there is no regret to draw on a logarithmic axis
         style: dict[str, Any] = {"linewidth": 1.0}
         if name == "best":
             style = {"linewidth": 4.0, "color": "black", "alpha": 0.3}
         axes.loglog(data["plays"], average, label=name, **style)
     axes.set_xlabel("plays")
     axes.set_ylabel("average regret at most")
-    axes.legend()
+    if axes.lines:
+        axes.legend()
     try:
         figure.savefig(file)
     except (OSError, ValueError) as error:

@@ -88,7 +88,7 @@ class _Bounds:
         terms = self.terms(plays)
         precision = 1 / self.problem.noise / self.problem.noise
         ratio = 8 / math.log1p(precision) if precision > 0.0 else math.inf
-        return terms.sqrt_beta(plays) * math.sqrt(ratio * plays) * math.sqrt(terms.gain)
+        return terms.last * math.sqrt(ratio * plays) * math.sqrt(terms.gain)
 
     def given_norm(self) -> float:
         """Return the norm, or say that it is missing."""
