@@ -99,7 +99,7 @@ def test_the_figure(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
     assert "cannot write" in run(ISSUE + f" --plot {tmp_path}/no/such.png").output
-    flat = "--branching 2 --depth 3 --kernel linear:0 --noise 1 --plays 9"
+    flat = "bound --branching 2 --depth 3 --kernel linear:0 --noise 1 --plays 9"
     result = run(flat + f" --plot {tmp_path / 'flat.png'}")  # no regret, nothing to draw
     assert result.exit_code == 0, result.output
 
