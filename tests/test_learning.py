@@ -78,8 +78,13 @@ def test_gradient_by_every_parameter(name, mean, prior):
         return posterior.in_units(density) - posterior.likelihood
 
     assert posterior.likelihood == pytest.approx(dense(theta), rel=1e-9)
-    if prior is FLAT:
-        assert posterior.in_units(density) == pytest.approx(posterior.likelihood, rel=1e-12)
+    if prior is FLAT:  # a mean that is learnt is integrated out: 1/2 log of its variance
+        more = posterior.in_units(density) - posterior.likelihood
+        K = model.settings(theta, *units).kernel.matrix(paths, 4)
+        S = K + model.settings(theta, *units).noise ** 2 * np.eye(len(paths))
+        precision = np.linalg.solve(S, np.ones(len(paths))).sum() * units[1] ** 2
+        expected = 0.0 if mean == 0.5 else 0.5 * math.log(2 * math.pi / precision)
+        assert more == pytest.approx(expected, rel=1e-9, abs=1e-9)
     for i, slot in enumerate(model.slots):
         slope = sum(
             weight * (dense(_moved(theta, i, k * 1e-3)) + prior_part(_moved(theta, i, k * 1e-3)))
@@ -115,8 +120,8 @@ def _moved(theta, i, by):
 def test_truth_is_within_two_standard_errors(tree, family, truth):
     """And nothing better than the truth is missed, by posterior; by likelihood no more than 1.
 
-    (With two to four children at the top of the tree, or where 2,000 paths hardly tell increments
-    from noise, the intervals are a little too short: they cover 85 to 88 % then.)
+    (Where 2,000 paths hardly tell increments from noise, as on a tree of 5^10, the prior decides,
+    and the intervals cover the truth in 87 % of all cases only.)
     """
     profile = [v for name, v in truth.items() if name.startswith("increments")]
     kernel = kernels.Chi.of_increments([0.0, *profile]) if profile else family(**truth)

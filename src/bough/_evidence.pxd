@@ -10,7 +10,8 @@ cdef class Evidence:
     cdef readonly double shift
     cdef readonly double scale
     cdef readonly long long observations
-    cdef readonly long long densities  # of the last likelihood
+    cdef readonly long long densities  # of the last likelihood,
+    cdef readonly double restriction  # and what it has more for a mean that is free
     cdef int depth
 
     # One entry for each node that matters: parents first, and then those without a name.
@@ -68,7 +69,7 @@ cdef class Evidence:
     cdef void _step(self, int k) noexcept
     cdef double _mu(self, int k) noexcept
     cdef double _up(self) noexcept
-    cdef void _down(self) noexcept
+    cdef void _down(self, double doubt) noexcept
     cdef void _derive(self, int k, double m_above, double V_above) noexcept
     cdef double _step_square(self, int k, double m_above, double V_above) noexcept
 

@@ -198,13 +198,17 @@ class Evidence:
 
     # ------------------------------------------------------------------ one likelihood
 
-    def likelihood(self, increments, noise_variance, mean, factor):
+    def likelihood(self, increments, noise_variance, mean, factor, mean_is_free=False):
         """Return the log density of all that was told, and its derivatives.
 
         All is in units of `scale`, from `shift`: as it was told, it is the product of `densities`
         numbers, and so its log density is less by `densities` log `scale`. (It is -inf if exact
         values contradict each other.) The prior mean of a node is `mean` plus `factor` times its
         height above the root: see `set_heights`.
+
+        With `mean_is_free` the mean counts as unknown: `restriction` is added to the density, the
+        logarithm of the integral over all means relative to the highest. Maximised by the mean it
+        is then the likelihood with the mean integrated out, which a fitted mean does not bias.
 
         Returns
         -------
@@ -221,7 +225,14 @@ class Evidence:
         self.mean = mean
         self.factor = factor
         density: cython.double = self._up()
-        self._down()
+        self.restriction = 0.0
+        doubt: cython.double = 0.0  # the variance of the mean, given what was told
+        if mean_is_free and self.R[0] < INF:
+            doubt = self.R[0] + self.spans[self.slot[0]]
+            if doubt > 0.0:
+                self.restriction = 0.5 * (LOG_TWO_PI + log(doubt))
+                density += self.restriction
+        self._down(doubt)
         found = np.zeros(self.depth + 1)
         by_increments: cython.double[::1] = found
         for j in range(len(self.tops)):
@@ -321,14 +332,14 @@ class Evidence:
         return -INF if self.impossible else density
 
     @cython.final
-    def _down(self):
-        """Find the posterior of every node, and the derivatives."""
+    def _down(self, doubt):
+        """Find the posterior of every node, and the derivatives; the mean has variance `doubt`."""
         self.by_mean = 0.0
         self.by_factor = 0.0
         squares: cython.double = self.scatter
         for k in range(self.parent.shape[0]):
             m_above: cython.double = 0.0
-            V_above: cython.double = 0.0
+            V_above: cython.double = doubt
             if k > 0:
                 m_above = self.m[self.parent[k]]
                 V_above = self.V[self.parent[k]]

@@ -18,8 +18,15 @@ class Evidence:
     @property
     def densities(self) -> int: ...
     @property
+    def restriction(self) -> float: ...
+    @property
     def node(self) -> Sequence[int]: ...
     def set_heights(self, heights: NDArray[np.float64]) -> None: ...
     def likelihood(
-        self, increments: NDArray[np.float64], noise_variance: float, mean: float, factor: float
+        self,
+        increments: NDArray[np.float64],
+        noise_variance: float,
+        mean: float,
+        factor: float,
+        mean_is_free: bool = False,
     ) -> tuple[float, NDArray[np.float64], float, float, float]: ...

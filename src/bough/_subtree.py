@@ -295,8 +295,8 @@ class Subtree(Choice):
         With `skip_known`, arms that are known exactly or pending are left out; None if all are.
 
         At each node the child (or the unexplored ones together) with the highest
-        mean + exploration sqrt(2 log(1 + visits/options) / sqrt(options)) sd of its maximum is
-        taken: the visits of the node, over how many there are to choose from.
+        mean + exploration sqrt(2 log(1 + visits) / sqrt(options)) sd of its maximum is taken: visits
+        of the node where one chooses, and how many there are to choose from.
         """
         if self.summarised == 0:
             raise RuntimeError("call look_ahead first")
@@ -315,8 +315,7 @@ class Subtree(Choice):
             if self.waiting and self.pending_[n].count:
                 visits += self.pending_[n].count
             options = self.nodes_[n].explored + (1 if self._fresh(n) > 0 else 0)
-            ratio = visits / (1.0 * options)
-            bonus = bonus_scale * sqrt(2.0 * log(1.0 + ratio) / sqrt(1.0 * options))
+            bonus = bonus_scale * sqrt(2.0 * log(1.0 + visits) / sqrt(1.0 * options))
             choice = self._highest_child(n, m, variance, bonus, skip, random)
             if choice == NONE:
                 return None

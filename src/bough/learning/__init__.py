@@ -81,7 +81,7 @@ def fit(
         If it is known. By default it is learnt: a constant; or scale and offset, if the belief
         has a `bough.mean.Heuristic`. (Any other function of the belief stays as it is.)
     prior
-        `FLAT` for plain maximum likelihood.
+        `FLAT` for maximum likelihood without one.
 
     Returns
     -------

@@ -1,4 +1,9 @@
-"""How probable parameters are, given what was told."""
+"""How probable parameters are, given what was told.
+
+A mean that is learnt fits the data better than the true one does, which would make variances seem
+smaller than they are, that of the root above all. So it is integrated out (restricted maximum
+likelihood), and then taken where it is the most probable.
+"""
 
 import math
 from dataclasses import dataclass
@@ -65,9 +70,9 @@ class Posterior:
             factor = mean.scale if isinstance(mean, Heuristic) else 1.0
             mean = mean(())
         density, by_v, by_s2, by_mean, by_factor = evidence.likelihood(
-            v, s2, (mean - shift) / scale, factor
+            v, s2, (mean - shift) / scale, factor, mean_is_free=bool(model.first)
         )
-        self._likelihood = density
+        self._likelihood = density - evidence.restriction
         size = model.kernel_size
         rows = free_slopes(model.template, now.kernel, model.depth, model.first)
         slopes = np.array(rows).reshape(size, model.depth + 1) / scale**2

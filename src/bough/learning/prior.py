@@ -77,7 +77,7 @@ class Prior:
 
 
 WEAK = Prior()
-#: No prior at all: plain maximum likelihood, within the same ranges.
+#: No prior at all: maximum likelihood (restricted, if the mean is learnt), within the same ranges.
 FLAT = Prior(
     worth=0.0,
     bend=math.inf,

@@ -24,8 +24,8 @@ class Parameter:
         Its standard error; nan at a bound, and where nobody asked for errors.
     low, high
         Two standard errors to either side. Those of a positive parameter are of its logarithm, so
-        that `low` is positive too. (Where only a few nodes tell of a parameter, as with two
-        children of the root, they cover the truth in 85 to 90 of 100 cases, not 95.)
+        that `low` is positive too. (Where the data hardly tell deep increments from noise, as 2,000
+        random paths of 5^10 do, the prior decides, and they cover the truth in 87 of 100 cases.)
     at_bound
         Whether it is at the end of its range, so that the data would have it further still.
     """
@@ -57,7 +57,8 @@ class Report:
     before, likelihood
         The log likelihood with what the belief had before, and with what was found.
     posterior
-        The log likelihood found, plus the log prior density up to a constant.
+        The log likelihood found, with a learnt mean integrated out, plus the log prior density up
+        to a constant: what is the highest where it was found.
     observations
         How many there were.
     iterations, evaluations
