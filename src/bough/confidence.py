@@ -33,7 +33,7 @@ class Confidence:
             t = whole(t, "t", least=1)
         if type(log_arms) is not float or not 0.0 <= log_arms < math.inf:
             if log_arms is None:
-                raise TypeError("log_arms is None: this tree's arms cannot be counted, give a bound")
+                raise TypeError("log_arms is None: arms that cannot be counted need a bound")
             log_arms = at_least_zero(log_arms, "log_arms")
         log_ratio = log_arms + 2 * math.log(t) + self._log_share
         return self.scale * math.sqrt(2 * log_ratio)

@@ -11,8 +11,11 @@ from bough.experiments.jobs import MEASURES
 from bough.experiments.results import Comparison, Curve
 from bough.experiments.tables import label
 
-#: Okabe and Ito's colours, which the colour-blind can tell apart; if there are more, dashed.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: Okabe and Ito's colours, which the colour-blind can tell apart, and grey; if there are more,
+#: dashed.
+_COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999",
+)  # fmt: skip
 
 
 def have_matplotlib() -> bool:
