@@ -77,7 +77,7 @@ def compare(
     --------
     >>> found = compare(["needle:4:3"], ["gpts", "uct"], budget=30, seeds=2, workers=1)
     >>> found.choices["needle:4:3", "uct"].candidates[0]
-    (('exploration', 0.05),)
+    (('exploration', 0.1),)
     >>> [curve.searcher for curve in found.by_evaluations()]
     ['gpts', 'uct']
     """
