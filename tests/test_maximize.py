@@ -406,10 +406,9 @@ def test_the_command_knows_problems_with_parameters():
     problem = bough.problems.named("drawn:gaussian:3:branching=2:depth=4", seed=5)
     assert found["optimum"] == {"value": problem.optimum, "path": list(problem.best_path)}
     assert round(10 ** found["log10_arms"]) == 16
-    trap = facts("trap:depth=3")  # in which there is no noise
-    assert trap["stopped_by"] == "exhausted"
-    assert trap["regret"] == 0.0
-    assert facts("trap:depth=3", "--noise", "0.5")["stopped_by"] == "budget"
+    assert facts("noisy-branin:cuts=2")["learnt"]["noise"] > 1.0  # about 2.5
+    assert facts("branin:cuts=2")["learnt"]["noise"] < 0.1  # none
+    assert facts("branin:cuts=2", "--noise", "20")["learnt"]["noise"] > 5.0
 
 
 def test_the_command(tmp_path):
