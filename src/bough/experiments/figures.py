@@ -69,9 +69,11 @@ def _draw_panel(
     panel.set_xscale("log")
     means = np.concatenate([curve.measures[measure].mean for curve in curves] or [np.empty(0)])
     above = means[means > 0]
-    if len(above) == len(means) > 0:
+    panel.grid(alpha=0.3)
+    if measure == "suboptimal":  # all grow alike at first, and a logarithm would hide the end
+        panel.set_ylim(bottom=0)
+    elif len(above) == len(means) > 0:
         panel.set_yscale("log")
     elif len(above):  # some found the best path every time, and no logarithm shows a zero
         panel.set_yscale("symlog", linthresh=float(above.min()))
         panel.set_ylim(bottom=0)
-    panel.grid(alpha=0.3)
