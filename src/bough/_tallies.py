@@ -8,7 +8,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import log, sqrt
 
-from bough._nodes import aligned, grown
+from bough._nodes import aligned, grown, read_only
 
 ROOT = 0
 NONE = -1
@@ -66,9 +66,7 @@ class Tallies:
     @property
     def nodes(self):
         """The nodes as a read-only NumPy record array, parents by number; 0 is the root."""
-        view = np.asarray(self.nodes_)[: self.used].view(np.ndarray)
-        view.flags.writeable = False
-        return view
+        return read_only(self.nodes_, TALLY, self.used)
 
     # ------------------------------------------------------------------ nodes
 
