@@ -287,7 +287,29 @@ def test_of_equally_good_constants_one_inside_the_grid_is_chosen():
     )  # fmt: skip
     choice = found.choices["alike", "stubborn"]
     assert choice.constants == (("arm", 1),)
-    assert len(choice.candidates) == 3  # where all are equal there is nothing to look for
+    assert len(choice.candidates) == 3  # where all are as good as can be, there is nothing beyond
+    assert choice.equal
+    assert "arm=1 (all are equal)" in regrets_page(found)
+
+
+def test_where_all_constants_are_equally_bad_more_are_tried_in_all_directions():
+    class Hidden(Turned):
+        def _value(self, path):
+            return 4.0 if path[0] == 0 else 1.0
+
+    found = compare(
+        {"hidden": Hidden}, {"stubborn": Stubborn}, budget=5, seeds=1, tuning_seeds=1,
+        grids={"stubborn": {"arm": Grid((2, 3), (1, 0))}}, workers=1,
+    )  # fmt: skip
+    choice = found.choices["hidden", "stubborn"]
+    assert choice.constants == (("arm", 0),)
+    window = Window({name: GRIDS["bast"][name] for name in ("smoothness", "decay", "exploration")})
+    assert window.widen_all()
+    assert len(window.candidates()) == 5**3
+    assert window.widen_all()
+    assert len(window.candidates()) == 7 * 6 * 7  # nothing lies above a decay of 1
+    assert not window.widen_all()  # it would be too much
+    assert len(window.candidates()) == 7 * 6 * 7
 
 
 def test_constants_that_are_given_are_not_tuned():

@@ -121,8 +121,7 @@ def compare(
         ends = [windows[pair].ends(constants) for constants in candidates]
         # Of several that are equally good one inside the grid, if there is one.
         best = min(range(len(scores)), key=lambda i: (scores[i], len(ends[i])))
-        at_ends = tuple(ends[best]) if len(set(scores)) > 1 else ()
-        return Choice(candidates[best], tuple(candidates), scores, at_ends)
+        return Choice(candidates[best], tuple(candidates), scores, tuple(ends[best]))
 
     try:
         tuned = [pair for pair in windows if len(windows[pair].candidates()) > 1]
@@ -149,9 +148,7 @@ def compare(
             undecided = [
                 pair
                 for pair in undecided
-                if pair not in comparison.failures
-                and (choice := choose(pair)).at_ends
-                and windows[pair].widen(choice.constants)
+                if pair not in comparison.failures and _widened(windows[pair], choose(pair))
             ]
         for pair in windows:
             if pair not in comparison.failures:
@@ -174,13 +171,20 @@ def compare(
     return comparison
 
 
+def _widened(window: Window, choice: Choice) -> bool:
+    """Let a grid grow where something better may lie; return whether it did."""
+    if choice.equal:  # all are as good as can be, or all are lost
+        return choice.scores[0] > 0 and window.widen_all()
+    return window.widen(choice.constants)
+
+
 def _scores(table: Sequence[Sequence[Run]], budget: int) -> list[float]:
     """Return the score of each candidate, given its runs on the tuning seeds."""
     places = [all_marks(budget).index(mark) for mark in judged_marks(budget)]
     regrets = np.array([np.mean([run.simple for run in runs], axis=0) for runs in table])[:, places]
     average = regrets.mean(axis=0)
-    # Where all have found the best path there is nothing to choose.
-    relative = np.divide(regrets, average, out=np.ones_like(regrets), where=average > 0)
+    # (Where all have found the best path there is nothing to choose.)
+    relative = np.divide(regrets, average, out=np.zeros_like(regrets), where=average > 0)
     scores: list[float] = relative.mean(axis=1).tolist()
     return scores
 

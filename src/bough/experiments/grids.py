@@ -27,6 +27,9 @@ _EXPLORATION = Grid((0.03, 0.1, 0.3), (0.01, 0.003, 0.001, 0.0), (1.0, 3.0, 10.0
 _SLACK = Grid((0.3, 1.0, 3.0), (0.1, 0.03, 0.01, 0.0), (10.0, 30.0, math.inf))
 _DISCOUNT = Grid((0.5, 0.7, 0.9), (0.3, 0.1, 0.01), (0.97, 0.99, 0.999))
 
+#: Where all that was tried is equally bad, not more than this is tried in search of a difference.
+MOST_CANDIDATES = 400
+
 #: What is tried for each searcher that has constants of its own; all combinations. A searcher that
 #: is not here runs as it is; so does a constant that is given, as in `uct:exploration=0.4`, and one
 #: that the problem says, as the discount of a discounted tree.
@@ -89,13 +92,24 @@ class Window:
 
     def widen(self, chosen: Constants) -> bool:
         """Try more beyond each end at which the best lies; return whether there is more."""
-        more = False
-        for name, value in chosen:
-            tried = self.tried.get(name, [])
-            if tried and value == tried[0] and self._lower[name]:
-                tried.insert(0, self._lower[name].pop(0))
-                more = True
-            elif tried and value == tried[-1] and self._higher[name]:
-                tried.append(self._higher[name].pop(0))
-                more = True
-        return more
+        lows = [name for name, value in chosen if value in self.tried.get(name, [])[:1]]
+        highs = [name for name, value in chosen if value in self.tried.get(name, [])[-1:]]
+        return self._extend(lows, highs)
+
+    def widen_all(self) -> bool:
+        """Try more beyond every end, if that is not too much; return whether there is more."""
+        more = math.prod(
+            len(values) + bool(self._lower[name]) + bool(self._higher[name])
+            for name, values in self.tried.items()
+        )
+        return more <= MOST_CANDIDATES and self._extend(list(self.tried), list(self.tried))
+
+    def _extend(self, lows: Sequence[str], highs: Sequence[str]) -> bool:
+        before = len(self.candidates())
+        for name in lows:
+            self.tried[name][:0] = self._lower[name][:1]
+            del self._lower[name][:1]
+        for name in highs:
+            self.tried[name] += self._higher[name][:1]
+            del self._higher[name][:1]
+        return len(self.candidates()) > before

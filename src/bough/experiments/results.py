@@ -87,13 +87,18 @@ class Choice:
 
     `scores` has one for each candidate: its simple regret on the tuning seeds relative to the
     average candidate, on average over `judged_marks`; the lowest was chosen. `at_ends` says which
-    constants lie at an end of what was tried, although it made a difference what was tried.
+    constants lie at an end of what was tried.
     """
 
     constants: Constants
     candidates: tuple[Constants, ...]
     scores: tuple[float, ...]
     at_ends: tuple[str, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        """Whether it made no difference which candidate was chosen."""
+        return len(set(self.scores)) <= 1
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,9 @@ def _tuning(comparison: Comparison) -> list[str]:
             for name, _ in choice.constants
         )
         chosen = say(choice.constants)
-        if choice.at_ends:
+        if choice.equal:
+            chosen += " (all are equal)"
+        elif choice.at_ends:
             chosen += f" ({' and '.join(choice.at_ends)} at an end of what was tried)"
         score = min(choice.scores)
         lines.append(f"| {problem} | {searcher} | {chosen} | {score:.3f} | {tried} |")
