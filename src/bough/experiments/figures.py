@@ -65,7 +65,7 @@ def _draw_panel(
         style = "-" if place < len(_COLOURS) else "--"
         mean, low, high = curve.measures[measure]
         panel.plot(curve.at, mean, style, color=colour, label=label(curve))
-        panel.fill_between(curve.at, low, high, color=colour, alpha=0.2, linewidth=0)
+        panel.fill_between(curve.at, low, high, color=colour, alpha=0.12, linewidth=0)
     panel.set_xscale("log")
     means = np.concatenate([curve.measures[measure].mean for curve in curves] or [np.empty(0)])
     above = means[means > 0]

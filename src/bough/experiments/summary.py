@@ -39,8 +39,8 @@ def summary_page(comparison: Comparison, command: str | None = None) -> str:
         lines += ["", "    " + command]
     lines += _simple(comparison, marks)
     if others and len(comparison.seeds) > 1:
-        for measure in ("simple", "cumulative"):
-            lines += _verdicts(comparison, measure, marks)
+        lines += _verdicts(comparison, "simple", marks)
+        lines += _verdicts(comparison, "cumulative", marks[-1:])
     lines += _cost(comparison)
     return "\n".join(lines) + "\n"
 
@@ -89,7 +89,7 @@ def _verdicts(comparison: Comparison, measure: str, marks: list[int]) -> list[st
         "",
         "Differences seed by seed, as both had the same problems: ahead or behind where the 95 % "
         "interval of their mean lies wholly on one side of zero, even where it does not. Counted "
-        f"over all problems and {len(marks)} numbers of plays.",
+        f"over all problems, after {', '.join(f'{mark:,}' for mark in marks)} plays.",
         "",
         f"| {first} against | ahead | even | behind |",
         "|---|---|---|---|",
