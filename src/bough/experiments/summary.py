@@ -110,7 +110,7 @@ def _cost(comparison: Comparison) -> list[str]:
         "## Microseconds an evaluation",
         "",
         f"Of ask and tell, learning included, on average over {comparison.budget:,} evaluations, "
-        "on one machine in one run.",
+        "on one machine, as busy as it was.",
         "",
         f"| problem | {' | '.join(comparison.searchers)} |",
         "|---" * (len(comparison.searchers) + 1) + "|",
