@@ -49,7 +49,7 @@ def draw(comparison: Comparison, folder: pathlib.Path) -> list[pathlib.Path]:
             panels[-1][j].set_xlabel("evaluations" if axis == "evaluations" else "seconds")
         figure.suptitle(f"{problem}, {len(comparison.seeds)} seeds")
         handles, labels = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize="small")
         files.append(folder / f"{re.sub(r'[^A-Za-z0-9.=-]+', '-', problem)}.png")
         # No date or version in the file, so that the same figure has the same bytes.
         figure.savefig(files[-1], dpi=110, metadata={"Software": None})

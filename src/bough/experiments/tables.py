@@ -79,8 +79,8 @@ def seconds_page(comparison: Comparison) -> str:
         "# Regrets against seconds",
         "",
         "Seconds spent in ask and tell; rewards are not counted. They are those of one machine, "
-        "as busy as it was. A figure is that of as many evaluations as the median run had made in that time; "
-        "there is none before its first, and none after it had spent its budget.",
+        "as busy as it was. A figure is that of as many evaluations as the median run had made in "
+        "that time; there is none before its first, and none after it had spent its budget.",
     ]
     curves = comparison.by_seconds()
     cost = comparison.microseconds()
