@@ -127,6 +127,17 @@ def test_what_a_kernel_implies():
     assert bounds_of(search)[0,] == pytest.approx(0.5 + slack[1] + c)
 
 
+def test_smoothness_that_grows_with_depth_beyond_all_numbers():
+    for smoothness, expected in ((0.0, 0.0), (1.0, math.inf)):
+        search = BAST(Tree(2, 400), smoothness=smoothness, decay=10.0, rng=0)
+        slack, _ = search._deltas()
+        assert slack[399] == expected
+        for _ in range(3):
+            path = search.ask()
+            search.tell(path, noise_of(1, path))
+        assert not np.isnan(list(bounds_of(search).values())).any()
+
+
 def test_special_cases():
     """With delta_d = infinity it plays the leaf with the highest bound, as UCB on leaves does."""
     flat = BAST(Tree(2, 3), smoothness=math.inf, rng=0)

@@ -1,11 +1,15 @@
 """The pages of the documentation tell the truth: every example is run, every number compared."""
 
+import csv
 import doctest
 import pathlib
 import re
 
 import pytest
 
+from bough.experiments.tables import say_number
+
+STUDY = pathlib.Path(__file__).parent.parent / "docs" / "experiments"
 PAGES = sorted((pathlib.Path(__file__).parent.parent / "docs").glob("**/*.md"))
 
 
@@ -26,3 +30,35 @@ def test_examples(page):
         runner.run(test, out=output.append, clear_globs=False)
     assert found == text.count(">>> ")  # none was missed
     assert runner.failures == 0, "".join(output)
+
+
+def test_the_study_is_of_one_run():
+    """All pages quote one command, and the summary has the figures of the table."""
+    commands = {
+        line.strip()
+        for name in ("README.md", "summary.md", "regrets.md")
+        for line in (STUDY / name).read_text().splitlines()
+        if line.startswith("    bough compare ")
+    }
+    (command,) = commands
+    problems = command.removeprefix("bough compare ").split(" --searchers ")[0].split()
+    figures = {re.sub(r"[^A-Za-z0-9.=-]+", "-", problem) + ".png" for problem in problems}
+    assert {file.name for file in (STUDY / "figures").glob("*.png")} == figures
+    sections = (STUDY / "summary.md").read_text().split("\n## Simple regret: ")[0].split("\n### ")
+    tables = {section.split("\n")[0]: section for section in sections[1:]}
+    assert list(tables) == problems
+    (budget,) = re.findall(r"--budget (\d+)", command)
+    (seeds,) = re.findall(r"--seeds (\d+)", command)
+    with (STUDY / "regrets.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["evaluations"] == budget]
+    assert {row["problem"] for row in rows} == set(problems)
+    for row in rows:
+        assert row["seeds"] == seeds
+        (line,) = re.findall(
+            rf"^\| {re.escape(row['searcher'])}(?: \(.*\))? \| (.*) \|$",
+            tables[row["problem"]],
+            re.M,
+        )
+        parts = ("simple", "simple_low", "simple_high")
+        mean, low, high = (say_number(float(row[part])) for part in parts)
+        assert line.split(" | ")[-1].strip("*") == f"{mean} [{low}, {high}]"

@@ -17,14 +17,15 @@ from click.testing import CliRunner
 
 import bough
 from bough.cli import main
-from bough.experiments import GRIDS, bootstrap, compare, figures, write
+from bough.experiments import GRIDS, Grid, bootstrap, compare, figures, jobs, write
 from bough.experiments.entrants import entrant
-from bough.experiments.jobs import Job, Run, all_marks, report_marks
-from bough.experiments.results import Choice, Comparison, second_marks
+from bough.experiments.grids import Window
+from bough.experiments.jobs import Job, Run, all_marks, judged_marks, report_marks
+from bough.experiments.results import Choice, Comparison
 from bough.experiments.store import Store
+from bough.experiments.summary import summary_page
 from bough.experiments.tables import regrets_page, seconds_page
 from bough.problems import Problem, named
-from bough.searchers.by_name import SEARCHERS
 
 MILLION = 1_000_000
 
@@ -145,33 +146,56 @@ def test_marks():
         assert marks == sorted(set(marks))
         assert (marks[0], marks[-1]) == (1, budget)
         assert set(report_marks(budget)) <= set(marks)
-    ticks = second_marks(0.0009, 0.12).tolist()
-    assert ticks[0] == 0.001
-    assert {0.003, 0.01, 0.03, 0.1} <= set(ticks)
-    assert max(ticks) <= 0.12
-    assert len(second_marks(0.2, 0.1)) == 0
+        assert judged_marks(budget)[-1] == budget
 
 
-def test_means_against_seconds_by_hand():
-    """At 0.1 s the first run has made 1 play and the second 2; at 0.3 s both have made 2."""
+def three_runs():
+    """Three seeds of one searcher, the last one on a machine that was held up."""
     runs = [
         Run([1, 2, 3], [9.0, 5.0, 1.0], [9.0, 14.0, 15.0], [1, 2, 3], [0.05, 0.2, 0.5], 3),
         Run([1, 2, 3], [7.0, 3.0, 2.0], [7.0, 10.0, 12.0], [1, 2, 3], [0.02, 0.09, 0.35], 3),
+        Run([1, 2, 3], [8.0, 4.0, 3.0], [8.0, 12.0, 15.0], [1, 2, 3], [7.0, 7.1, 7.2], 3),
     ]
     pair = ("p", "s")
     choices = {pair: Choice((), ((),), ())}
-    found = Comparison(("p",), ("s",), 3, False, range(2), range(9, 11), {pair: runs}, choices)
+    return Comparison(("p",), ("s",), 3, False, range(3), range(9, 12), {pair: runs}, choices)
+
+
+def test_means_against_seconds_by_hand():
+    """The median run has made 1, 2, 3 plays after 0.05, 0.2, 0.5 s: at 0.1 s one, at 0.3 s two."""
+    found = three_runs()
     (curve,) = found.by_seconds()
-    simple = dict(zip(curve.at.tolist(), curve.measures["simple"].mean.tolist(), strict=True))
-    assert min(simple) >= 0.05
-    assert max(simple) <= 0.35
-    assert simple[0.1] == (9.0 + 3.0) / 2
-    assert simple[0.3] == (5.0 + 3.0) / 2
-    cumulative = curve.measures["cumulative"].mean[curve.at == 0.1]
-    assert cumulative.tolist() == [(9.0 + 10.0) / 2]
-    assert "| s | 6 [3, 9] | 4 [3, 5] |" in seconds_page(found)
+    assert curve.at.tolist() == [0.05, 0.2, 0.5]
+    assert curve.measures["simple"].mean.tolist() == [8.0, 4.0, 2.0]
+    page = seconds_page(found)
+    assert "| searcher | 0.1 s | 0.3 s |" in page
+    assert re.search(r"\| s \| 8 \[[^|]*\] \| 4 \[[^|]*\] \|", page)
     (curve,) = found.by_evaluations()
-    assert curve.measures["simple"].mean.tolist() == [8.0, 4.0, 1.5]
+    assert curve.measures["cumulative"].mean.tolist() == [8.0, 12.0, 14.0]
+
+
+def test_differences_are_taken_seed_by_seed():
+    """Seeds differ by much, the searchers by 1 each time: so there is no doubt who is better."""
+    found = three_runs()
+    for name, shift in (("better", -1.0), ("worse", 1.0), ("same", 0.0)):
+        found.runs["p", name] = [
+            Run(r.marks, [x + shift for x in r.simple], r.cumulative, r.suboptimal, r.seconds, 3)
+            for r in found.runs["p", "s"]
+        ]
+        found.choices["p", name] = Choice((), ((),), ())
+    found = Comparison(
+        ("p",), ("s", "better", "worse", "same"), 3, False, found.seeds, found.tuning_seeds,
+        found.runs, found.choices,
+    )  # fmt: skip
+    mean, low, high = found.difference("p", "s", "better")
+    assert mean.tolist() == low.tolist() == high.tolist() == [1.0, 1.0, 1.0]
+    page = summary_page(found, "bough compare p")
+    assert "After 3 plays, over 3 seeds." in page
+    assert "    bough compare p\n" in page
+    simple = page[page.index("## Simple regret: s against each") :]
+    assert "| better | 0 | 0 | 1 |\n| worse | 1 | 0 | 0 |\n| same | 0 | 1 | 0 |" in simple
+    assert "Where s is behind:\n\n- p: better, by 1 [1, 1] after 3 plays\n" in simple
+    assert "s is behind nowhere." in simple[simple.index("## Cumulative regret") :]
 
 
 def test_bootstrap_intervals_cover():
@@ -215,25 +239,121 @@ def test_constants_are_tuned_on_seeds_that_are_not_shown():
     assert set(found.seeds) == {7, 8, 9}
     assert set(found.tuning_seeds) == {MILLION + 7, MILLION + 8}
     assert set(seen) == {0, *found.seeds, *found.tuning_seeds}  # 0: to see whether it works
+    assert choice.at_ends == ()  # of 1, 0, 3 it is the middle one
     page = regrets_page(found)
     assert "tuned on 2 other seeds (1000007 to 1000008)" in page
-    chosen = "arm=0 (arm at an end of the grid)"
-    assert f"| turned | stubborn | {chosen} | arm=1: 0.600; arm=0: 0.000; arm=3: 2.400 |" in page
+    assert "| turned | stubborn | arm=0 | 0.000 | arm 1, 0, 3 |" in page
     assert "| stubborn (arm=0) | 4 [4, 4] |" in page
 
 
-def test_a_constant_that_is_given_is_not_tuned():
-    assert entrant("uct:exploration=0.4").candidates() == [(("exploration", 0.4),)]
-    assert len(entrant("uct").candidates()) == len(GRIDS["uct"]["exploration"]) > 1
-    assert entrant("gpts").candidates() == [()]
-    assert set(GRIDS) <= set(SEARCHERS)
-    problem = named("smooth:2:3", seed=0)
-    for name in GRIDS:
-        for constants in entrant(name).candidates():
-            search = entrant(name).make(problem, constants, 50, seed=0)
-            for key, value in constants:
-                assert getattr(search, key) == value
+def tune_stubborn(grid):
+    found = compare(
+        {"turned": Turned}, {"stubborn": Stubborn}, budget=5, seeds=1, tuning_seeds=1,
+        grids={"stubborn": {"arm": grid}}, workers=1,
+    )  # fmt: skip
+    return found, found.choices["turned", "stubborn"]
+
+
+def test_a_grid_grows_while_the_best_is_at_an_end_of_it():
+    """Where one tunes, arms 0, 1, 2, 3 lose 0, 1, 3, 4."""
+    found, choice = tune_stubborn(Grid((2, 3), lower=(1, 0)))
+    assert choice.constants == (("arm", 0),)
+    assert [c[0][1] for c in choice.candidates] == [0, 1, 2, 3]
+    assert choice.at_ends == ("arm",)  # there is nothing beyond
+    assert "arm=0 (arm at an end of what was tried) | 0.000 | arm 0, 1, 2, 3 |" in regrets_page(
+        found
+    )
+    _, choice = tune_stubborn(Grid((3, 2, 1), higher=(0, 3)))  # the other way round
+    assert choice.constants == (("arm", 0),)
+    assert (choice.at_ends, len(choice.candidates)) == ((), 5)
+    _, choice = tune_stubborn(Grid((3,), lower=(2, 1)))
+    assert choice.candidates == ((("arm", 3),),)  # what is not to be chosen is not tuned
+    window = Window({"a": Grid((1, 2), (0,), (3,)), "b": (5, 6)}, (("c", 9),))
+    assert window.candidates()[0] == (("c", 9), ("a", 1), ("b", 5))
+    assert window.ends((("c", 9), ("a", 1), ("b", 6))) == ["a", "b"]
+    assert window.widen((("c", 9), ("a", 1), ("b", 6)))
+    assert window.tried == {"a": [0, 1, 2], "b": [5, 6]}
+    assert not window.widen((("c", 9), ("a", 1), ("b", 6)))
+
+
+def test_of_equally_good_constants_one_inside_the_grid_is_chosen():
+    class Alike(Turned):
+        def _value(self, path):
+            return 4.0 if path[0] < 3 else 0.0
+
+    found = compare(
+        {"alike": Alike}, {"stubborn": Stubborn}, budget=5, seeds=1, tuning_seeds=1,
+        grids={"stubborn": {"arm": Grid((0, 1, 2), (3,), (3,))}}, workers=1,
+    )  # fmt: skip
+    choice = found.choices["alike", "stubborn"]
+    assert choice.constants == (("arm", 1),)
+    assert len(choice.candidates) == 3  # where all are as good as can be, there is nothing beyond
+    assert choice.equal
+    assert "arm=1 (all are equal)" in regrets_page(found)
+
+
+def test_where_all_constants_are_equally_bad_more_are_tried_in_all_directions():
+    class Hidden(Turned):
+        def _value(self, path):
+            return 4.0 if path[0] == 0 else 1.0
+
+    found = compare(
+        {"hidden": Hidden}, {"stubborn": Stubborn}, budget=5, seeds=1, tuning_seeds=1,
+        grids={"stubborn": {"arm": Grid((2, 3), (1, 0))}}, workers=1,
+    )  # fmt: skip
+    choice = found.choices["hidden", "stubborn"]
+    assert choice.constants == (("arm", 0),)
+    window = Window({name: GRIDS["bast"][name] for name in ("smoothness", "decay", "exploration")})
+    assert window.widen_all()
+    assert len(window.candidates()) == 5**3
+    assert window.widen_all()
+    assert len(window.candidates()) == 7 * 6 * 7  # nothing lies above a decay of 1
+    assert not window.widen_all()  # it would be too much
+    assert len(window.candidates()) == 7 * 6 * 7
+
+
+def test_constants_that_are_given_are_not_tuned():
+    problem, other = named("smooth:2:3", seed=0), named("trap", seed=0)
+
+    def candidates(text, problem):
+        return entrant(text).window(problem).candidates()
+
+    assert candidates("uct:exploration=0.4", problem) == [(("exploration", 0.4),)]
+    assert len(candidates("uct", problem)) == len(GRIDS["uct"]["exploration"].values) > 1
+    assert candidates("gpts", problem) == [()]
+    # Nor are those that the problem says: its discount, and all of its prior if that is known.
+    assert {name for c in candidates("olop", problem) for name, _ in c} == {"exploration"}
+    assert {name for c in candidates("olop", other) for name, _ in c} == {"exploration", "discount"}
+    assert len(candidates("gpb", problem)) > 1
+    assert candidates("gpb-known", problem) == [()]
+
+
+@pytest.mark.parametrize("name", sorted(GRIDS))
+def test_grids(name):
+    """Every value of every grid can be used, they rise, and the searcher works with them."""
+    problem = named("trap:depth=3", seed=0)
+    maker = entrant(name)
+    for key, grid in GRIDS[name].items():
+        values = [*reversed(grid.lower), *grid.values, *grid.higher]
+        assert values == sorted(set(values))
+        assert len(grid.values) >= 3
+        for value in values:
+            search = maker.make(problem, ((key, value),), 50, seed=0)
+            assert getattr(search, key) == value
+    for constants in maker.window(problem).candidates():
+        search = maker.make(problem, constants, 50, seed=0)
+        search.tell(search.ask(), 0.5)
     assert entrant("olop").make(problem, (), 50, seed=0).plays == 50
+
+
+def test_bast_is_not_trapped_if_it_is_tuned():
+    """UCT goes where averages are high, whatever its constant; BAST knows how they mislead."""
+    found = compare(
+        ["trap:depth=7"], ["uct", "bast"], budget=300, seeds=3, tuning_seeds=2, workers=1
+    )
+    last = {name: [run.simple[-1] for run in runs] for (_, name), runs in found.runs.items()}
+    assert last["bast"] == [0.0, 0.0, 0.0]
+    assert min(last["uct"]) > 0.0
 
 
 def test_searchers_are_told_what_they_ask_for():
@@ -379,6 +499,16 @@ def test_a_line_cut_short_is_run_again(tmp_path):
         Store(tmp_path)
 
 
+def test_what_other_code_gave_is_run_again(tmp_path, monkeypatch):
+    first = run_four(4, out=tmp_path)
+    monkeypatch.setattr(jobs, "code_digest", lambda: "another")
+    again = run_four(4, out=tmp_path)
+    assert len(lines(tmp_path)) == 2
+    assert regrets(again) == regrets(first)
+    monkeypatch.undo()
+    assert jobs.code_digest() == jobs.code_digest.__wrapped__()
+
+
 def test_another_budget_is_another_run(tmp_path):
     first = run_four(4, out=tmp_path)
     again = run_four(4, out=tmp_path)
@@ -502,11 +632,13 @@ def test_figures(tmp_path, monkeypatch):
                     workers=1)  # fmt: skip
     monkeypatch.setattr(figures, "have_matplotlib", lambda: False)
     names = {file.name for file in write(found, tmp_path / "without")}
-    assert names == {"regrets.md", "regrets.csv", "seconds.md", "seconds.csv"}
+    assert names == {
+        "summary.md", "regrets.md", "regrets.csv", "tuning.csv", "seconds.md", "seconds.csv"
+    }  # fmt: skip
     monkeypatch.undo()
     pytest.importorskip("matplotlib")
     files = write(found, tmp_path / "with")
-    assert [file.name for file in files[4:]] == ["smooth-2-3.png", "trap-depth=3.png"]
-    for file in files[4:]:
+    assert [file.name for file in files[6:]] == ["smooth-2-3.png", "trap-depth=3.png"]
+    for file in files[6:]:
         assert file.read_bytes().startswith(b"\x89PNG")
         assert file.stat().st_size > 10_000

@@ -1,6 +1,7 @@
 """The loop: when it stops, what it keeps, and what it does when things go wrong."""
 
 import itertools
+import json
 import math
 import os
 import pathlib
@@ -395,9 +396,22 @@ def bough_command(*arguments, cwd=None):
     )
 
 
-def test_the_command(tmp_path):
-    import json
+def test_the_command_knows_problems_with_parameters():
+    """By the same names as `bough compare`, each with the noise that it has there."""
 
+    def facts(*words):
+        return json.loads(bough_command("search", *words, "--budget", "30", "--json").stdout)
+
+    found = facts("drawn:gaussian:3:branching=2:depth=4", "--seed", "5")
+    problem = bough.problems.named("drawn:gaussian:3:branching=2:depth=4", seed=5)
+    assert found["optimum"] == {"value": problem.optimum, "path": list(problem.best_path)}
+    assert round(10 ** found["log10_arms"]) == 16
+    assert facts("noisy-branin:cuts=2")["learnt"]["noise"] > 1.0  # about 2.5
+    assert facts("branin:cuts=2")["learnt"]["noise"] < 0.1  # none
+    assert facts("branin:cuts=2", "--noise", "20")["learnt"]["noise"] > 5.0
+
+
+def test_the_command(tmp_path):
     page = bough_command("search", "smooth", "--budget", "300")
     assert page.returncode == 0
     for word in ("9,765,625 paths", "best path", "certificate", "optimum", "a second"):
@@ -441,6 +455,8 @@ def test_the_command(tmp_path):
         (["search", "mine.py:broken", *options], "division by zero"),
         (["search", "smooth", "--budget", "0"], "--budget"),
         (["search", "smooth", "--depth", "3"], "--depth is for a function of your own"),
+        (["search", "smooth:depth=x"], "depth must be an int"),
+        (["search", "trap:noise=0.1", "--noise", "0.2"], "noise is given apart from the name"),
         (["search", "mine.py:total", *options[:4], "--kernel", "cubic", "--noise", "0"], "cubic"),
         (["search", "mine.py:total", *options[:4], "--kernel", "gaussian:x"], "gaussian:x"),
         (["search", "mine.py:total", *options[:4], "--kernel", "linear:1:2"], "linear:1:2"),

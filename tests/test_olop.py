@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -159,6 +160,18 @@ def test_bounds_by_the_divergence_by_hand():
     found = bounds_of(search)
     assert found[0,] == pytest.approx(1 - math.exp(-5.623094 / 4), abs=1e-6)
     assert found[1,] == 1.0
+
+
+@pytest.mark.parametrize("kind", [OLOP, KLOLOP, BestFirst])
+def test_a_step_that_is_out_of_all_measure_changes_nothing(kind):
+    """A sum of steps may be moderate while they are not."""
+    plan = {} if kind is BestFirst else {"plays": 20}
+    search = kind(Tree(2, 3), discount=0.5, rng=0, **plan)
+    search.tell((0, 1, 0), steps=[1.0, 0.5, 0.0])
+    before = pickle.dumps(search)
+    with pytest.raises(ValueError, match=r"steps\[1\].*larger units"):
+        search.tell((0, 0, 0), steps=[1e300, -1e300, 0.0][::-1])
+    assert pickle.dumps(search) == before
 
 
 @pytest.mark.parametrize("kind", [OLOP, KLOLOP])

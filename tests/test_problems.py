@@ -22,6 +22,8 @@ from bough.problems import (
     Rough,
     Smooth,
     Trap,
+    edges,
+    kind_of,
     named,
 )
 from bough.problems.functions import BRANIN, HARTMANN6, HIMMELBLAU, ackley, rastrigin
@@ -280,11 +282,23 @@ def test_deep_trees_cost_no_memory():
         (lambda: named("trap:depth="), "written as 3 or depth=5, got 'depth='"),
         (lambda: named("smooth:depth=3:5"), "'5' stands after"),
         (lambda: named("smooth:depth=3:depth=3"), "depth is given twice"),
+        (lambda: named("smooth:noise=0.2", noise=0.3), "noise is given apart from the name"),
+        (lambda: named("smooth:seed=3"), "seed is given apart from the name"),
+        (lambda: named("rastrigin:dimension=0"), "dimension must be at least 1"),
+        (lambda: named("ackley:dimension=2.5"), "dimension must be an int"),
     ],
 )
 def test_bad_input(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_best_path_that_is_too_hard_to_find_is_not_looked_for_in_vain(monkeypatch):
+    """In a tree of 1,000 binary steps very many paths are best but for the last digits."""
+    monkeypatch.setattr(edges, "MOST_STEPS", 1_000_000)
+    with pytest.raises(ValueError, match=r"the best of 2\^1000 paths takes too long to find"):
+        Smooth(2, 1000).optimum  # noqa: B018
+    assert Smooth(2, 12).optimum > 0.5
 
 
 def test_bad_types():
@@ -304,6 +318,9 @@ def test_names_with_parameters():
     assert named("rastrigin:dimension=3:cuts=2").tree == bough.Tree(3, 6)
     assert named("noisy-branin").noise == BRANIN.noise > 0
     assert named("discounted:uniform:noise=0.2").noise == 0.2
-    assert named("smooth:noise=0.2", noise=0.3).noise == 0.3
+    assert named("smooth:5", noise=0.3).noise == 0.3
+    assert kind_of("drawn:gaussian:3:depth=5") == "drawn:gaussian"
+    assert kind_of("trap") == "trap"
+    assert kind_of("trap.py:total") is kind_of("traps") is kind_of("drawn") is None
     assert parameters("") == ([], {})
     assert parameters("1:2.5:a=b:c=-1e3") == ([1, 2.5], {"a": "b", "c": -1000.0})

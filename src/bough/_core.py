@@ -31,7 +31,7 @@ if not cython.compiled:
     from bough._nodes import Nodes
 
 from bough._checks import Contradiction, at_least_zero, whole
-from bough._nodes import aligned, grown, moderate
+from bough._nodes import aligned, grown, moderate, read_only
 from bough._precise import log_density
 
 ROOT = 0
@@ -100,8 +100,7 @@ class Core(Nodes):
         is that of its noise: `share` times the belief's (with OWN_NOISE `share` itself), and, if
         the reading was of an unknown node below at depth `ends`, the increments down to there.
         """
-        raw = np.asarray(self.readings_)[: self.told].view(np.uint8)
-        return np.frombuffer(memoryview(raw).toreadonly(), dtype=READING)
+        return read_only(self.readings_, READING, self.told)
 
     def _reserve(self, more):
         """Make room for so many more nodes, and for the readings of a path."""

@@ -44,7 +44,7 @@ cdef class Nodes:
     cdef readonly double center  # the root's prior mean
 
     cdef Node[::1] nodes_
-    cdef int used  # how many of them there are
+    cdef readonly int used  # how many of them there are
     cdef Pending[::1] pending_
     cdef int waiting  # how many evaluations are pending
     cdef long long last_token  # of a pending evaluation

@@ -26,14 +26,12 @@ cdef class Tallies:
     cdef readonly object tree
     cdef bint exact  # a reward told once is known
     cdef readonly long long observations
-    cdef readonly double lowest  # of all rewards
-    cdef readonly double highest
     cdef long long arms  # how many were played
     cdef double within  # sum of squared deviations from the average of the arm,
     cdef double scatter  # and from that of all rewards
 
     cdef Tally[::1] nodes_
-    cdef int used
+    cdef readonly int used  # how many of them there are
     cdef int before  # the node in front of where the last one sought is, or belongs
     cdef bint ragged  # a function says how many children a node has
     cdef int[::1] widths  # else branching at each depth

@@ -8,7 +8,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import log, sqrt
 
-from bough._nodes import aligned, grown
+from bough._nodes import aligned, grown, read_only
 
 ROOT = 0
 NONE = -1
@@ -42,8 +42,6 @@ class Tallies:
         self.arms = 0
         self.within = 0.0
         self.scatter = 0.0
-        self.lowest = INF
-        self.highest = -INF
         self.used = 0
         self.nodes_ = aligned(TALLY, 256)
         self._new(NONE, 0, self._width((), 0))
@@ -68,9 +66,7 @@ class Tallies:
     @property
     def nodes(self):
         """The nodes as a read-only NumPy record array, parents by number; 0 is the root."""
-        view = np.asarray(self.nodes_)[: self.used].view(np.ndarray)
-        view.flags.writeable = False
-        return view
+        return read_only(self.nodes_, TALLY, self.used)
 
     # ------------------------------------------------------------------ nodes
 
@@ -150,8 +146,6 @@ class Tallies:
         """Take in the reward of a checked path, for every node on it; return where it ends."""
         end = self.end_of(path)
         self.observations += 1
-        self.lowest = min(self.lowest, reward)
-        self.highest = max(self.highest, reward)
         was_busy = self._is_busy(end)
         is_leaf = self.nodes_[end].branching == 0
         ended = self.nodes_[end].ended
@@ -344,7 +338,6 @@ class Tallies:
             "exact": bool(self.exact),
             "nodes": np.array(np.asarray(self.nodes_)[: self.used]),
             "observations": self.observations,
-            "range": (self.lowest, self.highest),
             "spread": (self.arms, self.within, self.scatter),
         }
 
@@ -352,7 +345,6 @@ class Tallies:
         self.tree = state["tree"]
         self.exact = state["exact"]
         self.observations = state["observations"]
-        self.lowest, self.highest = state["range"]
         self.arms, self.within, self.scatter = state["spread"]
         self._set_widths()
         self.used = len(state["nodes"])

@@ -17,7 +17,7 @@ from bough import kernels
 from bough.experiments.command import command as compare
 from bough.kernels import Kernel
 from bough.maximize import maximize
-from bough.problems import BY_NAME
+from bough.problems import BY_NAME, kind_of, named
 from bough.result import ObjectiveError, Result
 from bough.searchers import GPTS
 from bough.stopping import Gap, StopRule, WallTime
@@ -54,7 +54,8 @@ main.add_command(study_command)
 @click.option(
     "--noise",
     type=click.FloatRange(min=0),
-    help="Standard deviation of a reward; for a function of your own learnt if it is not given.",
+    help="Standard deviation of a reward. If it is not given, a built-in problem has its own; "
+    "for a function of your own it is learnt.",
 )
 @click.option(
     "--kernel",
@@ -79,10 +80,11 @@ def search(
     file: str | None,
     as_json: bool,
 ) -> None:
-    """Search PROBLEM: a built-in one by its name, or a function of your own.
+    """Search PROBLEM: a built-in one by its name, with parameters, or a function of your own.
 
     \b
     bough search smooth --budget 10000
+    bough search drawn:gaussian:3:depth=5 --noise 0.3
     bough search rewards.py:total --branching 4 --depth 8
     bough search package.module:total --branching 4 --depth 8 --kernel gaussian:2 --noise 0
 
@@ -91,11 +93,15 @@ def search(
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
     known = None
     objective: Callable[[Any], Any]
-    if problem in BY_NAME:
+    if kind_of(problem) is not None:
         for name, value in (("--branching", branching), ("--depth", depth), ("--kernel", kernel)):
             if value is not None:
                 raise click.UsageError(f"{name} is for a function of your own, not for {problem}.")
-        known = BY_NAME[problem](seed=seed, noise=0.1 if noise is None else noise)
+        try:
+            known = named(problem, seed=seed, **({} if noise is None else {"noise": noise}))
+            known.optimum  # noqa: B018 - it may be too hard to find, which is better known now
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
         objective, tree = known, known.tree
         options: dict[str, Any] = {"select": select}
     else:

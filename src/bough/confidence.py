@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from bough._checks import at_least_zero, real, whole
 
@@ -27,9 +28,16 @@ class Confidence:
 
     def sqrt_beta(self, t: int, log_arms: float) -> float:
         """Return sqrt(beta_t) for the t-th play (from 1) over exp(log_arms) arms."""
-        t = whole(t, "t", least=1)
-        if log_arms is None:
-            raise TypeError("log_arms is None: this tree's arms cannot be counted, give a bound")
-        log_arms = at_least_zero(log_arms, "log_arms")
-        log_ratio = log_arms + 2 * math.log(t) + math.log(math.pi**2 / (6 * self.delta))
+        # The usual case at once: searchers ask at every play.
+        if type(t) is not int or t < 1:
+            t = whole(t, "t", least=1)
+        if type(log_arms) is not float or not 0.0 <= log_arms < math.inf:
+            if log_arms is None:
+                raise TypeError("log_arms is None: arms that cannot be counted need a bound")
+            log_arms = at_least_zero(log_arms, "log_arms")
+        log_ratio = log_arms + 2 * math.log(t) + self._log_share
         return self.scale * math.sqrt(2 * log_ratio)
+
+    @cached_property
+    def _log_share(self) -> float:
+        return math.log(math.pi**2 / (6 * self.delta))

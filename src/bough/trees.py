@@ -206,7 +206,7 @@ class Tree:
             return None
         return math.prod(int(c) for c in self.counts)
 
-    @property
+    @cached_property  # searchers look at it at every play
     def log_arms(self) -> float | None:
         """The logarithm of the number of arms, or the bound of it that was given, or None."""
         if self.depth and (self.counts is None or math.inf in self.counts):

@@ -7,7 +7,7 @@
 """
 
 from bough.experiments.compare import compare
-from bough.experiments.entrants import GRIDS
+from bough.experiments.grids import GRIDS, Grid
 from bough.experiments.results import Choice, Comparison, Curve, Estimate, bootstrap
 from bough.experiments.write import write
 
@@ -17,6 +17,7 @@ __all__ = [
     "Comparison",
     "Curve",
     "Estimate",
+    "Grid",
     "bootstrap",
     "compare",
     "write",

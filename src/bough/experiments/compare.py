@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from bough._checks import whole
-from bough.experiments.entrants import GRIDS, Constants, Entrant, entrant, entrant_of
-from bough.experiments.jobs import Job, Run, all_marks, report_marks
+from bough.experiments.entrants import Entrant, entrant, entrant_of
+from bough.experiments.grids import GRIDS, Constants, Window
+from bough.experiments.jobs import Job, Run, all_marks, judged_marks
 from bough.experiments.results import Choice, Comparison
 from bough.experiments.runner import Task, cores, run_all
 from bough.experiments.store import Store
@@ -32,7 +33,7 @@ def compare(
     tuning_seeds: int | None = None,
     seed: int = 0,
     steps: bool = False,
-    grids: Mapping[str, Mapping[str, Sequence[Any]]] = GRIDS,
+    grids: Mapping[str, Mapping[str, Any]] = GRIDS,
     out: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     progress: bool | None = None,
@@ -62,9 +63,10 @@ def compare(
     steps
         Tell the immediate rewards where a problem has them, instead of their sum.
     grids
-        For each searcher's name the constants to try.
+        For each searcher's name the constants to try: for each of them a sequence of values, or a
+        `Grid` that grows while the best is at an end of it.
     out
-        A folder where finished runs are kept: what is there is not run again. Runs of an older
+        A folder where finished runs are kept: what is there is not run again. Runs of another
         bough are not taken, but those of a searcher of your own that you changed are.
     workers
         Processes; by default as many as there are cores.
@@ -74,8 +76,8 @@ def compare(
     Examples
     --------
     >>> found = compare(["needle:4:3"], ["gpts", "uct"], budget=30, seeds=2, workers=1)
-    >>> found.choices["needle:4:3", "uct"].candidates[0]
-    (('exploration', 0.05),)
+    >>> len(found.choices["needle:4:3", "uct"].candidates) >= 3  # of its exploration
+    True
     >>> [curve.searcher for curve in found.by_evaluations()]
     ['gpts', 'uct']
     """
@@ -96,11 +98,11 @@ def compare(
         range(seed, seed + seeds),
         range(seed + TUNING, seed + TUNING + tuning_seeds),
     )
-    pairs = _possible(comparison, makers, entrants)
+    windows = _possible(comparison, makers, entrants)
     store = Store(None if out is None else pathlib.Path(out))
 
-    def job(pair: tuple[str, str], constants: Constants, number: int) -> Job:
-        return Job(*pair, constants, number, budget, steps)
+    def jobs(pair: tuple[str, str], constants: Constants, numbers: range) -> list[Job]:
+        return [Job(*pair, constants, number, budget, steps) for number in numbers]
 
     def run(jobs: Iterable[Job], title: str) -> None:
         tasks: list[Task] = [(j, makers[j.problem], entrants[j.searcher]) for j in jobs]
@@ -109,60 +111,80 @@ def compare(
         ).items():
             comparison.failures.setdefault((failed.problem, failed.searcher), why)
 
+    def choose(pair: tuple[str, str]) -> Choice:
+        candidates = windows[pair].candidates()
+        if len(candidates) == 1:
+            return Choice(candidates[0], tuple(candidates), ())
+        tuning = comparison.tuning_seeds
+        table = [[store[job] for job in jobs(pair, c, tuning)] for c in candidates]
+        scores = tuple(_scores(table, budget))
+        ends = [windows[pair].ends(constants) for constants in candidates]
+        # Of several that are equally good one inside the grid, if there is one.
+        best = min(range(len(scores)), key=lambda i: (scores[i], len(ends[i])))
+        return Choice(candidates[best], tuple(candidates), scores, tuple(ends[best]))
+
     try:
-        candidates = {pair: tuple(entrants[pair[1]].candidates()) for pair in pairs}
-        tuned = [pair for pair in pairs if len(candidates[pair]) > 1]
+        tuned = [pair for pair in windows if len(windows[pair].candidates()) > 1]
         # What needs no tuning runs with what is tuned, so that no core waits in between.
         first = [
-            job(pair, constants, number)
-            for pair in tuned
-            for constants in candidates[pair]
-            for number in comparison.tuning_seeds
-        ]
-        first += [
-            job(pair, candidates[pair][0], number)
-            for pair in pairs
+            job
+            for pair in windows
             if pair not in tuned
-            for number in comparison.seeds
+            for job in jobs(pair, windows[pair].candidates()[0], comparison.seeds)
         ]
-        run(first, "tuning, and runs" if tuned else "runs")
-        for pair in pairs:
-            if pair in comparison.failures:
-                continue
-            scores: tuple[float, ...] = ()
-            if pair in tuned:
-                table = [
-                    [store[job(pair, c, number)] for number in comparison.tuning_seeds]
-                    for c in candidates[pair]
+        undecided = tuned
+        while undecided:
+            run(
+                [
+                    job
+                    for pair in undecided
+                    for constants in windows[pair].candidates()
+                    for job in jobs(pair, constants, comparison.tuning_seeds)
                 ]
-                scores = tuple(_scores(table, budget))
-            chosen = candidates[pair][int(np.argmin(scores)) if scores else 0]
-            comparison.choices[pair] = Choice(chosen, candidates[pair], scores)
+                + first,
+                "tuning",
+            )
+            first = []
+            undecided = [
+                pair
+                for pair in undecided
+                if pair not in comparison.failures and _widened(windows[pair], choose(pair))
+            ]
+        for pair in windows:
+            if pair not in comparison.failures:
+                comparison.choices[pair] = choose(pair)
         run(
             [
-                job(pair, choice.constants, number)
+                job
                 for pair, choice in comparison.choices.items()
-                for number in comparison.seeds
+                for job in jobs(pair, choice.constants, comparison.seeds)
             ],
-            "runs with tuned constants",
+            "runs",
         )
         for pair, choice in comparison.choices.items():
             if pair not in comparison.failures:
                 comparison.runs[pair] = [
-                    store[job(pair, choice.constants, number)] for number in comparison.seeds
+                    store[job] for job in jobs(pair, choice.constants, comparison.seeds)
                 ]
     finally:
         store.close()
     return comparison
 
 
+def _widened(window: Window, choice: Choice) -> bool:
+    """Let a grid grow where something better may lie; return whether it did."""
+    if choice.equal:  # all are as good as can be, or all are lost
+        return choice.scores[0] > 0 and window.widen_all()
+    return window.widen(choice.constants)
+
+
 def _scores(table: Sequence[Sequence[Run]], budget: int) -> list[float]:
     """Return the score of each candidate, given its runs on the tuning seeds."""
-    places = [all_marks(budget).index(mark) for mark in report_marks(budget)]
+    places = [all_marks(budget).index(mark) for mark in judged_marks(budget)]
     regrets = np.array([np.mean([run.simple for run in runs], axis=0) for runs in table])[:, places]
     average = regrets.mean(axis=0)
-    # Where all have found the best path there is nothing to choose.
-    relative = np.divide(regrets, average, out=np.ones_like(regrets), where=average > 0)
+    # (Where all have found the best path there is nothing to choose.)
+    relative = np.divide(regrets, average, out=np.zeros_like(regrets), where=average > 0)
     scores: list[float] = relative.mean(axis=1).tolist()
     return scores
 
@@ -183,7 +205,7 @@ def _problems(given: Any) -> dict[str, Callable[..., Problem]]:
     return makers
 
 
-def _searchers(given: Any, grids: Mapping[str, Mapping[str, Sequence[Any]]]) -> dict[str, Entrant]:
+def _searchers(given: Any, grids: Mapping[str, Mapping[str, Any]]) -> dict[str, Entrant]:
     if isinstance(given, Mapping):
         return {name: entrant_of(name, make, grids.get(name, {})) for name, make in given.items()}
     return {name: entrant(name, grids) for name in _names(given, "searchers")}
@@ -205,23 +227,25 @@ def _names(given: Any, what: str) -> list[str]:
 
 def _possible(
     comparison: Comparison, makers: Mapping[str, Any], entrants: Mapping[str, Entrant]
-) -> list[tuple[str, str]]:
+) -> dict[tuple[str, str], Window]:
     """Make every searcher once for every problem, and note which cannot be made.
 
-    So a mistake is seen before hours of work; what suits no problem at all is refused.
+    So a mistake is seen before hours of work; what suits no problem at all is refused. Returns what
+    there is to tune in each pair that can be made.
     """
-    pairs = []
+    windows = {}
     for searcher, one in entrants.items():
         why = ""
         for problem, maker in makers.items():
             try:
-                for constants in one.candidates():
+                window = one.window(maker(seed=0))
+                for constants in window.candidates():
                     one.make(maker(seed=0), constants, comparison.budget, 0)
             except (TypeError, ValueError) as error:
                 why = str(error)
                 comparison.failures[problem, searcher] = why
             else:
-                pairs.append((problem, searcher))
-        if not any(pair[1] == searcher for pair in pairs):
+                windows[problem, searcher] = window
+        if not any(pair[1] == searcher for pair in windows):
             raise ValueError(f"searcher {searcher!r} runs on none of the problems: {why}")
-    return pairs
+    return windows

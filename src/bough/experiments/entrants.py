@@ -1,8 +1,7 @@
-"""Who takes part in a comparison: searchers by name, and the grids on which they are tuned."""
+"""Who takes part in a comparison: searchers by name, or of the user's own."""
 
 import difflib
 import inspect
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,26 +9,10 @@ from typing import Any
 import numpy as np
 
 from bough._texts import parameters
+from bough.experiments.grids import GRIDS, Constants, Grid, Window
 from bough.problems import Problem
 from bough.searchers import Searcher
 from bough.searchers.by_name import SEARCHERS
-
-#: Constants as they are written into tables and files: names and values, in a fixed order.
-Constants = tuple[tuple[str, Any], ...]
-
-#: What is tried for each searcher that has constants of its own; all combinations. A searcher that
-#: is not here runs as it is, and so does a constant that is given, as in `uct:exploration=0.4`.
-GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
-    "uct": {"exploration": (0.05, 0.1, 0.2, 0.4, 0.8, 1.4)},
-    "bast": {
-        "smoothness": (0.1, 0.3, 1.0),
-        "decay": (0.5, 0.7, 0.9),
-        "exploration": (0.1, 0.3, 1.0),
-    },
-    "hoo": {"nu": (0.1, 0.3, 1.0), "rho": (0.5, 0.7, 0.9), "exploration": (0.1, 0.3, 1.0)},
-    "olop": {"exploration": (0.03, 0.1, 0.3, 1.0)},
-    "kl_olop": {"exploration": (0.03, 0.1, 0.3, 1.0)},
-}
 
 #: `gpts-known` is `gpts` with the kernel, noise and mean of the problem.
 KNOWN = "-known"
@@ -47,37 +30,41 @@ class Entrant:
     name: str
     factory: Callable[..., Searcher]
     fixed: Constants = ()
-    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    grid: Mapping[str, Grid | Sequence[Any]] = field(default_factory=dict)
     known: bool = False
 
-    def candidates(self) -> list[Constants]:
-        """Return the constants to choose from, one if there is nothing to choose."""
-        columns = [[(name, value) for value in values] for name, values in self.grid.items()]
-        return [(*self.fixed, *row) for row in itertools.product(*columns)]
+    def window(self, problem: Problem) -> Window:
+        """Return the constants to choose from: those that the problem does not say."""
+        said = self._said_by(problem)
+        return Window({name: g for name, g in self.grid.items() if name not in said}, self.fixed)
 
     def make(self, problem: Problem, constants: Constants, budget: int, seed: int) -> Searcher:
         """Return a new searcher for a problem."""
         accepted = _accepted(self.factory)
         # (Where a searcher has both, its `budget` is one of single steps.)
         horizon = "plays" if {"plays", "budget"} <= set(accepted) else "budget"
-        offers: dict[str, Any] = {horizon: budget, "rng": np.random.default_rng([seed, 2])}
-        if hasattr(problem, "discount"):
-            offers["discount"] = problem.discount
-        if self.known:
-            if problem.kernel is None:
-                raise ValueError(f"{problem.name} is not drawn from a prior that {self.name} knows")
-            offers |= {"kernel": problem.kernel, "noise": problem.noise, "mean": problem.mean}
+        offers = {horizon: budget, "rng": np.random.default_rng([seed, 2])}
+        offers |= self._said_by(problem)
         keywords = {name: value for name, value in offers.items() if name in accepted}
         return self.factory(problem.tree, **{**keywords, **dict(constants)})
 
+    def _said_by(self, problem: Problem) -> dict[str, Any]:
+        """Return the constants that a problem says to this searcher."""
+        said: dict[str, Any] = {}
+        if hasattr(problem, "discount"):
+            said["discount"] = problem.discount
+        if self.known:
+            if problem.kernel is None:
+                raise ValueError(f"{problem.name} is not drawn from a prior that {self.name} knows")
+            said |= {"kernel": problem.kernel, "noise": problem.noise, "mean": problem.mean}
+        return said
 
-def entrant(text: str, grids: Mapping[str, Mapping[str, Sequence[Any]]] = GRIDS) -> Entrant:
+
+def entrant(text: str, grids: Mapping[str, Mapping[str, Any]] = GRIDS) -> Entrant:
     """Read a searcher's name, with constants if they are given: `uct`, `gpts:select=arm`.
 
-    >>> entrant("uct:exploration=0.4").candidates()
-    [(('exploration', 0.4),)]
-    >>> len(entrant("uct").candidates())
-    6
+    >>> entrant("uct:exploration=0.4").fixed, entrant("uct").fixed
+    ((('exploration', 0.4),), ())
     """
     name, _, rest = text.partition(":")
     plain = name.removesuffix(KNOWN)

@@ -11,8 +11,11 @@ from bough.experiments.jobs import MEASURES
 from bough.experiments.results import Comparison, Curve
 from bough.experiments.tables import label
 
-#: Okabe and Ito's colours, which the colour-blind can tell apart; if there are more, dashed.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: Okabe and Ito's colours, which the colour-blind can tell apart, and grey; if there are more,
+#: dashed.
+_COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999",
+)  # fmt: skip
 
 
 def have_matplotlib() -> bool:
@@ -46,7 +49,7 @@ def draw(comparison: Comparison, folder: pathlib.Path) -> list[pathlib.Path]:
             panels[-1][j].set_xlabel("evaluations" if axis == "evaluations" else "seconds")
         figure.suptitle(f"{problem}, {len(comparison.seeds)} seeds")
         handles, labels = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize="small")
         files.append(folder / f"{re.sub(r'[^A-Za-z0-9.=-]+', '-', problem)}.png")
         # No date or version in the file, so that the same figure has the same bytes.
         figure.savefig(files[-1], dpi=110, metadata={"Software": None})
@@ -62,13 +65,15 @@ def _draw_panel(
         style = "-" if place < len(_COLOURS) else "--"
         mean, low, high = curve.measures[measure]
         panel.plot(curve.at, mean, style, color=colour, label=label(curve))
-        panel.fill_between(curve.at, low, high, color=colour, alpha=0.2, linewidth=0)
+        panel.fill_between(curve.at, low, high, color=colour, alpha=0.12, linewidth=0)
     panel.set_xscale("log")
     means = np.concatenate([curve.measures[measure].mean for curve in curves] or [np.empty(0)])
     above = means[means > 0]
-    if len(above) == len(means) > 0:
+    panel.grid(alpha=0.3)
+    if measure == "suboptimal":  # all grow alike at first, and a logarithm would hide the end
+        panel.set_ylim(bottom=0)
+    elif len(above) == len(means) > 0:
         panel.set_yscale("log")
     elif len(above):  # some found the best path every time, and no logarithm shows a zero
         panel.set_yscale("symlog", linthresh=float(above.min()))
         panel.set_ylim(bottom=0)
-    panel.grid(alpha=0.3)

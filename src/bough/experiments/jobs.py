@@ -1,14 +1,18 @@
 """One run of one searcher on one problem: what is measured, and when."""
 
+import hashlib
 import json
 import math
+import pathlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
 from bough import __version__
-from bough.experiments.entrants import Constants, Entrant
+from bough.experiments.entrants import Entrant
+from bough.experiments.grids import Constants
 from bough.problems import Problem
 from bough.searchers import Exhausted
 from bough.trees import Path
@@ -23,6 +27,8 @@ MEASURES = {
 TOLERANCE = 1e-12
 #: Numbers of evaluations at which is measured, in each decade.
 _PER_DECADE = 10
+#: Parts of bough that no run depends on.
+_NOT_PLAYING = ("cli.py", "experiments", "integrations", "theory")
 #: Evaluations of a rehearsal, and the searchers that had one in this process.
 _REHEARSAL = 100
 _rehearsed: set[str] = set()
@@ -42,7 +48,22 @@ class Job:
     @property
     def key(self) -> str:
         """What it is known by in a file of finished runs."""
-        return json.dumps({**asdict(self), "bough": __version__}, sort_keys=True, default=repr)
+        facts = {**asdict(self), "bough": __version__, "code": code_digest()}
+        return json.dumps(facts, sort_keys=True, default=repr)
+
+
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """Return a digest of the code that a run depends on: what other code gave is run again."""
+    digest = hashlib.sha256()
+    here = pathlib.Path(__file__)
+    package = here.parent.parent
+    for file in sorted(package.rglob("*")):
+        part = file.relative_to(package).parts[0]
+        plays = part not in _NOT_PLAYING or file == here
+        if file.suffix in (".py", ".so", ".pyd") and plays:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -88,6 +109,15 @@ def report_marks(budget: int) -> list[int]:
     decades = range(1, len(str(budget)) + 1)
     marks = {first * 10**k for k in decades for first in (1, 3)} | {budget}
     return sorted(mark for mark in marks if mark <= budget)
+
+
+def judged_marks(budget: int) -> list[int]:
+    """Return those of them by which searchers are judged: at first all are equally lost.
+
+    >>> judged_marks(3000)
+    [100, 300, 1000, 3000]
+    """
+    return [mark for mark in report_marks(budget) if 30 * mark >= budget]
 
 
 def all_marks(budget: int) -> list[int]:

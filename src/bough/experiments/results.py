@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.experiments.entrants import Constants
+from bough.experiments.grids import Constants
 from bough.experiments.jobs import MEASURES, Run
 
 Array = NDArray[np.float64]
@@ -86,12 +86,19 @@ class Choice:
     """The constants that were chosen for a searcher on a problem, and what they were chosen from.
 
     `scores` has one for each candidate: its simple regret on the tuning seeds relative to the
-    average candidate, on average over the evaluations that tables show; the lowest was chosen.
+    average candidate, on average over `judged_marks`; the lowest was chosen. `at_ends` says which
+    constants lie at an end of what was tried.
     """
 
     constants: Constants
     candidates: tuple[Constants, ...]
     scores: tuple[float, ...]
+    at_ends: tuple[str, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        """Whether it made no difference which candidate was chosen."""
+        return len(set(self.scores)) <= 1
 
 
 @dataclass(frozen=True)
@@ -146,27 +153,27 @@ class Comparison:
     def by_seconds(self) -> list[Curve]:
         """Return the measures against the seconds spent in ask and tell.
 
-        A curve begins when every run has been measured once, and ends when the first run has spent
-        its budget: what it would have found after that is not known. A run that ended since it had
-        nothing left to learn goes on as it is.
+        They are those after as many evaluations as the median run had made in that time: so a
+        run that the machine held up moves nothing.
         """
         curves = []
-        for problem, searcher, runs in self._entries():
-            ends = [run.seconds[-1] for run in runs if not run.exhausted]
-            begin = max(run.seconds[0] for run in runs)
-            end = min(ends, default=max(run.seconds[-1] for run in runs))
-            at = second_marks(begin, end)
-            places = [np.searchsorted(run.seconds, at, side="right") - 1 for run in runs]
-            measures = {}
-            for name in MEASURES:
-                rows = [
-                    np.array(getattr(run, name), dtype=float)[place]
-                    for run, place in zip(runs, places, strict=True)
-                ]
-                measures[name] = bootstrap(np.array(rows).reshape(len(runs), len(at)))
-            chosen = self.choices[problem, searcher].constants
-            curves.append(Curve(problem, searcher, chosen, len(runs), at, measures))
+        for curve in self.by_evaluations():
+            runs = self.runs[curve.problem, curve.searcher]
+            at = np.median([run.seconds for run in runs], axis=0)
+            curves.append(replace(curve, at=at))
         return curves
+
+    def difference(self, problem: str, one: str, other: str, measure: str = "simple") -> Estimate:
+        """Return by how much a searcher's measure exceeds another's, at each mark.
+
+        Both had the same problems, so it is the mean of the differences seed by seed, with the
+        interval of that.
+        """
+        values = [
+            np.array([getattr(run, measure) for run in self.runs[problem, name]], dtype=float)
+            for name in (one, other)
+        ]
+        return bootstrap(values[0] - values[1])
 
     def microseconds(self) -> dict[tuple[str, str], float]:
         """Return the microseconds of ask and tell an evaluation, on average over all runs."""
@@ -176,13 +183,3 @@ class Comparison:
             / float(np.mean([run.evaluations for run in runs]))
             for problem, searcher, runs in self._entries()
         }
-
-
-def second_marks(begin: float, end: float) -> Array:
-    """Return round numbers of seconds from `begin` to `end`: ten in each decade, and 3, 30, ..."""
-    if not 0 < begin <= end:
-        return np.empty(0)
-    lowest, highest = math.floor(math.log10(begin)), math.ceil(math.log10(end))
-    marks = {float(f"{10 ** (k / 10):.4g}") for k in range(10 * lowest, 10 * highest + 1)}
-    marks |= {float(f"3e{k}") for k in range(lowest, highest + 1)}
-    return np.array(sorted(mark for mark in marks if begin <= mark <= end))

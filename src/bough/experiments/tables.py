@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bough.experiments.entrants import Constants
-from bough.experiments.jobs import MEASURES, report_marks
-from bough.experiments.results import Choice, Comparison, Curve
+from bough.experiments.grids import Constants
+from bough.experiments.jobs import MEASURES, judged_marks, report_marks
+from bough.experiments.results import Comparison, Curve
 
 
 def rows(curves: Sequence[Curve], axis: str) -> Iterator[dict[str, Any]]:
@@ -65,7 +65,7 @@ def regrets_page(comparison: Comparison, command: str | None = None) -> str:
         for name, words in MEASURES.items():
             if mine:
                 lines += ["", f"## {problem}: {words}", ""]
-                lines += _table(mine, name, shown, [f"{mark:,}" for mark in shown])
+                lines += table(mine, name, shown, [f"{mark:,}" for mark in shown])
     lines += _tuning(comparison)
     if comparison.failures:
         lines += ["", "## Not run", ""]
@@ -78,9 +78,9 @@ def seconds_page(comparison: Comparison) -> str:
     lines = [
         "# Regrets against seconds",
         "",
-        "Seconds spent in ask and tell; rewards are not counted. They are those of one machine in "
-        "one run. There is no figure before every run was measured once, nor after the first run "
-        "had spent its budget.",
+        "Seconds spent in ask and tell; rewards are not counted. They are those of one machine, "
+        "as busy as it was. A figure is that of as many evaluations as the median run had made in "
+        "that time; there is none before its first, and none after it had spent its budget.",
     ]
     curves = comparison.by_seconds()
     cost = comparison.microseconds()
@@ -91,19 +91,26 @@ def seconds_page(comparison: Comparison) -> str:
         lines += ["", f"## {problem}: microseconds an evaluation", ""]
         lines += ["| searcher | microseconds |", "|---|---|"]
         lines += [f"| {c.searcher} | {cost[problem, c.searcher]:.3g} |" for c in mine]
-        ticks = sorted({t for c in mine for t in c.at.tolist() if f"{t:e}"[:8] in _ROUND})
+        ticks = _ticks(min(c.at[0] for c in mine), max(c.at[-1] for c in mine))
         for name, words in MEASURES.items():
             if ticks:
                 lines += ["", f"## {problem}: {words}", ""]
-                lines += _table(mine, name, ticks, [f"{tick:g} s" for tick in ticks])
+                lines += table(mine, name, ticks, [f"{tick:g} s" for tick in ticks])
     return "\n".join(lines) + "\n"
 
 
-#: The digits of the numbers of seconds that tables show.
-_ROUND = ("1.000000", "3.000000")
+def _ticks(begin: float, end: float) -> list[float]:
+    """Return the round numbers of seconds in between, two in each decade.
+
+    >>> _ticks(0.002, 0.2)
+    [0.003, 0.01, 0.03, 0.1]
+    """
+    decades = range(math.floor(math.log10(begin)), math.ceil(math.log10(end)) + 1)
+    ticks = [float(f"{first}e{k}") for k in decades for first in (1, 3)]
+    return [tick for tick in ticks if begin <= tick <= end]
 
 
-def _table(
+def table(
     curves: Sequence[Curve], measure: str, at: Sequence[float], titles: Sequence[str]
 ) -> list[str]:
     """Return a table with a row for each searcher and a column for each of `at`."""
@@ -112,14 +119,14 @@ def _table(
         estimate = curve.measures[measure]
         row = []
         for tick in at:
-            (place,) = np.flatnonzero(curve.at == tick)[:1] if tick in curve.at else (None,)
-            if place is None:
+            place = int(np.searchsorted(curve.at, tick, side="right")) - 1
+            if place < 0 or tick > curve.at[-1]:
                 row.append((math.inf, "-"))
                 continue
             mean, low, high = (float(part[place]) for part in estimate)
-            text = _say_number(mean)
+            text = say_number(mean)
             if math.isfinite(low):
-                text += f" [{_say_number(low)}, {_say_number(high)}]"
+                text += f" [{say_number(low)}, {say_number(high)}]"
             row.append((mean, text))
         cells.append(row)
     # (Where all are equal, none is best.)
@@ -141,36 +148,44 @@ def _tuning(comparison: Comparison) -> list[str]:
     tuned = {pair: c for pair, c in comparison.choices.items() if len(c.candidates) > 1}
     if not tuned:
         return []
+    columns = ", ".join(f"{mark:,}" for mark in judged_marks(comparison.budget))
     lines = [
         "",
         "## Constants",
         "",
-        "The score of a candidate is its simple regret on the tuning seeds relative to the average "
-        "candidate, on average over the columns of the tables above. The lowest is chosen.",
+        "All combinations were tried. The score of one is its simple regret on the tuning seeds "
+        f"relative to that of the average one, on average over {columns} evaluations; the one with "
+        "the lowest is chosen. While that was at an end of what was tried, more was tried beyond.",
         "",
-        "| problem | searcher | chosen | scores of all |",
-        "|---|---|---|---|",
+        "| problem | searcher | chosen | score | tried |",
+        "|---|---|---|---|---|",
     ]
     for (problem, searcher), choice in tuned.items():
-        scores = "; ".join(
-            f"{say(c)}: {score:.3f}"
-            for c, score in zip(choice.candidates, choice.scores, strict=True)
+        tried = "; ".join(
+            f"{name} {', '.join(map(str, dict.fromkeys(dict(c)[name] for c in choice.candidates)))}"
+            for name, _ in choice.constants
         )
-        chosen = say(choice.constants) + _edge(choice)
-        lines.append(f"| {problem} | {searcher} | {chosen} | {scores} |")
+        chosen = say(choice.constants)
+        if choice.equal:
+            chosen += " (all are equal)"
+        elif choice.at_ends:
+            chosen += f" ({' and '.join(choice.at_ends)} at an end of what was tried)"
+        score = min(choice.scores)
+        lines.append(f"| {problem} | {searcher} | {chosen} | {score:.3f} | {tried} |")
     return lines
 
 
-def _edge(choice: Choice) -> str:
-    """Say if a constant lies at an end of its grid, where a wider one might be better yet."""
-    if len(set(choice.scores)) == 1:
-        return ""
-    ends = []
-    for name, value in choice.constants:
-        tried = {dict(candidate)[name] for candidate in choice.candidates}
-        if len(tried) > 1 and value in (min(tried), max(tried)):
-            ends.append(name)
-    return f" ({' and '.join(ends)} at an end of the grid)" if ends else ""
+def tuning_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """Yield one plain row for each candidate that was tried on the tuning seeds."""
+    for (problem, searcher), choice in comparison.choices.items():
+        for candidate, score in zip(choice.candidates, choice.scores, strict=False):
+            yield {
+                "problem": problem,
+                "searcher": searcher,
+                "constants": say(candidate),
+                "score": score,
+                "chosen": candidate == choice.constants,
+            }
 
 
 def label(curve: Curve) -> str:
@@ -184,7 +199,8 @@ def say(constants: Constants) -> str:
     return ", ".join(f"{name}={value}" for name, value in constants)
 
 
-def _say_number(number: float) -> str:
+def say_number(number: float) -> str:
+    """Return a number as text, to three digits."""
     return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
 
 

@@ -5,7 +5,7 @@ from bough.problems.covering import Covering
 from bough.problems.discounted import DiscountedBandits
 from bough.problems.drawn import Drawn
 from bough.problems.functions import Function
-from bough.problems.names import BY_NAME, named
+from bough.problems.names import BY_NAME, kind_of, named
 from bough.problems.needle import Needle
 from bough.problems.rough import Rough
 from bough.problems.sequences import HiddenScore
@@ -24,5 +24,6 @@ __all__ = [
     "Rough",
     "Smooth",
     "Trap",
+    "kind_of",
     "named",
 ]

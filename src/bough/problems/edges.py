@@ -9,6 +9,8 @@ from bough.problems.base import Problem
 from bough.trees import Path, Tree
 
 _MASK = 2**64 - 1
+#: A best path that takes more steps to find than this, some ten seconds, is not looked for.
+MOST_STEPS = 30_000_000
 
 
 def child_hash(state: int, step: int) -> int:
@@ -77,6 +79,7 @@ def _best_path(branching: int, weights: tuple[float, ...], seed: int) -> tuple[f
     best = -math.inf
     best_path: Path = ()
     stack: list[tuple[float, int, Path]] = [(0.0, child_hash(seed, 0), ())]
+    steps = 0
     while stack:
         total, state, path = stack.pop()
         depth = len(path)
@@ -84,6 +87,12 @@ def _best_path(branching: int, weights: tuple[float, ...], seed: int) -> tuple[f
             if total > best:
                 best, best_path = total, path
             continue
+        steps += branching + len(weights) - depth
+        if steps > MOST_STEPS:
+            raise ValueError(
+                f"the best of {branching}^{len(weights)} paths takes too long to find: too many "
+                "are nearly as good; take a smaller depth or a lower discount"
+            )
         bound = total
         for weight in weights[depth:]:
             bound += weight

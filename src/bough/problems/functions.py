@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bough._checks import whole
+
 Array = NDArray[np.float64]
 
 
@@ -135,11 +137,13 @@ HARTMANN6 = Function(
 
 def rastrigin(dimension: int = 2) -> Function:
     """Return the Rastrigin function of so many coordinates."""
+    dimension = whole(dimension, "dimension", least=1)
     box, where = ((-5.12, 5.12),) * dimension, ((0.0,) * dimension,)
     return Function("rastrigin", _rastrigin, box, 0.0, where, noise=0.7)
 
 
 def ackley(dimension: int = 2) -> Function:
     """Return the Ackley function of so many coordinates."""
+    dimension = whole(dimension, "dimension", least=1)
     box, where = ((-32.768, 32.768),) * dimension, ((0.0,) * dimension,)
     return Function("ackley", _ackley, box, 0.0, where, noise=0.15)

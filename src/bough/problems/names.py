@@ -59,7 +59,7 @@ def _coverings() -> dict[str, Callable[..., Problem]]:
     return makers
 
 
-#: What `bough search NAME` and `bough compare NAME` know by name: functions of `seed` and `noise`.
+#: What is known by name: functions of `seed` and `noise`, and of what `named` passes on.
 BY_NAME: dict[str, Callable[..., Problem]] = {
     "smooth": Smooth,
     "rough": Rough,
@@ -76,6 +76,15 @@ BY_NAME: dict[str, Callable[..., Problem]] = {
 }
 
 
+def kind_of(text: str) -> str | None:
+    """Return the name that a text begins with, None if bough has no such problem.
+
+    >>> kind_of("drawn:gaussian:3:depth=5"), kind_of("mine.py:total")
+    ('drawn:gaussian', None)
+    """
+    return max((n for n in BY_NAME if text == n or text.startswith(n + ":")), key=len, default=None)
+
+
 def named(text: str, *, seed: int = 0, **given: Any) -> Problem:
     """Make a problem by its name, followed by parameters if it has any, with colons between.
 
@@ -87,7 +96,7 @@ def named(text: str, *, seed: int = 0, **given: Any) -> Problem:
     >>> named("smooth:20:5:noise=0.3", seed=1)
     Smooth(Tree(20, 5), noise=0.3, seed=1)
     """
-    name = max((n for n in BY_NAME if text == n or text.startswith(n + ":")), key=len, default=None)
+    name = kind_of(text)
     if name is None:
         near = difflib.get_close_matches(text.split(":")[0], BY_NAME, n=1)
         raise ValueError(
@@ -96,8 +105,11 @@ def named(text: str, *, seed: int = 0, **given: Any) -> Problem:
             + f"; there are {', '.join(sorted(BY_NAME))}"
         )
     places, keywords = parameters(text[len(name) + 1 :])
+    for key in (*given, "seed"):
+        if key in keywords:
+            raise ValueError(f"problem {text!r}: {key} is given apart from the name; leave it out")
     try:
-        problem = BY_NAME[name](*places, seed=seed, **{**keywords, **given})
+        problem = BY_NAME[name](*places, seed=seed, **keywords, **given)
     except (TypeError, ValueError) as error:
         raise ValueError(f"problem {text!r}: {error}") from None
     problem.name = text

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from bough._checks import above_zero
-from bough.searchers.bandit import Bandit, Floats
+from bough.searchers.bandit import Bandit
+from bough.searchers.counting import Floats
 from bough.trees import Path, Tree
 
 #: How often a new arm is drawn again if it turns out to be an old one.
@@ -93,7 +94,7 @@ class UCBAIR(Bandit):
         b = self.rarity
         return float(t ** (b / 2 if b < 1 and not self.reaches_highest else b / (1 + b)))
 
-    def _choose(self) -> int:
+    def _choose_arm(self) -> int:
         t = self._told + len(self._pending) + 1
         skip = self._skipped(len(self.drawn))
         nothing_else = len(self.drawn) == 0 or (self._pending and skip is None)

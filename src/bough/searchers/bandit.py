@@ -1,41 +1,26 @@
 """What bandits on a finite set of arms have in common."""
 
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bough._checks import listed
-from bough._choice import Arm
-from bough._nodes import moderate
-from bough.searchers.base import (
-    RULES,
-    Searcher,
-    check_rule,
-    checked_range,
-    new_generator,
-    reward_of,
-)
+from bough.searchers.counting import Counting, Floats
 from bough.trees import Path, Tree
-
-Floats = NDArray[np.float64]
 
 #: Bandits that look at every arm refuse trees that have more.
 MOST_ARMS = 1_000_000
 
 
-class Bandit(Searcher):
+class Bandit(Counting):
     """A searcher that sees a list of arms: its own, or the leaves of a tree, in their order.
 
     A list of arms becomes a tree of one step, whose children it labels: then the path of the k-th
     arm is `(k,)`, and `tree.decode((k,))` is `(arms[k],)`.
     """
-
-    #: The rule of `best` if none is given.
-    default_rule: ClassVar[str] = "visits"
 
     def __init__(
         self,
@@ -55,15 +40,9 @@ class Bandit(Searcher):
             tree = Tree(len(things), 1, labels=things)
         if not isinstance(tree, Tree):
             raise TypeError(f"tree must be a bough.Tree, got {tree!r}; lists are given as arms=")
-        self.tree = tree
-        self.reward_range = None if reward_range is None else checked_range(reward_range)
-        self._random = new_generator(rng)
-        self._asked: int | None = None  # asked for, and not yet counted as pending
-        self._pending: list[int] = []
+        super().__init__(tree, reward_range, rng)
         self._told = 0
         self._played = 0  # arms that were played
-        self._lowest, self._highest = math.inf, -math.inf
-        self._highest_arm = 0
         self._make_arms()
 
     @abstractmethod
@@ -71,7 +50,7 @@ class Bandit(Searcher):
         """Set up the arms."""
 
     @abstractmethod
-    def _choose(self) -> int:
+    def _choose_arm(self) -> int:
         """Return the arm to play next."""
 
     @abstractmethod
@@ -90,48 +69,19 @@ class Bandit(Searcher):
         self.averages = np.zeros(arms)
         self.scatter = np.zeros(arms)  # sums of squared deviations from the average
 
-    @property
-    def _scale(self) -> float:
-        """The width of the range of rewards."""
-        low, high = self.reward_range or (self._lowest, self._highest)
-        return high - low if high > low else 1.0
+    def _choose(self) -> Path:
+        return self._path_of(self._choose_arm())
 
-    # ------------------------------------------------------------------ ask and tell
+    def _wait(self, path: Path, change: int) -> None:
+        k = self._arm_of(path)
+        self.waiting[k] += change
+        self.counts[k] += change
 
-    def ask(self) -> Path:
-        """Return the next path to evaluate; while there are others, none that is pending."""
-        if self._asked is not None:
-            self.waiting[self._asked] += 1
-            self.counts[self._asked] += 1
-            self._pending.append(self._asked)
-            self._asked = None
-            self._pending_changed()
-        self._asked = self._choose()
-        return self._path_of(self._asked)
-
-    def _pending_changed(self) -> None:
-        """Take note that other evaluations are pending than before."""
-
-    def tell(
-        self,
-        path: Sequence[int],
-        value: float | None = None,
-        *,
-        noise: float | None = None,
-        steps: Sequence[float] | None = None,
+    def _add(
+        self, path: Path, reward: float, noise: float | None, steps: Sequence[float] | None
     ) -> None:
-        """Take in the reward of a path, or the steps that sum up to it; `noise` is not used."""
-        path = self.tree.complete(path)
-        reward = moderate(reward_of(value, steps, len(path)), "value")
         k = self._arm_of(path)
         self._observe(k, reward, noise)
-        self._settle(k)
-        self._count(k, reward)
-
-    def _observe(self, k: int, reward: float, noise: float | None) -> None:
-        """Take in a reward where the algorithm keeps more than counts and averages, or raise."""
-
-    def _count(self, k: int, reward: float) -> None:
         self._told += 1
         self._played += self.visits[k] == 0
         self.visits[k] += 1
@@ -139,41 +89,14 @@ class Bandit(Searcher):
         change = reward - self.averages[k]
         self.averages[k] += change / self.visits[k]
         self.scatter[k] += change * (reward - self.averages[k])
-        self._lowest = min(self._lowest, reward)
-        if reward > self._highest:
-            self._highest, self._highest_arm = reward, k
 
-    def _settle(self, k: int) -> bool:
-        """End the oldest pending evaluation of an arm; return whether there was one."""
-        if k in self._pending:
-            self._pending.remove(k)
-            self.waiting[k] -= 1
-            self.counts[k] -= 1
-            self._pending_changed()
-            return True
-        if k == self._asked:
-            self._asked = None
-            return True
-        return False
-
-    def forget(self, path: Sequence[int]) -> None:
-        """Drop a pending evaluation of the path, the oldest if there are several: it failed."""
-        path = self.tree.complete(path)
-        asked = () if self._asked is None else (self._asked,)
-        if not any(self._path_of(k) == path for k in (*self._pending, *asked)):
-            raise ValueError(f"path {path} is not pending: it was told or never asked for")
-        self._settle(self._arm_of(path))
+    def _observe(self, k: int, reward: float, noise: float | None) -> None:
+        """Take in a reward where the algorithm keeps more than counts and averages, or raise."""
 
     @property
     def observations(self) -> int:
         """How many rewards were told."""
         return self._told
-
-    @property
-    def pending(self) -> tuple[Path, ...]:
-        """The paths that were asked for and not yet told or forgotten, the oldest first."""
-        asked = [] if self._asked is None else [self._asked]
-        return tuple(self._path_of(k) for k in (*self._pending, *asked))
 
     # ------------------------------------------------------------------ choosing
 
@@ -202,53 +125,27 @@ class Bandit(Searcher):
             averages = np.where(visits == 0, overall, averages)
         return averages
 
-    # ------------------------------------------------------------------ what is known
+    # ------------------------------------------------------------------ what is best
 
     def _variance(self) -> float:
-        """Return the variance of rewards of one arm, as far as anybody knows.
-
-        While no arm was played twice it is that of all rewards, which is the most it can be.
-        """
         if self._told > self._played:
             return float(self.scatter.sum()) / (self._told - self._played)
+        # While no arm was played twice it is that of all rewards, which is the most it can be.
         rewards = self.averages[self.visits > 0]
         return float(rewards.var(ddof=1)) if len(rewards) > 1 else 0.0
 
-    def best(self, rule: str | None = None) -> Arm:
-        """Return the best of the arms that were played.
+    def _average(self, path: Path) -> tuple[float, int]:
+        k = self._arm_of(path)
+        return float(self.averages[k]), int(self.visits[k])
 
-        The mean of an arm is the average of its rewards, and the standard deviation that of such
-        an average: how much rewards of one and the same arm vary, over the root of their number.
+    def _most_visited(self) -> Path:
+        """Return the arm that was played most, of several the one with the highest mean."""
+        return self._path_of(int(np.lexsort((-self.averages, -self.visits))[0]))
 
-        Parameters
-        ----------
-        rule
-            `"visits"`: the arm that was played most, of several the one with the highest mean.
-            `"lower"`: the highest mean minus one standard deviation. `"mean"`: the highest mean.
-            `"observed"`: the highest single reward.
-        """
-        check_rule(rule, ("visits", *RULES))
-        if self._told == 0:
-            raise ValueError("nothing was told yet, so nothing is best")
-        rule = rule or self.default_rule
-        variance = self._variance()
+    def _highest_below_mean(self, variance: float) -> Path:
         arms = np.flatnonzero(self.visits)
-        means, visits = self.averages[arms], self.visits[arms]
-        if rule == "observed":
-            k = self._highest_arm
-        elif rule == "visits":
-            k = int(arms[np.lexsort((-means, -visits))[0]])
-        else:
-            deviations = 1.0 if rule == "lower" else 0.0
-            k = int(arms[np.argmax(means - deviations * np.sqrt(variance / visits))])
-        mean, spread = float(self.averages[k]), math.sqrt(variance / self.visits[k])
-        return Arm(
-            self._path_of(k), None, mean, spread,
-            mean - spread, mean + spread, mean, int(self.visits[k]),
-        )  # fmt: skip
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.tree!r}: {self.observations} observations)"
+        lower = self.averages[arms] - np.sqrt(variance / self.visits[arms])
+        return self._path_of(int(arms[np.argmax(lower)]))
 
 
 class Enumerated(Bandit):

@@ -126,9 +126,9 @@ class BAST(Tallied):
         given: Any = self.smoothness
         if not hasattr(given, "__len__"):
             first = _slack(given, "smoothness")
-            # (In logarithms a power may become zero, but it raises no exception.)
-            powers = self.decay ** np.arange(depth)
-            return [first * float(p) if p > 0 else 0.0 for p in powers]
+            with np.errstate(over="ignore"):  # a power may become zero or infinite
+                powers = self.decay ** np.arange(depth)
+            return [first * float(p) if first > 0 and p > 0 else 0.0 for p in powers]
         deltas = [_slack(x, f"smoothness[{d}]") for d, x in enumerate(listed(given, "smoothness"))]
         if len(deltas) not in (depth, depth + 1):
             raise ValueError(
@@ -145,8 +145,8 @@ class BAST(Tallied):
         self.tallies.set_width(half * (math.log(2.0 / self.delta) + log_nodes), half)
 
     def _choose(self) -> Path:
-        if self._log_nodes is None and 2 * len(self.tallies.nodes) > self._nodes_expected:
-            while 2 * len(self.tallies.nodes) > self._nodes_expected:
+        if self._log_nodes is None and 2 * self.tallies.used > self._nodes_expected:
+            while 2 * self.tallies.used > self._nodes_expected:
                 self._nodes_expected *= 2
             self._set_width()
         return self.tallies.follow(self._random)

@@ -7,7 +7,7 @@ import numpy as np
 
 from bough._bounds import Bounds
 from bough.searchers.olop import Discounting, checked_discount
-from bough.trees import Tree
+from bough.trees import Path, Tree
 
 #: Steps that count for less than this say nothing that rounding does not hide.
 LEAST_GAIN = 1e-12
@@ -63,3 +63,8 @@ class BestFirst(Discounting):
     def _new_tallies(self) -> Bounds:
         telling = math.ceil(math.log(LEAST_GAIN) / math.log(self.discount))
         return self._discounted_bounds(min(self.tree.depth, max(telling, 1)))
+
+    def _choose(self) -> Path:
+        if self.tallies.is_busy():
+            raise self._exhausted()
+        return super()._choose()

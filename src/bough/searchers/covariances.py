@@ -8,7 +8,8 @@ import numpy as np
 
 from bough._checks import real
 from bough.kernels import Kernel, Linear
-from bough.searchers.bandit import Enumerated, Floats
+from bough.searchers.bandit import Enumerated
+from bough.searchers.counting import Floats
 from bough.trees import Path
 
 #: A kernel of arms, as users give it.

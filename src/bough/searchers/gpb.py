@@ -10,10 +10,11 @@ from bough._checks import Contradiction, at_least_zero
 from bough._choice import Arm
 from bough._nodes import moderate
 from bough.confidence import Confidence
-from bough.searchers.bandit import Enumerated, Floats
-from bough.searchers.base import RULES, Exhausted, check_rule
+from bough.searchers.bandit import Enumerated
+from bough.searchers.base import check_rule
+from bough.searchers.counting import Floats
 from bough.searchers.covariances import ArmKernel, Readings, covariances_of
-from bough.trees import Tree
+from bough.trees import Path, Tree
 
 #: The default width of the bounds, as a share of the theory's: that of `GPTS(select="arm")`.
 SCALE = 0.5
@@ -123,7 +124,7 @@ class GPB(Enumerated):
         if variance == 0.0 and self.readings.variances[k] <= SAME**2 * self._prior_variance(k):
             center, _ = self._units()
             known = self.readings.of_rewards[k] + center * (1.0 - self.readings.of_ones[k])
-            if abs(reward - known) > SAME * max(abs(reward), abs(known), abs(self._highest)):
+            if abs(reward - known) > SAME * max(abs(reward), abs(known), abs(self._highest_reward)):
                 raise Contradiction(
                     f"value {reward} at path {self._path_of(k)} contradicts what was told before: "
                     f"without noise it is {known}; give noise > 0 if rewards are noisy"
@@ -137,18 +138,18 @@ class GPB(Enumerated):
 
     # ------------------------------------------------------------------ choosing
 
-    def _pending_changed(self) -> None:
+    def _wait(self, path: Path, change: int) -> None:
+        super()._wait(path, change)
         self._after = None
 
-    def _choose(self) -> int:
+    def _choose_arm(self) -> int:
         exact = self.noise == 0.0
         skip = self.waiting > 0
         if exact:
             skip |= self.visits > 0
         if skip.all():
             if exact:
-                waiting = f" and {len(self._pending)} pending ones" if self._pending else ""
-                raise Exhausted(f"all arms are known after {self._told} observations{waiting}")
+                raise self._exhausted()
             skip[:] = False
         return self._highest_of(self._indices(), skip)
 
@@ -157,7 +158,8 @@ class GPB(Enumerated):
         means, std = self.posterior()
         if self._pending:
             if self._after is None:
-                self._after = self.readings.variances_after(self._pending, self.noise)
+                pending = [self._arm_of(path) for path in self._pending]
+                self._after = self.readings.variances_after(pending, self.noise)
             std = self._units()[1] * np.sqrt(self._after)
         if self.acquisition == "ucb" or not self._told:
             plays = self._told + len(self._pending)
@@ -185,7 +187,7 @@ class GPB(Enumerated):
             `"lower"`: the highest mean minus one standard deviation (the default). `"mean"`: the
             highest mean. `"observed"`: the highest single reward (the default without noise).
         """
-        check_rule(rule, RULES)
+        check_rule(rule)
         if self._told == 0:
             raise ValueError("nothing was told yet, so nothing is best")
         if rule is None:
@@ -195,7 +197,7 @@ class GPB(Enumerated):
         deviations = 1.0 if rule == "lower" else 0.0
         k = int(arms[np.argmax(means[arms] - deviations * std[arms])])
         if rule == "observed":
-            k = self._highest_arm
+            k = self._arm_of(self._highest_at)
         mean, sd = float(means[k]), float(std[k])
         spread = sd * self._sqrt_beta(Confidence(self.confidence.delta), self._told + 1)
         return Arm(

@@ -396,7 +396,7 @@ class GPTS(Searcher):
             log_arms += math.log(self.tree.depth + 1)  # every node on the way has a reward
         if log_arms is None:
             # A working value: as many arms as there are nodes, each with a frontier.
-            log_arms = math.log(2 * len(self.belief.nodes))
+            log_arms = math.log(2 * self.belief.used)
         return confidence.sqrt_beta(t, log_arms)
 
     def _theoretical(self) -> float:

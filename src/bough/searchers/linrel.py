@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bough._checks import above_zero, at_least_zero
-from bough.searchers.bandit import Enumerated, Floats
+from bough.searchers.bandit import Enumerated
+from bough.searchers.counting import Floats
 from bough.searchers.covariances import ArmKernel, covariances_of
 from bough.trees import Tree
 
@@ -95,14 +96,14 @@ class LinRel(Enumerated):
         self._of_rewards += (reward - self._of_rewards[k]) * row
         self._of_ones += (1.0 - self._of_ones[k]) * row
 
-    def _choose(self) -> int:
+    def _choose_arm(self) -> int:
         return self._highest_of(self._indices(), self._skipped(self.arms))
 
     def _indices(self) -> Floats:
         """Return the index of every arm, in the units of the rewards above the lowest one."""
         if not self._told:
             return np.zeros(self.arms)
-        low = self.reward_range[0] if self.reward_range else self._lowest
+        low = self.reward_range[0] if self.reward_range else self._lowest_reward
         weights = self._weights[: self._told]
         norms = np.sqrt(np.einsum("tx,tx->x", weights, weights))
         estimates = self._of_rewards - low * self._of_ones

@@ -8,6 +8,7 @@ import numpy as np
 
 from bough._bounds import Bounds
 from bough._checks import at_least_zero, real, whole
+from bough._nodes import moderate
 from bough.searchers.base import read_steps
 from bough.searchers.tallied import Tallied
 from bough.trees import Path, Tree
@@ -41,13 +42,17 @@ class Discounting(Tallied):
             exact=self.exact,
         )
 
-    def _add(self, path: Path, reward: float, steps: Sequence[float] | None) -> None:
+    def _add(
+        self, path: Path, reward: float, noise: float | None, steps: Sequence[float] | None
+    ) -> None:
         known = min(len(path), self.tallies.limit)
         if steps is None:
             undiscounted = [reward / self._sums[len(path)]] * known if known else []
         else:
             rewards = read_steps(steps, len(path))
-            undiscounted = [rewards[i] / self._gains[i] for i in range(known)]
+            undiscounted = [
+                moderate(rewards[i] / self._gains[i], f"steps[{i}]") for i in range(known)
+            ]
         self.tallies.add_steps(path, reward, undiscounted)
 
     tallies: Bounds

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from bough._checks import at_least_zero
-from bough.searchers.bandit import Enumerated, Floats
+from bough.searchers.bandit import Enumerated
+from bough.searchers.counting import Floats
 from bough.trees import Tree
 
 
@@ -59,7 +60,7 @@ class UCB1(Enumerated):
         self._order = shuffler.permutation(self.arms)
         self._turn = 0
 
-    def _choose(self) -> int:
+    def _choose_arm(self) -> int:
         while self._turn < self.arms:
             k = int(self._order[self._turn])
             self._turn += 1

@@ -1,0 +1,120 @@
+"""The study of docs/experiments: `python -m benchmarks.study [--seeds 50]`.
+
+It runs one `bough compare`, and writes tables, figures and pages; finished runs are kept in
+`runs.jsonl` there, so the same command goes on after it was ended. No page says anything of the
+outcome that is not computed from the runs.
+"""
+
+import argparse
+import pathlib
+import shlex
+
+from bough.experiments import compare, write
+
+#: What is compared on, and why.
+PROBLEMS = {
+    "drawn:gaussian:2:noise=0.1": "drawn from the prior of a Gaussian kernel, little noise",
+    "drawn:gaussian:2:noise=0.5": "the same, much noise",
+    "drawn:linear:noise=0.1": "drawn from the prior of the linear kernel, little noise",
+    "drawn:linear:noise=0.5": "the same, much noise",
+    "discounted:uniform:noise=0.05": "a discounted tree of 5^10 paths, little noise",
+    "discounted:bernoulli": "the same with steps that pay 0 or 1: much noise",
+    "smooth:noise=0.02": "a discounted tree with weights that sum to 1, very little noise",
+    "smooth:noise=0.3": "the same, much noise",
+    "noisy-branin": "a continuous function on a tree of coverings",
+    "trap": "the tree of Coquelin and Munos where averages mislead, without noise",
+}
+SEARCHERS = {
+    "gpts": "`GPTS(tree)`, which is told nothing: kernel, noise and mean are learnt",
+    "gpts-known": "`GPTS` with the kernel, noise and mean of the problem, where it has a prior",
+    "gpts:select=arm": "`GPTS` that learns, by the rule of the paper",
+    "uct": "`UCT`, tuned",
+    "bast": "`BAST`, tuned",
+    "hoo": "`HOO`, tuned",
+    "olop": "`OLOP`, tuned",
+    "kl_olop": "`KLOLOP`, tuned",
+    "random": "`RandomSearch`",
+}
+
+PAGE = """\
+# Searchers side by side
+
+{problems} problems with known optima, {seeds} seeds each, {budget:,} plays a run:
+
+    {command}
+
+- [summary.md](summary.md): where `gpts` is ahead of the others, where it is behind, what it costs.
+- [regrets.md](regrets.md), [regrets.csv](regrets.csv): simple and cumulative regret and plays of
+  sub-optimal paths against plays, and the constants that were tuned. [tuning.csv](tuning.csv) has
+  the score of every constant that was tried.
+- [seconds.md](seconds.md): the same against the seconds spent in `ask` and `tell`.
+- [figures](figures): all of it, one figure for each problem.
+
+`python -m benchmarks.study` makes all these pages, this one too. What they say of the outcome is
+computed from the runs.
+
+## What is compared
+
+| problem | what it is |
+|---|---|
+{problem_rows}
+
+| searcher | what it is |
+|---|---|
+{searcher_rows}
+
+UCB1, LinRel and GPB look at every path at every play: most of these trees are too large for them.
+
+## How to read it
+
+- A seed is a problem of its own, the same for all searchers, and so is its noise, play by play.
+- The constants of the searchers without a model are tuned for each problem, by their mean simple
+  regret on {tuning_seeds} other seeds. Grids grow while the best is at an end of them
+  (`bough.experiments.GRIDS`), so that nobody is held back by a grid. `gpts` has no constant that
+  was tuned for one problem.
+- Sums of rewards are told, not the rewards of single steps, which OLOP was made for. Where a
+  problem has no discount that of OLOP is tuned, too.
+- Intervals are bootstrap intervals of means over seeds, at 95 %. Who is ahead is decided by the
+  differences seed by seed. Of many comparisons of equals about one in forty comes out ahead, and
+  one in forty behind.
+- Seconds are those of `ask` and `tell` on one machine. Rewards here take microseconds; where they
+  take milliseconds, what a searcher costs matters little.
+"""
+
+
+def main():
+    """Run the comparison and write the pages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=50)
+    parser.add_argument("--tuning-seeds", type=int, default=16)
+    parser.add_argument("--budget", type=int, default=3000)
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("docs/experiments"))
+    given = parser.parse_args()
+    words = ["bough", "compare", *PROBLEMS, "--searchers", ",".join(SEARCHERS)]
+    words += ["--budget", str(given.budget), "--seeds", str(given.seeds)]
+    command = shlex.join([*words, "--tuning-seeds", str(given.tuning_seeds)])
+    found = compare(
+        list(PROBLEMS), list(SEARCHERS), budget=given.budget, seeds=given.seeds,
+        tuning_seeds=given.tuning_seeds, workers=given.workers, out=given.out,
+    )  # fmt: skip
+    for figure in (given.out / "figures").glob("*.png"):  # of problems that are no longer there
+        figure.unlink()
+    for file in write(found, given.out, command):
+        print("written:", file)
+    page = PAGE.format(
+        command=command,
+        problems=len(PROBLEMS),
+        problem_rows="\n".join(f"| `{name}` | {what} |" for name, what in PROBLEMS.items()),
+        searcher_rows="\n".join(f"| `{name}` | {what} |" for name, what in SEARCHERS.items()),
+        seeds=given.seeds,
+        tuning_seeds=given.tuning_seeds,
+        budget=given.budget,
+    )
+    (given.out / "README.md").write_text(page, encoding="utf-8")
+    for (problem, searcher), why in found.failures.items():
+        print(f"not run: {searcher} on {problem}: {why}")
+
+
+if __name__ == "__main__":
+    main()
