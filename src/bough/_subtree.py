@@ -295,8 +295,8 @@ class Subtree(Choice):
         With `skip_known`, arms that are known exactly or pending are left out; None if all are.
 
         At each node the child (or the unexplored ones together) with the highest
-        mean + exploration sqrt(2 log(1 + visits) / sqrt(options)) sd of its maximum is taken: visits
-        of the node where one chooses, and how many there are to choose from.
+        mean + exploration sqrt(2 log(1 + visits) / sqrt(options)) sd of its maximum is taken:
+        visits of the node where one chooses, and how many there are to choose from.
         """
         if self.summarised == 0:
             raise RuntimeError("call look_ahead first")
