@@ -18,7 +18,7 @@ from bough._checks import at_least_zero, real, whole
 from bough._choice import Arm
 from bough._journal import Durability, Journal, Operation
 from bough._lock import StudyError
-from bough._replay import Replay, generator_state, prior_of
+from bough._replay import Replay, generator_state
 from bough._specification import checked_tree, compared_tree, fresh, maker_of, sign_of, specify
 from bough.result import negative_arm, negative_certificate
 from bough.searchers import Certificate, Exhausted, Searcher
@@ -61,7 +61,6 @@ class Study:
         self._journal = journal
         self.specification = specification
         self._replay = replay
-        self._prior = prior_of(replay.search)
         self._again: deque[int] = deque(replay.running())
         self._guard = threading.RLock()
 
@@ -169,7 +168,10 @@ class Study:
                     if contents.damage is not None:
                         kept = journal.rewrite(spec, _consistent(spec, operations, replay))
                         _say(f"the damaged file is kept as {kept}")
-                    journal.append([("restart", None, time.time(), "null", None)])
+                    now = time.time()
+                    rows = [("restart", None, now, "null", None)]
+                    rows += [("refit", None, now, fit, None) for fit in replay.new_fits()]
+                    journal.append(rows)
             return cls(journal, spec, replay)
         except BaseException:
             journal.close()
@@ -235,10 +237,7 @@ class Study:
             now = time.time()
             self._replay.tell(trial, number, noise, now)
             rows: list[tuple[Any, ...]] = [("tell", trial.id, now, json.dumps(body), None)]
-            prior = prior_of(self._replay.search)
-            if prior != self._prior:
-                self._prior = prior
-                rows.append(("refit", trial.id, now, self._replay.prior_text(), None))
+            rows += [("refit", trial.id, now, fit, None) for fit in self._replay.new_fits()]
             self._journal.append(rows)
 
     def fail(self, trial_or_id: Trial | int, reason: str = "") -> None:
