@@ -429,3 +429,41 @@ os.kill(os.getpid(), signal.SIGKILL)
     subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.DEVNULL, timeout=30)
     assert time.monotonic() - begin < 19
     Study.open(file).close()
+
+
+def test_a_forked_worker_may_not_write(file):
+    with Study.create(file, TREE, searcher="uct", rng=0) as study:
+        trial = study.ask()
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                study.tell(trial, 1.0)
+            except BaseException as error:
+                os.write(write, repr(error).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(write)
+        with os.fdopen(read) as pipe:
+            said = pipe.read()
+        assert f"was opened by process {os.getpid()}, and only that one may write" in said
+        study.tell(trial, 2.0)
+    with Study.open(file) as again:
+        assert [t.value for t in again.trials] == [2.0]
+
+
+def test_a_new_study_where_another_was_deleted(file):
+    """A process that was killed leaves a log beside its file, which SQLite would believe."""
+    code = f"""
+import os, signal, bough
+study = bough.Study.create({str(file)!r}, bough.Tree(3, 4), rng=0)
+study.tell(study.ask(), 1.0)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", code], check=False, timeout=30)
+    assert os.path.getsize(f"{file}-wal") > 0
+    file.unlink()
+    with Study.create(file, TREE, rng=1) as study:
+        play(study, 2)
+    with Study.open(file) as again:
+        assert list(again.trials) == list(study.trials)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 import warnings
 
 import numpy as np
@@ -145,6 +146,13 @@ def test_an_objective_that_returns_numpy_scalars(file):
         assert facts(study) == facts(result.study)
     assert [t.value for t in study.trials] == [1.0, 1.5, 2.0, 0.5]
     assert study.trials[0].noise == 0.5
+
+
+def test_an_objective_that_ends_the_program_leaves_a_resumable_study(file):
+    with pytest.raises(SystemExit):
+        maximize(lambda path: sys.exit(3), TREE, budget=5, study=file, rng=0)
+    result = maximize(reward, TREE, budget=5, study=file)  # nobody holds the lock
+    assert [t.state for t in result.study.trials] == ["told"] * 5
 
 
 # ---------------------------------------------------------------------- the command

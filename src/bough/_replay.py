@@ -153,7 +153,8 @@ class Replay:
         if kind in ("ask", "take"):
             path = tuple(json.loads(operation.body))
             while id_ is not None and len(self.trials) < id_:  # of a damaged file
-                lost = Trial(len(self.trials), (), None, None, "failed", operation.at)
+                at = operation.at
+                lost = Trial(len(self.trials), (), None, None, "failed", at, at)
                 self.trials.append(lost._replace(reason="its record was damaged"))
                 self.failed += 1
             if kind == "take" and path in self.queue:

@@ -16,7 +16,8 @@ import numpy as np
 from bough import _describe as describing
 from bough._checks import at_least_zero, real, whole
 from bough._choice import Arm
-from bough._journal import Durability, Journal, Operation
+from bough._exchange import consistent
+from bough._journal import Durability, Journal
 from bough._lock import StudyError
 from bough._replay import Replay, generator_state
 from bough._specification import checked_tree, compared_tree, fresh, maker_of, sign_of, specify
@@ -166,7 +167,7 @@ class Study:
                     _say(f"{file}: {difference}. What was told is kept; the search goes on with it")
                 if not read_only:
                     if contents.damage is not None:
-                        kept = journal.rewrite(spec, _consistent(spec, operations, replay))
+                        kept = journal.rewrite(spec, consistent(spec, operations, replay))
                         _say(f"the damaged file is kept as {kept}")
                     now = time.time()
                     rows = [("restart", None, now, "null", None)]
@@ -291,6 +292,11 @@ class Study:
 
     def _check_open(self) -> None:
         if self._journal.closed:
+            if self._journal.owner != os.getpid():  # a worker that was forked
+                raise StudyError(
+                    f"the study {self._journal.path} was opened by process {self._journal.owner}, "
+                    "and only that one may write to it: have it tell what this one has found"
+                )
             raise StudyError(
                 f"the study {self._journal.path} is closed, or open for reading only; "
                 "Study.open it to go on"
@@ -412,14 +418,6 @@ def open_or_create(
             study.close()
         raise
     return study
-
-
-def _consistent(
-    specification: dict[str, Any], operations: list[Operation], replay: Replay
-) -> list[Operation]:
-    """Return what could be read of a damaged file as a record without gaps."""
-    first = Operation(0, "create", None, time.time(), json.dumps(specification), None)
-    return [first, *(operation for operation in operations if replay.used(operation))]
 
 
 def _path_text(path: Path) -> str:
