@@ -225,6 +225,39 @@ def test_nonsense_from_a_worker(value):
     assert result.best is None
 
 
+def test_an_exception_that_cannot_be_sent_breaks_no_pool():
+    with ProcessPoolExecutor(1) as executor:
+        for pool in (executor, 1):
+            with pytest.raises(bough.ObjectiveError, match="Unsendable.'404: not found'"):
+                maximize(objectives.raising, TREE, budget=9, rng=0, executor=pool)
+        assert len(maximize(objectives.total, TREE, budget=3, executor=executor).history) == 3
+    with ThreadPoolExecutor(1) as executor:  # threads need send nothing
+        result = maximize(
+            objectives.raising, TREE, budget=2, executor=executor, catch=objectives.Unsendable
+        )
+    assert result.best is None
+
+
+def test_exceptions_of_the_main_program_are_caught():
+    pytest.importorskip("loky", reason="a function of the main program needs loky")
+    code = """
+import bough
+
+class Mine(Exception):
+    pass
+
+def objective(path):
+    raise Mine("no")
+
+result = bough.maximize(objective, bough.Tree(3, 4), budget=2, rng=0, executor=1, catch=Mine)
+print(result.stopped_by)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.strip() == "budget", done.stderr
+
+
 def test_a_worker_that_wants_to_end_the_program():
     said = pytest.raises(bough.ObjectiveError, match=r"failed at path .* SystemExit\(3\)")
     with ThreadPoolExecutor(2) as executor, said:

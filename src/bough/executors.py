@@ -199,7 +199,8 @@ class OwnPool(Pool):
 
     def _lost(self, job: Job, error: Exception) -> Outcome:
         self._replace(job)
-        return Outcome(job, None, WorkerDied(f"its worker died ({type(error).__name__})"))
+        said = str(error).strip().partition("\n")[0]
+        return Outcome(job, None, WorkerDied(f"its worker died ({type(error).__name__}: {said})"))
 
     def _end(self, job: Job, future: "Future[Any]") -> None:
         self._replace(job)
