@@ -53,6 +53,8 @@ def test_maximize_creates_and_resumes(file):
         minimize(reward, TREE, budget=60, study=file)
     with pytest.raises(TypeError, match="study must be a file name or a bough.Study"):
         maximize(reward, TREE, budget=60, study=7)
+    with pytest.raises(TypeError, match="about must be a text"):
+        Study.create(file.with_name("new.db"), TREE, about=3)
     with pytest.raises(TypeError, match="progress"):
         maximize(reward, TREE, budget=70, study=file, progress="no")
     maximize(reward, TREE, budget=61, study=file)  # nobody holds the lock
@@ -202,3 +204,40 @@ def test_the_command(tmp_path, monkeypatch):
         assert bad.exit_code != 0
         assert message in bad.stderr
         assert isinstance(bad.exception, SystemExit)
+
+
+def trials_of(file):
+    return json.loads(bough_command("study", file, "--json").stdout)["trials"]
+
+
+def test_a_known_problem_goes_on_as_if_it_had_not_ended(tmp_path, monkeypatch):
+    """Its noise too; and neither its seed need be given again, nor can another one be mixed in."""
+    monkeypatch.chdir(tmp_path)
+    search = ("search", "discounted:uniform", "--study")
+    assert bough_command(*search, "parts.db", "--budget", "20", "--seed", "3").exit_code == 0
+    assert bough_command(*search, "parts.db", "--budget", "40").exit_code == 0
+    assert bough_command(*search, "whole.db", "--budget", "40", "--seed", "3").exit_code == 0
+    facts = [[(t["path"], t["value"]) for t in trials_of(f)] for f in ("parts.db", "whole.db")]
+    assert facts[0] == facts[1]
+    assert len(facts[0]) == 40
+    other = bough_command("search", "smooth", "--study", "parts.db", "--budget", "50")  # same tree
+    assert other.exit_code != 0
+    assert "is a study of discounted:uniform with noise 0.1, not of smooth with" in other.stderr
+    assert (
+        "about        discounted:uniform with noise 0.1"
+        in bough_command("study", "parts.db").stdout
+    )
+
+
+def test_a_damaged_file_is_spoken_of_in_words(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    search = ("search", "smooth", "--study", "run.db", "--budget")
+    bough_command(*search, "20")
+    data = bytearray((tmp_path / "run.db").read_bytes())
+    data[data.rfind(b"likelihood")] ^= 1
+    (tmp_path / "run.db").write_bytes(data)
+    said = bough_command(*search, "25")
+    assert said.exit_code == 0
+    assert "warning: run.db is damaged" in said.stderr
+    assert "UserWarning" not in said.stderr
+    assert len(trials_of("run.db")) == 25

@@ -77,6 +77,7 @@ class Study:
         rng: np.random.Generator | int | None = None,
         direction: str = "maximize",
         durability: Durability = "full",
+        about: str | None = None,
         **options: Any,
     ) -> "Study":
         """Make a new study in a new file.
@@ -97,13 +98,17 @@ class Study:
         durability
             `"full"`: what was told survives a loss of power. `"process"`: it survives the death of
             this process, and costs some 0.1 ms a trial instead of a few ms.
+        about
+            What is evaluated, in words, for those who look at the file.
         options
             Of a searcher that is given by its name, such as `kernel` and `noise`.
         """
         tree = checked_tree(tree_or_space)
         if direction not in ("maximize", "minimize"):
             raise ValueError(f'direction must be "maximize" or "minimize", got {direction!r}')
-        specification = specify(tree, searcher, rng, direction, options)
+        if about is not None and not isinstance(about, str):
+            raise TypeError(f"about must be a text, got {about!r}")
+        specification = specify(tree, searcher, rng, direction, options) | {"about": about}
         if rng is None:
             rng = specification["seed"]
         search = fresh(make_searcher(searcher, tree, rng, options))
@@ -384,12 +389,19 @@ class Study:
 
 
 def open_or_create(
-    given: Any, tree: Tree, *, searcher: Any, rng: Any, direction: str, **options: Any
+    given: Any,
+    tree: Tree,
+    *,
+    searcher: Any,
+    rng: Any,
+    direction: str,
+    about: str | None = None,
+    **options: Any,
 ) -> Study:
     """Return the study that `maximize` was given, or the one in the file that it was given.
 
-    If it exists it must be of the same tree, direction and searcher; `rng` must be the recorded
-    seed or None.
+    If it exists it must be of the same tree, direction and searcher, and about the same; `rng` must
+    be the recorded seed or None.
     """
     if isinstance(given, Study):
         study = given
@@ -400,7 +412,9 @@ def open_or_create(
         raise TypeError(f"study must be a file name or a bough.Study, got {given!r}")
     elif not FilePath(given).exists():
         name = "gpts" if searcher is None else searcher
-        return Study.create(given, tree, searcher=name, rng=rng, direction=direction, **options)
+        return Study.create(
+            given, tree, searcher=name, rng=rng, direction=direction, about=about, **options
+        )
     else:
         study = Study.open(given, tree, searcher=searcher, **options)
     recorded = study.specification["seed"]
@@ -408,6 +422,10 @@ def open_or_create(
         if study.specification["direction"] != direction:
             raise StudyError(
                 f"{study.path} is to {study.specification['direction']}, not to {direction}"
+            )
+        if about is not None and study.specification["about"] not in (None, about):
+            raise StudyError(
+                f"{study.path} is a study of {study.specification['about']}, not of {about}"
             )
         if rng is not None and describing.describe_seed(rng) != recorded:
             raise StudyError(

@@ -6,12 +6,15 @@ import json
 import math
 import pathlib
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from bough._exchange import exported, imported
 from bough._lock import StudyError, WriteLock
+from bough.experiments.store import BEGINNING
 from bough.study import Study
 from bough.trials import Trial
 
@@ -89,19 +92,32 @@ def import_(lines: Any, file: str) -> None:
 
 
 def _opened(file: str) -> Study:
+    with pathlib.Path(file).open("rb") as bytes_:
+        if bytes_.read(len(BEGINNING)) == BEGINNING:
+            raise click.ClickException(
+                f"{file} holds the finished runs of a comparison, not a study of one search: "
+                "`bough compare ... --study` goes on with it"
+            )
     try:
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
+        with warnings_in_words():
             try:
                 with Study.open(file, read_only=True) as study:
                     pass
             except StudyError:
                 study = Study.look(file)  # what has functions of the program in it
-        for warning in said:
-            click.echo(f"warning: {warning.message}", err=True)
     except StudyError as error:
         raise click.ClickException(str(error)) from None
     return study
+
+
+@contextmanager
+def warnings_in_words() -> Iterator[None]:
+    """Print what is wrong with a file without where in the program that was found."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield
+    for warning in said:
+        click.echo(f"warning: {warning.message}", err=True)
 
 
 def _facts(study: Study) -> dict[str, Any]:
@@ -109,6 +125,7 @@ def _facts(study: Study) -> dict[str, Any]:
     specification, trials = study.specification, study.trials
     facts: dict[str, Any] = {
         "file": str(study.path),
+        "about": specification["about"],
         "tree": specification["tree"],
         "searcher": specification["searcher"],
         "options": specification["options"],
@@ -151,6 +168,8 @@ def _page(facts: dict[str, Any], study: Study) -> str:
     if facts["written_by"]:
         holder = facts["written_by"]
         lines.append(f"being written by process {holder.get('pid')} on host {holder.get('host')}")
+    if facts["about"] is not None:
+        lines.append(f"  about        {facts['about']}")
     lines.append(f"  {facts['direction']} with {facts['searcher']}, seed {facts['seed']}")
     if "best" in facts:
         best = facts["best"]
