@@ -143,6 +143,35 @@ def test_a_worker_that_dies_is_replaced_and_its_trial_runs_again(tmp_path):
     assert_same(result, alone)
 
 
+def is_there(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_workers_end_when_their_search_is_killed(tmp_path):
+    pytest.importorskip("loky", reason="a function of the main program needs loky")
+    code = """
+import os, time, bough
+
+def objective(path):
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+
+bough.maximize(objective, bough.Tree(3, 4), budget=9, rng=0, executor=2)
+"""
+    search = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    workers = [int(search.stdout.readline()) for _ in range(2)]
+    search.kill()
+    search.communicate()  # until nobody holds the other end
+    deadline = time.monotonic() + 30
+    while any(map(is_there, workers)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(map(is_there, workers))
+
+
 def test_an_objective_that_kills_every_worker(tmp_path):
     file = tmp_path / "run.db"
     with pytest.raises(bough.ObjectiveError, match=r"failed at path \(2, .*worker died") as caught:

@@ -257,6 +257,7 @@ def test_another_tree_searcher_or_option(file):
         ({"tree": Tree([3, 3, 3, 2], 4)}, "another tree: its branching is 3"),
         ({"searcher": "uct"}, "a study by gpts, not by uct"),
         ({"noise": 0.2}, "with noise=0.1, not 0.2"),
+        ({"rng": 3}, "without the option rng; it has .'noise': 0.1"),
     ):
         with pytest.raises(StudyError, match=message):
             Study.open(file, **arguments)

@@ -1,6 +1,8 @@
 """Evaluations on workers: bough's own pool of processes, or any pool that the user brings."""
 
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
@@ -17,6 +19,8 @@ from bough.result import PoolError
 LOST = ("KilledWorker", "WorkerCrashedError", "NodeDiedError", "LostRemote", "FutureCancelledError")
 #: Seconds after which Ctrl-C is heeded at the latest, and between two looks at deadlines.
 TICK = 0.1
+#: Seconds between two looks of a worker at whether its search still runs.
+WATCH = 1.0
 #: Seconds between two questions how many workers a cluster has.
 RECOUNT = 1.0
 
@@ -223,7 +227,7 @@ class _Worker:
             from loky import ProcessPoolExecutor
         except ImportError:
             from concurrent.futures import ProcessPoolExecutor
-        self._executor: Any = ProcessPoolExecutor(1, initializer=_leave_interrupts_to_the_parent)
+        self._executor: Any = ProcessPoolExecutor(1, initializer=_follow, initargs=(os.getpid(),))
         # So that it starts now, and imports what the objective needs: that is not timed.
         self.ready: Future[None] = self._executor.submit(_take, task.objective)
 
@@ -246,8 +250,17 @@ def _is_loky(executor: Any) -> bool:
     return type(executor).__module__.startswith("loky.")
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _follow(home: int) -> None:
+    """Leave Ctrl-C to the process that started this one, and end when it ends, even if killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = os.getppid()  # (perhaps a server that forks processes for it)
+
+    def watch() -> None:
+        while os.getppid() == parent and (parent != 1 or home == 1):
+            time.sleep(WATCH)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _take(objective: Any) -> None:
