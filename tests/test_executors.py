@@ -416,9 +416,10 @@ def test_what_is_under_way_when_a_rule_ends_the_search(tmp_path, collect, capsys
     assert ("waiting for" if collect else "left 2") in capsys.readouterr().err
 
 
-def run_many(file, trials, processes):
+def test_ten_thousand_trials_over_eight_processes(tmp_path):
+    file, trials = tmp_path / "run.db", 10_000
     study = Study.create(file, Tree(5, 10), searcher="uct", rng=0, durability="process")
-    with ProcessPoolExecutor(processes) as executor, study:
+    with ProcessPoolExecutor(8) as executor, study:
         result = maximize(
             objectives.total, study.tree, budget=trials, executor=executor, study=study
         )
@@ -427,12 +428,3 @@ def run_many(file, trials, processes):
         assert study.trials.count("told") == len(study.trials) == trials
         assert [t.id for t in study.trials] == list(range(trials))
         assert all(t.value == sum(t.path) / 8 for t in study.trials)
-
-
-def test_many_trials_over_processes(tmp_path):
-    run_many(tmp_path / "run.db", 1000, 2)
-
-
-@pytest.mark.thorough
-def test_ten_thousand_trials_over_eight_processes(tmp_path):
-    run_many(tmp_path / "run.db", 10_000, 8)

@@ -230,6 +230,23 @@ def test_no_room_for_a_new_study(tmp_path):
     assert not (tmp_path / "run.db").exists()
 
 
+def test_no_room_to_mend_a_damaged_file(tmp_path):
+    file = tmp_path / "run.db"
+    told = make(file, 300)
+    data = bytearray(file.read_bytes())
+    data[data.rfind(b"[1,")] ^= 1
+    file.write_bytes(data)
+    code = "import bough; bough.Study.open('run.db')"
+    done = subprocess.run(
+        ["bash", "-c", f'ulimit -f 8; exec "{sys.executable}" -W ignore -c "$0"', code],
+        capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert "StudyError: run.db is damaged, and cannot be kept as run.db.damaged" in done.stderr
+    assert file.read_bytes() == data
+    assert not list(tmp_path.glob("*.damaged*"))
+    assert len(check_recovery(file, told)) == 1
+
+
 def look_at(file):
     try:
         Study.open(file)

@@ -215,11 +215,17 @@ class Journal:
             if not (place := Path(f"{self.path}.damaged{i or ''}")).exists()
         )
         self._disconnect()
-        shutil.copy(self.path, kept)
-        for ending in ("-wal", "-shm"):
-            side = Path(f"{self.path}{ending}")
-            if side.exists():
-                shutil.copy(side, f"{kept}{ending}")
+        try:
+            for ending in ("", "-wal", "-shm"):
+                if Path(f"{self.path}{ending}").exists():
+                    shutil.copy(f"{self.path}{ending}", f"{kept}{ending}")
+        except OSError as error:
+            for ending in ("", "-wal", "-shm"):
+                Path(f"{kept}{ending}").unlink(missing_ok=True)
+            raise StudyError(
+                f"{self.path} is damaged, and cannot be kept as {kept} before it is mended: "
+                f"{error.strerror}. Make room, or look at it with read_only=True"
+            ) from error
         whole = [operation._replace(n=n) for n, operation in enumerate(operations)]
         _write_file(self.path, specification, whole)
         self._lost = 0
