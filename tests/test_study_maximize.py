@@ -171,6 +171,9 @@ def test_the_command(tmp_path, monkeypatch):
     assert bough_command(*search, "--budget", "20").exit_code == 0
     more = bough_command(*search, "--budget", "30", "--json")
     assert json.loads(more.stdout)["evaluations"] == 10
+    assert json.loads(more.stdout)["observations"] == 30
+    assert "0 evaluated in" in bough_command(*search, "--budget", "30").stdout
+    assert ", 30 in all, stopped by budget" in bough_command(*search, "--budget", "30").stdout
     other = bough_command(*search, "--budget", "30", "--seed", "8")
     assert other.exit_code != 0
     assert "which is 0, got 8" in other.stderr

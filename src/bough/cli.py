@@ -163,6 +163,8 @@ def search(
     if failure is not None:
         raise click.ClickException(str(failure))
     if result.stopped_by == "interrupt":
+        if file is not None:
+            click.echo(f"interrupted; {file} has it all: give the same command to go on", err=True)
         sys.exit(130)
 
 
@@ -189,6 +191,7 @@ def _facts(
         "log10_arms": None if tree.log_arms is None else tree.log_arms / math.log(10),
         "stopped_by": result.stopped_by,
         "evaluations": len(result.history),
+        "observations": result.searcher.observations,
         "seconds": elapsed,
         "evaluations_per_second": len(result.history) / elapsed if elapsed else None,
     }
@@ -225,9 +228,11 @@ def _facts(
 def _page(facts: dict[str, Any]) -> str:
     """Return the facts as a page to read."""
     per_second = facts["evaluations_per_second"] or 0.0
+    resumed = facts["observations"] > facts["evaluations"]
+    in_all = f"{facts['observations']:,} in all, " if resumed else ""
     lines = [
         f"{facts['problem']}: {_paths(facts['log10_arms'])}, {facts['evaluations']:,} evaluated in "
-        f"{facts['seconds']:.2f} s ({per_second:,.0f} a second), "
+        f"{facts['seconds']:.2f} s ({per_second:,.0f} a second), {in_all}"
         f"stopped by {facts['stopped_by']}",
     ]
     if "best" not in facts:
