@@ -56,8 +56,9 @@ class Replay:
                 fits.setdefault(operation.trial, []).append(_fit(operation))
         try:
             self.load(operations[:begin], fits.get(None, ()))
-            for operation in operations[begin:]:
-                self._follow(operation, fits)
+            with self._recalling(()):
+                for operation in operations[begin:]:
+                    self._follow(operation, fits)
         except Difference as difference:
             return difference
         self.new_fits()
@@ -117,9 +118,10 @@ class Replay:
                 self.begin(path, operation.at)
         elif operation.kind == "tell":
             trial, (value, noise) = self.trials[operation.trial or 0], _told(operation)
+            if self._learner is not None and trial.id in fits:
+                self._learner.recorded = deque(fits[trial.id])
             try:
-                with self._recalling(fits.get(trial.id, ())):
-                    self.tell(trial, value, noise, operation.at)
+                self.tell(trial, value, noise, operation.at)
             except ValueError as error:
                 raise Difference(f"trial {trial.id} differs: telling it gives {error!r}") from error
         elif operation.kind != "refit":  # (those are taken with their trials)
