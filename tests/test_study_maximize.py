@@ -229,7 +229,7 @@ def test_a_known_problem_goes_on_as_if_it_had_not_ended(tmp_path, monkeypatch):
         "is a study of discounted:uniform with noise 0.233287, not of smooth with" in other.stderr
     )
     assert (
-        "about        discounted:uniform with noise 0.1"
+        "about        discounted:uniform with noise 0.233287"
         in bough_command("study", "parts.db").stdout
     )
 
