@@ -215,7 +215,7 @@ def regrets(problem, workers, seed):
     return found
 
 
-def regret(seeds=16, figure=None):
+def regret(seeds=100, figure=None):
     """Print the regret after so many evaluations, by the number of workers."""
     print(f"| problem | workers | {' | '.join(f'after {m:,}' for m in MARKS)} |")
     print("|---|---|" + "---|" * len(MARKS))
@@ -255,7 +255,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parts = ("storage", "speedup", "feed", "regret")
     parser.add_argument("part", nargs="?", choices=parts)
-    parser.add_argument("--seeds", type=int, default=16)
+    parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--figure", help="where to save the figure of the regrets")
     given = parser.parse_args()
     for part in (given.part,) if given.part else parts:

@@ -29,3 +29,14 @@ def hanging(path):
     if path[0] == 2:
         time.sleep(1000)
     return sum(path) / 8
+
+
+class Unsendable(Exception):  # noqa: N818
+    """Cannot be unpickled: it is made of two arguments, and says it was made of one."""
+
+    def __init__(self, code, words):
+        super().__init__(f"{code}: {words}")
+
+
+def raising(path):
+    raise Unsendable(404, "not found")

@@ -1,5 +1,6 @@
 """Evaluations on workers: the same search with one, no arm twice with more, and what breaks."""
 
+import importlib
 import math
 import os
 import signal
@@ -142,6 +143,35 @@ def test_a_worker_that_dies_is_replaced_and_its_trial_runs_again(tmp_path):
     assert_same(result, alone)
 
 
+def is_there(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_workers_end_when_their_search_is_killed(tmp_path):
+    pytest.importorskip("loky", reason="a function of the main program needs loky")
+    code = """
+import os, time, bough
+
+def objective(path):
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+
+bough.maximize(objective, bough.Tree(3, 4), budget=9, rng=0, executor=2)
+"""
+    search = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    workers = [int(search.stdout.readline()) for _ in range(2)]
+    search.kill()
+    search.communicate()  # until nobody holds the other end
+    deadline = time.monotonic() + 30
+    while any(map(is_there, workers)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(map(is_there, workers))
+
+
 def test_an_objective_that_kills_every_worker(tmp_path):
     file = tmp_path / "run.db"
     with pytest.raises(bough.ObjectiveError, match=r"failed at path \(2, .*worker died") as caught:
@@ -173,14 +203,28 @@ def test_a_broken_pool_of_the_user_ends_the_run(tmp_path):
 def test_a_timeout_fails_the_trial_and_ends_its_worker(tmp_path):
     begin = time.monotonic()
     result = maximize(
-        objectives.hanging, TREE, budget=14, rng=0, executor=2, timeout=0.3,
+        objectives.hanging, TREE, budget=14, rng=0, executor=2, timeout=1.0,
         study=tmp_path / "run.db",
     )  # fmt: skip
     assert time.monotonic() - begin < 60
     failed = [t for t in result.study.trials if t.state == "failed"]
     assert failed
-    assert all(t.path[0] == 2 and "longer than 0.3 s" in t.reason for t in failed)
+    assert all(t.path[0] == 2 and "longer than 1 s" in t.reason for t in failed)
     assert all(t.state == "told" for t in result.study.trials if t.path[0] != 2)
+
+
+def test_what_the_objective_imports_is_not_timed(tmp_path, monkeypatch):
+    pytest.importorskip("loky", reason="workers that are forked have imported it already")
+    (tmp_path / "slow_to_import.py").write_text(
+        "import os, time\nif os.getpid() != int(os.environ['PARENT']):\n    time.sleep(2)\n"
+        "def objective(path):\n    return sum(path) / 8\n"
+    )
+    monkeypatch.setenv("PARENT", str(os.getpid()))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    slow_to_import = importlib.import_module("slow_to_import")
+    result = maximize(slow_to_import.objective, TREE, budget=3, rng=0, executor=1, timeout=1.5)
+    assert len(result.history) == 3
 
 
 def test_a_timeout_in_a_pool_of_the_user_leaves_its_worker():
@@ -208,6 +252,45 @@ def test_nonsense_from_a_worker(value):
             lambda path: value, TREE, budget=9, executor=executor, catch=(ValueError, TypeError)
         )
     assert result.best is None
+
+
+def test_an_exception_that_cannot_be_sent_breaks_no_pool():
+    with ProcessPoolExecutor(1) as executor:
+        for pool in (executor, 1):
+            with pytest.raises(bough.ObjectiveError, match="Unsendable.'404: not found'"):
+                maximize(objectives.raising, TREE, budget=9, rng=0, executor=pool)
+        assert len(maximize(objectives.total, TREE, budget=3, executor=executor).history) == 3
+    with ThreadPoolExecutor(1) as executor:  # threads need send nothing
+        result = maximize(
+            objectives.raising, TREE, budget=2, executor=executor, catch=objectives.Unsendable
+        )
+    assert result.best is None
+
+
+def test_exceptions_of_the_main_program_are_caught():
+    pytest.importorskip("loky", reason="a function of the main program needs loky")
+    code = """
+import bough
+
+class Mine(Exception):
+    pass
+
+def objective(path):
+    raise Mine("no")
+
+result = bough.maximize(objective, bough.Tree(3, 4), budget=2, rng=0, executor=1, catch=Mine)
+print(result.stopped_by)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.strip() == "budget", done.stderr
+
+
+def test_a_worker_that_wants_to_end_the_program():
+    said = pytest.raises(bough.ObjectiveError, match=r"failed at path .* SystemExit\(3\)")
+    with ThreadPoolExecutor(2) as executor, said:
+        maximize(lambda path: sys.exit(3), TREE, budget=9, rng=0, executor=executor)
 
 
 def test_retries_of_what_is_caught():
@@ -239,6 +322,7 @@ def test_retries_of_what_is_caught():
         ({"executor": ThreadPoolExecutor}, TypeError, r"write ThreadPoolExecutor\(\)"),
         ({"retries": -1}, ValueError, "retries must be at least 0"),
         ({"retries": 0.5}, TypeError, "retries must be an int"),
+        ({"collect": "yes"}, TypeError, "collect must be True or False"),
     ],
 )
 def test_bad_arguments(keywords, error, message, tmp_path):
@@ -264,21 +348,30 @@ import os, signal, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 import bough
 
+presses, collect = int(sys.argv[2]), sys.argv[3] == "collect"
+begun, go_on, calls = threading.Semaphore(0), threading.Event(), []
+
 def objective(path):
-    time.sleep(1.0)
+    calls.append(path)
+    first = len(calls) <= 3
+    begun.release()
+    if not first:
+        go_on.wait(30)
     return sum(path) / 8
 
 def press():
-    time.sleep(1.5)
-    for _ in range(int(sys.argv[2])):
+    for _ in range(6):  # three are over, and three under way
+        begun.acquire()
+    for _ in range(presses):
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.2)
+        time.sleep(0.5)
+    go_on.set()
 
 threading.Thread(target=press, daemon=True).start()
 executor = ThreadPoolExecutor(3)
 result = bough.maximize(
     objective, bough.Tree(3, 4), budget=500, rng=0, executor=executor, study=sys.argv[1],
-    searcher="uct",
+    searcher="uct", collect=collect,
 )
 counts = [result.study.trials.count(state) for state in ("told", "failed", "running")]
 print(result.stopped_by, *counts, len(result.history))
@@ -286,22 +379,47 @@ print(result.stopped_by, *counts, len(result.history))
 
 
 @pytest.mark.parametrize(
-    ("presses", "expected"), [(1, "interrupt 6 0 0 6"), (2, "interrupt 3 0 3 3")]
+    ("presses", "how", "expected", "said"),
+    [
+        (1, "leave", "interrupt 3 0 3 3", "left 3 evaluations under way"),
+        (1, "collect", "interrupt 6 0 0 6", "waiting for 3 evaluations under way"),
+        (2, "collect", "interrupt 3 0 3 3", "waiting for 3 evaluations under way"),
+    ],
 )
-def test_interrupts(tmp_path, presses, expected):
+def test_interrupts(tmp_path, presses, how, expected, said):
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPT, str(tmp_path / "run.db"), str(presses)],
+        [sys.executable, "-c", INTERRUPT, str(tmp_path / "run.db"), str(presses), how],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == expected, done.stderr
-    assert "waiting for 3 evaluations that are under way" in done.stderr
+    assert said in done.stderr
     with Study.open(tmp_path / "run.db") as study:
-        assert len(study.trials) == 6
+        left = [study.trials[k].id for k in range(6) if study.trials[k].state == "running"]
+        assert [study.ask().id for _ in left] == left
+        assert study.ask().id == 6
 
 
-def run_many(file, trials, processes):
+@pytest.mark.parametrize("collect", [False, True])
+def test_what_is_under_way_when_a_rule_ends_the_search(tmp_path, collect, capsys):
+    gate = threading.Barrier(3)
+
+    def objective(path, seed):
+        gate.wait(30)  # all three at once
+        return sum(path) / 8
+
+    with ThreadPoolExecutor(3) as executor:
+        result = maximize(
+            objective, TREE, stop=lambda search: search.observations == 1, rng=0,
+            executor=executor, study=tmp_path / "run.db", collect=collect,
+        )  # fmt: skip
+    assert result.study.trials.count("told") == len(result.history) == (3 if collect else 1)
+    assert ("waiting for" if collect else "left 2") in capsys.readouterr().err
+
+
+def test_ten_thousand_trials_over_eight_processes(tmp_path):
+    file, trials = tmp_path / "run.db", 10_000
     study = Study.create(file, Tree(5, 10), searcher="uct", rng=0, durability="process")
-    with ProcessPoolExecutor(processes) as executor, study:
+    with ProcessPoolExecutor(8) as executor, study:
         result = maximize(
             objectives.total, study.tree, budget=trials, executor=executor, study=study
         )
@@ -310,12 +428,3 @@ def run_many(file, trials, processes):
         assert study.trials.count("told") == len(study.trials) == trials
         assert [t.id for t in study.trials] == list(range(trials))
         assert all(t.value == sum(t.path) / 8 for t in study.trials)
-
-
-def test_many_trials_over_processes(tmp_path):
-    run_many(tmp_path / "run.db", 1000, 2)
-
-
-@pytest.mark.thorough
-def test_ten_thousand_trials_over_eight_processes(tmp_path):
-    run_many(tmp_path / "run.db", 10_000, 8)

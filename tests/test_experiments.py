@@ -478,25 +478,68 @@ def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path, how):
     assert output.startswith(regrets_page(found, command))
 
 
+JOBS = [Job("p", "s", (("c", 0.5),), seed, 10, False) for seed in range(3)]
+RUN = Run([1, 10], [0.1, 0.0], [0.1, 0.2], [1, 2], [0.5, 1.0], 10)
+
+
+def stored(path):
+    store = Store(path)
+    for job in JOBS:
+        store.add(job, RUN)
+    store.close()
+    return path.read_bytes()
+
+
 def test_a_line_cut_short_is_run_again(tmp_path):
-    jobs = [Job("p", "s", (("c", 0.5),), seed, 10, False) for seed in range(3)]
-    run = Run([1, 10], [0.1, 0.0], [0.1, 0.2], [1, 2], [0.5, 1.0], 10)
-    store = Store(tmp_path)
-    for job in jobs:
-        store.add(job, run)
-    store.close()
     path = tmp_path / "runs.jsonl"
-    content = path.read_bytes()
-    path.write_bytes(content[:-20])
-    store = Store(tmp_path)
-    assert [job in store for job in jobs] == [True, True, False]
-    assert store[jobs[0]] == run
-    store.add(jobs[2], run)
+    content = stored(path)
+    last = content.rindex(b"\n", 0, -1) + 1
+    for end in (last + 1, last + 9, len(content) - 20, len(content) - 1):
+        path.write_bytes(content[:end])
+        store = Store(path)
+        assert [job in store for job in JOBS] == [True, True, False]
+        assert store[JOBS[0]] == RUN
+        store.add(JOBS[2], RUN)
+        store.close()
+        assert path.read_bytes() == content
+
+
+def test_files_that_hold_no_finished_runs_stay_as_they_are(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    content = stored(path)
+    bough.Study.create(tmp_path / "study.db", bough.Tree(3, 4)).close()
+    for other, message in (
+        (b"nonsense\n" + content, "line 1 of .*runs.jsonl is no finished run"),
+        (content + b"nonsense", "is no file of finished runs"),
+        (b"precious", "is no file of finished runs"),
+        ((tmp_path / "study.db").read_bytes(), "is no f"),
+    ):
+        path.write_bytes(other)
+        with pytest.raises(bough.StudyError, match=message):
+            Store(path)
+        assert path.read_bytes() == other
+    with pytest.raises(bough.StudyError, match="there is no folder"):
+        Store(tmp_path / "none" / "runs.jsonl")
+
+
+def test_a_study_of_a_comparison(tmp_path):
+    file = tmp_path / "compare.db"
+    found = run_four(4, study=file)
+    assert run_four(4, study=file).runs == found.runs  # seconds and all: it was not run again
+    assert len(file.read_bytes().splitlines()) == 1
+    assert run_four(4, study=file, out=tmp_path / "tables").runs == found.runs
+    store = Store(file)
+    with pytest.raises(bough.StudyError, match="is being written by process"):
+        run_four(4, study=file)
     store.close()
-    assert path.read_bytes() == content
-    path.write_bytes(b"nonsense\n" + content)
-    with pytest.raises(ValueError, match="line 1 of .*runs.jsonl is no finished run"):
-        Store(tmp_path)
+    command = ["compare", "smooth:3:3", "--searchers", "gpts-known", "--budget", "5", "--seeds"]
+    command = [*command, "2", "--workers", "1", "--study", str(tmp_path / "cli.db"), "--json"]
+    first, again = (CliRunner().invoke(main, command) for _ in range(2))
+    assert first.exit_code == 0, first.output
+    assert first.stdout == again.stdout  # seconds and all
+    assert len((tmp_path / "cli.db").read_bytes().splitlines()) == 2
+    said = CliRunner().invoke(main, ["study", str(tmp_path / "cli.db")])
+    assert "holds the finished runs of a comparison" in said.stderr
 
 
 def test_what_other_code_gave_is_run_again(tmp_path, monkeypatch):

@@ -324,3 +324,15 @@ def test_names_with_parameters():
     assert kind_of("trap.py:total") is kind_of("traps") is kind_of("drawn") is None
     assert parameters("") == ([], {})
     assert parameters("1:2.5:a=b:c=-1e3") == ([1, 2.5], {"a": "b", "c": -1000.0})
+
+
+@pytest.mark.parametrize("name", ["smooth", "discounted:bernoulli", "discounted:uniform"])
+def test_plays_with_a_seed_do_not_depend_on_those_before(name):
+    problem, other = named(name, seed=1), named(name, seed=1)
+    path = problem.best_path
+    other(path)
+    seeded = [problem.seeded(path, seed) for seed in range(20)]
+    assert [other.seeded(path, seed) for seed in reversed(range(20))] == seeded[::-1]
+    assert len(set(seeded)) > 5
+    untouched = named(name, seed=1)
+    assert [problem(path) for _ in range(5)] == [untouched(path) for _ in range(5)]

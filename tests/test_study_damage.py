@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bough import Study, StudyError, Tree, kernels
-from bough._salvage import lost_commits
+from bough._salvage import lost_commits, scanned_rows
 
 TREE = Tree(4, 6)
 
@@ -125,6 +125,31 @@ def test_a_damaged_write_ahead_log(tmp_path):
     study.close()
 
 
+def test_a_file_whose_first_pages_are_all_there_is(tmp_path):
+    """All that was told may be in the log alone, and the file without its second page."""
+    live = tmp_path / "live.db"
+    study = Study.create(live, TREE, searcher="uct", rng=0)
+    play(study, 40)
+    told = {t.id: (t.path, t.value) for t in study.trials}
+    for pages in range(live.stat().st_size // 4096):
+        folder = tmp_path / str(pages)
+        folder.mkdir()
+        shutil.copy(f"{live}-wal", folder / "run.db-wal")
+        (folder / "run.db").write_bytes(live.read_bytes()[: pages * 4096])
+        check_recovery(folder / "run.db", told)
+    study.close()
+
+
+def test_pages_of_other_tables_are_passed_over(tmp_path):
+    file = tmp_path / "other.db"
+    connection = sqlite3.connect(file)
+    connection.execute("CREATE TABLE other (a, b, c, d, e, f, g)")
+    connection.execute("INSERT INTO other VALUES (1, 'ask', 0, NULL, '[0]', NULL, 3)")
+    connection.commit()
+    connection.close()
+    assert scanned_rows(file) == []
+
+
 def test_operations_that_are_longer_than_a_page(tmp_path):
     file = tmp_path / "run.db"
     deep = Tree(2, 3000)
@@ -203,6 +228,23 @@ def test_no_room_for_a_new_study(tmp_path):
     )  # fmt: skip
     assert "StudyError: run.db cannot be made" in done.stderr
     assert not (tmp_path / "run.db").exists()
+
+
+def test_no_room_to_mend_a_damaged_file(tmp_path):
+    file = tmp_path / "run.db"
+    told = make(file, 300)
+    data = bytearray(file.read_bytes())
+    data[data.rfind(b"[1,")] ^= 1
+    file.write_bytes(data)
+    code = "import bough; bough.Study.open('run.db')"
+    done = subprocess.run(
+        ["bash", "-c", f'ulimit -f 8; exec "{sys.executable}" -W ignore -c "$0"', code],
+        capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert "StudyError: run.db is damaged, and cannot be kept as run.db.damaged" in done.stderr
+    assert file.read_bytes() == data
+    assert not list(tmp_path.glob("*.damaged*"))
+    assert len(check_recovery(file, told)) == 1
 
 
 def look_at(file):

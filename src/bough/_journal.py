@@ -68,6 +68,7 @@ class Journal:
         self.path = path
         self.durability = durability
         self._lock = lock
+        self.owner = os.getpid()
         self._synced: bool | None = None  # what SQLite was told last
         self.next = 0
         self._lost = lost_commits(path)
@@ -166,7 +167,7 @@ class Journal:
         texts = [operation.body for operation in operations[:1] if operation.kind == "create"]
         with suppress(sqlite3.DatabaseError):
             meta = dict(connection.execute("SELECT key, value FROM meta"))
-            with suppress(ValueError, TypeError):
+            with suppress(KeyError, TypeError, ValueError):
                 if fingerprint(json.loads(meta["specification"])) == meta["fingerprint"]:
                     texts.append(meta["specification"])
         if not texts:
@@ -214,12 +215,17 @@ class Journal:
             if not (place := Path(f"{self.path}.damaged{i or ''}")).exists()
         )
         self._disconnect()
-        shutil.copy(self.path, kept)
-        for ending in ("-wal", "-shm"):
-            side = Path(f"{self.path}{ending}")
-            if side.exists():
-                shutil.copy(side, f"{kept}{ending}")
-                side.unlink()
+        try:
+            for ending in ("", "-wal", "-shm"):
+                if Path(f"{self.path}{ending}").exists():
+                    shutil.copy(f"{self.path}{ending}", f"{kept}{ending}")
+        except OSError as error:
+            for ending in ("", "-wal", "-shm"):
+                Path(f"{kept}{ending}").unlink(missing_ok=True)
+            raise StudyError(
+                f"{self.path} is damaged, and cannot be kept as {kept} before it is mended: "
+                f"{error.strerror}. Make room, or look at it with read_only=True"
+            ) from error
         whole = [operation._replace(n=n) for n, operation in enumerate(operations)]
         _write_file(self.path, specification, whole)
         self._lost = 0
@@ -235,8 +241,8 @@ class Journal:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be written any more."""
-        return self._connection is None or self._lock is None
+        """Whether nothing can be written any more, or not by this process."""
+        return self._connection is None or self._lock is None or self.owner != os.getpid()
 
     def close(self) -> None:
         """Close the file, and let others write."""
@@ -312,6 +318,9 @@ def _write_file(path: Path, specification: dict[str, Any], operations: list[Oper
             connection.close()
         with draft.open("rb") as file:
             os.fsync(file.fileno())
+        # SQLite would take the log of a file that was here before for one of this file.
+        for ending in ("-wal", "-shm"):
+            Path(f"{path.resolve()}{ending}").unlink(missing_ok=True)
         draft.replace(path.resolve())
         folder = os.open(path.resolve().parent, os.O_RDONLY)
         try:

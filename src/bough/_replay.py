@@ -2,13 +2,14 @@
 
 import json
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from bough import _describe as describing
 from bough._journal import Operation
 from bough._lock import StudyError
 from bough.searchers import Exhausted
+from bough.searchers.learner import Fit
 from bough.trees import Path, Tree
 from bough.trials import Trial
 
@@ -29,12 +30,6 @@ def generator_state(search: Any) -> int | None:
     return state - 2**64 if state >= 2**63 else state
 
 
-def prior_of(search: Any) -> tuple[Any, ...]:
-    """Return what tells one learnt prior from the next."""
-    belief = getattr(search, "belief", None)
-    return () if belief is None else (id(belief.kernel), belief.noise, belief.mean)
-
-
 class Replay:
     """The trials of a study and its searcher (None if nobody knows it), as the record says."""
 
@@ -46,7 +41,8 @@ class Replay:
         self.queue: deque[Path] = deque()
         self.failed = 0
         self._dropped: set[int] = set()  # operations that make no sense without lost ones
-        self._learnt_otherwise = ""
+        self._learner = getattr(search, "_learner", None)  # GPTS has one, if anything is learnt
+        self._fits = 0  # so many of its fits are in the record
 
     # ------------------------------------------------------------------ from the record
 
@@ -54,33 +50,65 @@ class Replay:
         """Do all again, and return the first difference, at which it ends."""
         restarts = [i for i, operation in enumerate(operations) if operation.kind == "restart"]
         begin = restarts[-1] + 1 if restarts else 0
-        self.load(operations[:begin])
+        fits: dict[int | None, list[Fit]] = {}  # by the trial after which they were taken
+        for operation in operations[begin:]:
+            if operation.kind == "refit":
+                fits.setdefault(operation.trial, []).append(_fit(operation))
         try:
-            for operation in operations[begin:]:
-                self._follow(operation)
+            self.load(operations[:begin], fits.get(None, ()))
+            with self._recalling(()):
+                for operation in operations[begin:]:
+                    self._follow(operation, fits)
         except Difference as difference:
             return difference
+        self.new_fits()
         return None
 
-    def load(self, operations: Iterable[Operation]) -> None:
-        """Take what was told as it is, whatever was asked; in the order in which it was told."""
+    def load(self, operations: Iterable[Operation], fits: Sequence[Fit] = ()) -> None:
+        """Take what was told as it is, whatever was asked; in the order in which it was told.
+
+        It is learnt from when all was told, or what was learnt then is taken.
+        """
         told = []
         for operation in operations:
             self._note(operation)
             if operation.kind == "tell" and operation.n not in self._dropped:
                 told.append(operation.trial)
-        for id_ in told:
-            assert id_ is not None  # every tell has a trial
-            trial = self.trials[id_]
-            assert trial.value is not None  # it was told
-            try:
-                self._tell_searcher(trial.path, trial.value, trial.noise)
-            except ValueError as error:
-                raise StudyError(
-                    f"trial {id_} does not fit the searcher any more, or its tree: {error}"
-                ) from error
+        if self.search is None or not told:
+            return
+        with self._recalling(()):
+            for id_ in told:
+                assert id_ is not None  # every tell has a trial
+                trial = self.trials[id_]
+                assert trial.value is not None  # it was told
+                try:
+                    self._tell_searcher(trial.path, trial.value, trial.noise)
+                except ValueError as error:
+                    raise StudyError(
+                        f"trial {id_} does not fit the searcher any more, or its tree: {error}"
+                    ) from error
+        if self._learner is not None:
+            with self._recalling(fits):
+                try:
+                    self.search._learn()
+                except ValueError as error:
+                    if not fits:
+                        raise
+                    raise Difference(f"what was learnt of all before differs: {error}") from error
 
-    def _follow(self, operation: Operation) -> None:
+    @contextmanager
+    def _recalling(self, fits: Iterable[Fit]) -> Iterator[None]:
+        """Have the searcher take these fits, and learn nothing else."""
+        if self._learner is None:
+            yield
+            return
+        self._learner.recorded = deque(fits)
+        try:
+            yield
+        finally:
+            self._learner.recorded = None
+
+    def _follow(self, operation: Operation, fits: dict[int | None, list[Fit]]) -> None:
         """Do one operation again, and compare."""
         if self.search is None:
             self._note(operation)
@@ -90,15 +118,13 @@ class Replay:
                 self.begin(path, operation.at)
         elif operation.kind == "tell":
             trial, (value, noise) = self.trials[operation.trial or 0], _told(operation)
+            if self._learner is not None and trial.id in fits:
+                self._learner.recorded = deque(fits[trial.id])
             try:
                 self.tell(trial, value, noise, operation.at)
             except ValueError as error:
                 raise Difference(f"trial {trial.id} differs: telling it gives {error!r}") from error
-        elif operation.kind == "refit":
-            now = self.prior_text()
-            if now != operation.body and not self._learnt_otherwise:
-                self._learnt_otherwise = f"; what is learnt differs from trial {operation.trial} on"
-        else:
+        elif operation.kind != "refit":  # (those are taken with their trials)
             self._note(operation)
 
     def _ask_again(self, operation: Operation) -> Path | None:
@@ -119,7 +145,7 @@ class Replay:
                 here, there = f"{here} with another random state", there
             raise Difference(
                 f"trial {id_} differs: the searcher says {here}, and said {there} when this was "
-                f"recorded{self._learnt_otherwise}; has the program changed?"
+                f"recorded; has the program changed?"
             )
         return path
 
@@ -129,7 +155,8 @@ class Replay:
         if kind in ("ask", "take"):
             path = tuple(json.loads(operation.body))
             while id_ is not None and len(self.trials) < id_:  # of a damaged file
-                lost = Trial(len(self.trials), (), None, None, "failed", operation.at)
+                at = operation.at
+                lost = Trial(len(self.trials), (), None, None, "failed", at, at)
                 self.trials.append(lost._replace(reason="its record was damaged"))
                 self.failed += 1
             if kind == "take" and path in self.queue:
@@ -201,16 +228,24 @@ class Replay:
             "be evaluated again"
         )
 
-    def prior_text(self) -> str:
-        """Return the kernel, noise and mean of now, as the record holds them."""
-        belief = self.search.belief
-        return json.dumps(
-            {
-                "kernel": describing.describe(belief.kernel),
-                "noise": belief.noise,
-                "mean": describing.describe(belief.mean),
-            }
-        )
+    def new_fits(self) -> list[str]:
+        """Return what was learnt since the last call, as the record holds it."""
+        if self._learner is None or len(self._learner.fits) == self._fits:
+            return []
+        fits = self._learner.fits[self._fits :]
+        self._fits += len(fits)
+        return [_fit_text(self._learner, fit) for fit in fits]
+
+
+def _fit_text(learner: Any, fit: Fit) -> str:
+    slots = (learner.exact_model if fit.exact else learner.model).slots
+    values = {slot.name: value for slot, value in zip(slots, fit.values, strict=True)}
+    return json.dumps({"values": values, "exact": fit.exact, "likelihood": fit.likelihood})
+
+
+def _fit(operation: Operation) -> Fit:
+    body = json.loads(operation.body)
+    return Fit(list(body["values"].values()), body["exact"], body["likelihood"])
 
 
 def _told(operation: Operation) -> tuple[float, float | None]:

@@ -225,10 +225,14 @@ class Run:
             self.interrupts.heeded = False
         return None
 
-    def result(self, stopped_by: str) -> Result:
-        """Return what was found, and leave what is under way."""
+    def leave(self) -> None:
+        """End, whatever is under way."""
         self.book.leave(list(self.under_way.values()))
         self.under_way.clear()
+
+    def result(self, stopped_by: str) -> Result:
+        """Return what was found, and leave what is under way."""
+        self.leave()
         told = self.search.observations > 0
         certificate = getattr(self.search, "certificate", None) if told else None
         history = History(self._paths, np.array(self._values), np.array(self._seconds))

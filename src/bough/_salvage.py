@@ -51,7 +51,7 @@ def _rows_on(page: bytes, pages: dict[int, bytes]) -> Iterator[tuple[Any, ...]]:
         return
     (count,) = struct.unpack(">H", page[3:5])
     for i in range(count):
-        with suppress(struct.error, IndexError, ValueError, KeyError):
+        with suppress(struct.error, IndexError, KeyError, TypeError, ValueError):
             (at,) = struct.unpack(">H", page[8 + 2 * i : 10 + 2 * i])
             size, at = _varint(page, at)
             n, at = _varint(page, at)

@@ -75,6 +75,10 @@ def maker_of(
         raise StudyError(f"{file} is a study by {was}, not by {describing.describe(searcher)}")
     recorded = specification["options"]
     for name, option in options.items():
+        if option is not None and name not in recorded:
+            raise StudyError(
+                f"{file} is a study without the option {name}; it has {recorded or 'none'}"
+            )
         if describing.describe(option) != recorded.get(name):
             raise StudyError(
                 f"{file} is a study with {name}={recorded.get(name)}, not "

@@ -8,6 +8,7 @@ import math
 import pathlib
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,8 +22,8 @@ from bough.problems import BY_NAME, kind_of, named
 from bough.result import ObjectiveError, Result
 from bough.searchers import GPTS
 from bough.stopping import Gap, StopRule, WallTime
-from bough.study import StudyError, open_or_create
-from bough.study_command import study_command
+from bough.study import Study, StudyError, open_or_create
+from bough.study_command import study_command, warnings_in_words
 from bough.theory.command import bound_command
 from bough.trees import Tree
 
@@ -63,7 +64,9 @@ main.add_command(study_command)
     "discounted:DISCOUNT or geometric:RATIO, that is fixed.  [default: all is learnt]",
 )
 @click.option("--select", type=click.Choice(["subtree", "arm"]), default="subtree")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="[default: 0, or that of the study which goes on]"
+)
 @click.option("--study", "file", help="Record all in this file, or go on where it was left.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def search(
@@ -76,7 +79,7 @@ def search(
     noise: float | None,
     kernel: str | None,
     select: Any,
-    seed: int,
+    seed: int | None,
     file: str | None,
     as_json: bool,
 ) -> None:
@@ -92,7 +95,9 @@ def search(
     not said of kernel and noise is learnt from the rewards.
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
     known = None
-    objective: Callable[[Any], Any]
+    objective: Callable[..., Any]
+    if seed is None:
+        seed = _seed_of(file)
     if kind_of(problem) is not None:
         for name, value in (("--branching", branching), ("--depth", depth), ("--kernel", kernel)):
             if value is not None:
@@ -102,10 +107,12 @@ def search(
             known.optimum  # noqa: B018 - it may be too hard to find, which is better known now
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        objective, tree = known, known.tree
+        objective, tree = known if file is None else known.seeded, known.tree
+        about = f"{problem} with noise {known.noise:g}"
         options: dict[str, Any] = {"select": select}
     else:
         objective = _load(problem)
+        about = f"the function {problem.rpartition(':')[2]}"
         if branching is None or depth is None:
             raise click.UsageError(f"{problem} needs --branching and --depth.")
         try:
@@ -127,9 +134,11 @@ def search(
     try:
         study = None
         if file is not None:
-            study = open_or_create(
-                file, tree, searcher="gpts", rng=seed, direction="maximize", **options
-            )
+            with warnings_in_words():
+                study = open_or_create(
+                    file, tree, searcher="gpts", rng=seed, direction="maximize", about=about,
+                    **options,
+                )  # fmt: skip
         searcher: Any = study.searcher if study else GPTS(tree, rng=seed, **options)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -154,7 +163,22 @@ def search(
     if failure is not None:
         raise click.ClickException(str(failure))
     if result.stopped_by == "interrupt":
+        if file is not None:
+            click.echo(f"interrupted; {file} has it all: give the same command to go on", err=True)
         sys.exit(130)
+
+
+def _seed_of(file: str | None) -> int:
+    """Return the seed of a study that exists, and else 0."""
+    if file is None or not pathlib.Path(file).exists():
+        return 0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is wrong with it is said when it is opened
+            seed = Study.look(file).specification["seed"]
+    except StudyError as error:
+        raise click.UsageError(str(error)) from None
+    return seed if isinstance(seed, int) else 0
 
 
 def _facts(
@@ -167,6 +191,7 @@ def _facts(
         "log10_arms": None if tree.log_arms is None else tree.log_arms / math.log(10),
         "stopped_by": result.stopped_by,
         "evaluations": len(result.history),
+        "observations": result.searcher.observations,
         "seconds": elapsed,
         "evaluations_per_second": len(result.history) / elapsed if elapsed else None,
     }
@@ -203,9 +228,11 @@ def _facts(
 def _page(facts: dict[str, Any]) -> str:
     """Return the facts as a page to read."""
     per_second = facts["evaluations_per_second"] or 0.0
+    resumed = facts["observations"] > facts["evaluations"]
+    in_all = f"{facts['observations']:,} in all, " if resumed else ""
     lines = [
         f"{facts['problem']}: {_paths(facts['log10_arms'])}, {facts['evaluations']:,} evaluated in "
-        f"{facts['seconds']:.2f} s ({per_second:,.0f} a second), "
+        f"{facts['seconds']:.2f} s ({per_second:,.0f} a second), {in_all}"
         f"stopped by {facts['stopped_by']}",
     ]
     if "best" not in facts:

@@ -2,6 +2,9 @@
 
 import hashlib
 import inspect
+import os
+import pickle
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -55,12 +58,29 @@ class Task:
     def arguments(self, job: Job) -> tuple[Any, ...]:
         """Return what `evaluate` is called with."""
         seed = trial_seed(self._first_state, job.id) if self._seeded else None
-        return self.objective, self.tree.decode(job.path), job.id, seed
+        return self.objective, self.tree.decode(job.path), job.id, seed, os.getpid()
 
 
-def evaluate(objective: Callable[..., Any], params: Any, trial: int, seed: int | None) -> Any:
-    """Call an objective; this is what runs in a worker."""
-    return objective(params) if seed is None else objective(params, seed=seed)
+def evaluate(
+    objective: Callable[..., Any], params: Any, trial: int, seed: int | None, home: int
+) -> Any:
+    """Call an objective; this is what runs in a worker, while its search is in process `home`."""
+    try:
+        return objective(params) if seed is None else objective(params, seed=seed)
+    except Exception as error:
+        if os.getpid() == home or _can_travel(error):
+            raise
+        raise RuntimeError(f"{error!r}, an exception that pickle cannot send") from None
+
+
+def _can_travel(error: Exception) -> bool:
+    """Return whether an exception can be sent to another process: else it would break the pool."""
+    # Pools that can send any function (loky, Dask, Ray) send exceptions in the same way.
+    sender = sys.modules.get("cloudpickle", pickle)
+    try:
+        return isinstance(pickle.loads(sender.dumps(error)), type(error))
+    except Exception:
+        return False
 
 
 def trial_seed(first_state: int, trial: int) -> int:

@@ -1,6 +1,8 @@
 """Evaluations on workers: bough's own pool of processes, or any pool that the user brings."""
 
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
@@ -15,6 +17,10 @@ from bough.result import PoolError
 #: How pools that live on say that the worker of a task has died (Dask, Ray): by name, since they
 #: need not be installed.
 LOST = ("KilledWorker", "WorkerCrashedError", "NodeDiedError", "LostRemote", "FutureCancelledError")
+#: Seconds after which Ctrl-C is heeded at the latest, and between two looks at deadlines.
+TICK = 0.1
+#: Seconds between two looks of a worker at whether its search still runs.
+WATCH = 1.0
 #: Seconds between two questions how many workers a cluster has.
 RECOUNT = 1.0
 
@@ -79,17 +85,16 @@ class Pool:
                     f"all {len(self._overdue)} workers are at evaluations that have timed out; "
                     "only the owner of the pool can end them (bough's own can: executor=4)"
                 )
+            # Ctrl-C is looked for between two looks at the queue: raised in the middle of one, it
+            # would lose what was just taken out.
+            self._interrupts.check()
             try:
-                self._interrupts.check()
-                self._interrupts.heeded = True
-                job, future, error = self._ended.get(timeout=self._patience())
+                job, future, error = self._ended.get(timeout=min(self._patience(), TICK))
             except Empty:
-                overdue = self._next_overdue()
-                if overdue is not None:
-                    return overdue
+                outcome = self._unnoticed() or self._next_overdue()
+                if outcome is not None:
+                    return outcome
                 continue
-            finally:
-                self._interrupts.heeded = False
             if error is not None:
                 return Outcome(job, None, error)
             if future is None:  # the worker is there now
@@ -100,6 +105,14 @@ class Pool:
                 continue  # it was given up before
             self._settled(job)
             return self._outcome(job, future)
+
+    def _unnoticed(self) -> Outcome | None:
+        """Return what came of a job whose notice was lost, as by Ctrl-C pressed twice."""
+        for job, future in self._running.values():
+            if future.done():
+                self._settled(job)
+                return self._outcome(job, future)
+        return None
 
     def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
         """Read a future that is done."""
@@ -113,6 +126,8 @@ class Pool:
             if type(error).__name__ in LOST:
                 return Outcome(job, None, WorkerDied(f"its worker died ({type(error).__name__})"))
             return Outcome(job, None, error)
+        except BaseException as error:  # of the worker, such as by sys.exit: not of this process
+            return Outcome(job, None, RuntimeError(f"it raised {error!r}"))
 
     def _lost(self, job: Job, error: Exception) -> Outcome:
         raise self._broken(error) from error
@@ -125,7 +140,7 @@ class Pool:
 
     def _patience(self) -> float:
         if not self._deadlines:
-            return 3600.0
+            return TICK
         return max(min(self._deadlines.values()) - time.monotonic(), 0.0) + 1e-3
 
     def _next_overdue(self) -> Outcome | None:
@@ -159,11 +174,11 @@ class OwnPool(Pool):
         self, workers: int, task: Task, timeout: float | None, interrupts: Interrupts
     ) -> None:
         super().__init__(_Counted(workers), task, timeout, interrupts)
-        self._idle = [_Worker() for _ in range(workers)]
+        self._idle = [_Worker(task) for _ in range(workers)]
         self._busy: dict[int, _Worker] = {}  # by trial
 
     def submit(self, job: Job) -> None:
-        """Begin a job; its time is counted from when its process is there."""
+        """Begin a job; its time is counted from when its process has the objective."""
         super().submit(job)
         if self._deadlines.pop(job.id, None) is not None:
             ready = self._busy[job.id].ready
@@ -175,7 +190,7 @@ class OwnPool(Pool):
             future = worker.submit(evaluate, *arguments)
         except BrokenExecutor:  # it died while it had nothing to do
             worker.kill()
-            worker = _Worker()
+            worker = _Worker(self._task)
             future = worker.submit(evaluate, *arguments)
         self._busy[job.id] = worker
         return future
@@ -188,14 +203,15 @@ class OwnPool(Pool):
 
     def _lost(self, job: Job, error: Exception) -> Outcome:
         self._replace(job)
-        return Outcome(job, None, WorkerDied(f"its worker died ({type(error).__name__})"))
+        said = str(error).strip().partition("\n")[0]
+        return Outcome(job, None, WorkerDied(f"its worker died ({type(error).__name__}: {said})"))
 
     def _end(self, job: Job, future: "Future[Any]") -> None:
         self._replace(job)
 
     def _replace(self, job: Job) -> None:
         self._busy.pop(job.id).kill()
-        self._idle.append(_Worker())
+        self._idle.append(_Worker(self._task))
 
     def close(self) -> None:
         """End all workers, whatever they are at."""
@@ -206,13 +222,14 @@ class OwnPool(Pool):
 class _Worker:
     """One process: of loky if it is installed, since that can send it any function."""
 
-    def __init__(self) -> None:
+    def __init__(self, task: Task) -> None:
         try:
             from loky import ProcessPoolExecutor
         except ImportError:
             from concurrent.futures import ProcessPoolExecutor
-        self._executor: Any = ProcessPoolExecutor(1, initializer=_leave_interrupts_to_the_parent)
-        self.ready: Future[None] = self._executor.submit(_nothing)  # so that it starts now
+        self._executor: Any = ProcessPoolExecutor(1, initializer=_follow, initargs=(os.getpid(),))
+        # So that it starts now, and imports what the objective needs: that is not timed.
+        self.ready: Future[None] = self._executor.submit(_take, task.objective)
 
     def submit(self, function: Any, *arguments: Any) -> "Future[Any]":
         """Have it call a function."""
@@ -233,12 +250,21 @@ def _is_loky(executor: Any) -> bool:
     return type(executor).__module__.startswith("loky.")
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _follow(home: int) -> None:
+    """Leave Ctrl-C to the process that started this one, and end when it ends, even if killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = os.getppid()  # (perhaps a server that forks processes for it)
+
+    def watch() -> None:
+        while os.getppid() == parent and (parent != 1 or home == 1):
+            time.sleep(WATCH)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
-def _nothing() -> None:
-    """Do it."""
+def _take(objective: Any) -> None:
+    """Have an objective, and do nothing with it."""
 
 
 class _Counted:

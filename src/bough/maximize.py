@@ -33,6 +33,7 @@ def maximize(
     timeout: float | None = None,
     retries: int = 1,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
+    collect: bool = False,
     callbacks: Iterable[Callable[[Searcher], object]] = (),
     progress: bool | None = None,
     rng: np.random.Generator | int | None = None,
@@ -70,6 +71,10 @@ def maximize(
         Exceptions of the objective (or of what it returned) that only make one evaluation fail.
         Others end the search with an `ObjectiveError`, which holds the path and the result so far.
         (What a rule or callback raises comes as it is; it holds the `result` too.)
+    collect
+        Wait for the evaluations that are under way on workers when a rule or Ctrl-C ends the
+        search (until Ctrl-C is pressed again). By default they are left, and a study offers them
+        again when it goes on.
     callbacks
         Called with the searcher after every evaluation, failed or not; one that returns something
         true ends the search.
@@ -82,8 +87,7 @@ def maximize(
     Returns
     -------
     Result
-        Also when the search is interrupted by Ctrl-C. (With an executor, evaluations under way are
-        waited for, until Ctrl-C is pressed again.)
+        Also when the search is interrupted by Ctrl-C.
 
     Examples
     --------
@@ -95,8 +99,8 @@ def maximize(
     """
     return _loop(
         objective, tree, 1.0, budget=budget, searcher=searcher, stop=stop, executor=executor,
-        study=study, timeout=timeout, retries=retries, catch=catch, callbacks=callbacks,
-        progress=progress, rng=rng,
+        study=study, timeout=timeout, retries=retries, catch=catch, collect=collect,
+        callbacks=callbacks, progress=progress, rng=rng,
     )  # fmt: skip
 
 
@@ -112,6 +116,7 @@ def minimize(
     timeout: float | None = None,
     retries: int = 1,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
+    collect: bool = False,
     callbacks: Iterable[Callable[[Searcher], object]] = (),
     progress: bool | None = None,
     rng: np.random.Generator | int | None = None,
@@ -132,8 +137,8 @@ def minimize(
     """
     return _loop(
         objective, tree, -1.0, budget=budget, searcher=searcher, stop=stop, executor=executor,
-        study=study, timeout=timeout, retries=retries, catch=catch, callbacks=callbacks,
-        progress=progress, rng=rng,
+        study=study, timeout=timeout, retries=retries, catch=catch, collect=collect,
+        callbacks=callbacks, progress=progress, rng=rng,
     )  # fmt: skip
 
 
@@ -150,6 +155,7 @@ def _loop(
     timeout: float | None,
     retries: int,
     catch: Any,
+    collect: bool,
     callbacks: Any,
     progress: bool | None,
     rng: Any,
@@ -165,6 +171,8 @@ def _loop(
     catch = _checked_exceptions(catch)
     callbacks = _checked_calls(callbacks, "callbacks")
     retries = whole(retries, "retries", least=0)
+    if collect not in (True, False):
+        raise TypeError(f"collect must be True or False, got {collect!r}")
     _check_pool(executor, timeout)
     book = _book(study, tree, sign, searcher, rng, budget)
     interrupts = Interrupts()
@@ -189,8 +197,9 @@ def _loop(
                 stopped_by = "exhausted"
             except KeyboardInterrupt:
                 stopped_by = "interrupt"
-                if executor is not None and evaluator is not None:
-                    _collect(run, evaluator, bar)
+                interrupts.caught()
+            if executor is not None and evaluator is not None and run.under_way:
+                _leave_or_collect(collect, run, evaluator, bar)
     except KeyboardInterrupt:
         stopped_by = "interrupt"
     except Exception as error:  # of the objective, a rule or callback, a pool, the study's file
@@ -198,20 +207,23 @@ def _loop(
         with suppress(AttributeError):
             error.result = result  # type: ignore[attr-defined]
         raise
+    except BaseException:  # an objective that ends the program, such as by sys.exit
+        run.leave()
+        raise
     finally:
         if evaluator is not None:
             evaluator.close()
     return run.result(stopped_by or "budget")
 
 
-def _collect(run: Run, evaluator: Evaluator, bar: Bar) -> None:
-    """Wait for what is under way after Ctrl-C, until it is pressed again."""
-    run.interrupts.caught()
-    if run.under_way:
-        bar.say(
-            f"waiting for {len(run.under_way)} evaluations that are under way; "
-            "press Ctrl-C again to leave them"
-        )
+def _leave_or_collect(collect: bool, run: Run, evaluator: Evaluator, bar: Bar) -> None:
+    """Say what is under way, and wait for it if that was asked for, until Ctrl-C is pressed."""
+    count = f"{len(run.under_way)} evaluation{'s' if len(run.under_way) > 1 else ''} under way"
+    if not collect:
+        again = "; the study offers them again" if run.book.study is not None else ""
+        bar.say(f"left {count} (collect=True waits for them){again}")
+        return
+    bar.say(f"waiting for {count}; press Ctrl-C to leave them")
     while run.under_way:
         if run.settle(evaluator, evaluator.wait()):
             bar.update(run.search)

@@ -16,9 +16,10 @@ import numpy as np
 from bough import _describe as describing
 from bough._checks import at_least_zero, real, whole
 from bough._choice import Arm
-from bough._journal import Durability, Journal, Operation
+from bough._exchange import consistent
+from bough._journal import Durability, Journal
 from bough._lock import StudyError
-from bough._replay import Replay, generator_state, prior_of
+from bough._replay import Replay, generator_state
 from bough._specification import checked_tree, compared_tree, fresh, maker_of, sign_of, specify
 from bough.result import negative_arm, negative_certificate
 from bough.searchers import Certificate, Exhausted, Searcher
@@ -61,7 +62,6 @@ class Study:
         self._journal = journal
         self.specification = specification
         self._replay = replay
-        self._prior = prior_of(replay.search)
         self._again: deque[int] = deque(replay.running())
         self._guard = threading.RLock()
 
@@ -77,6 +77,7 @@ class Study:
         rng: np.random.Generator | int | None = None,
         direction: str = "maximize",
         durability: Durability = "full",
+        about: str | None = None,
         **options: Any,
     ) -> "Study":
         """Make a new study in a new file.
@@ -97,13 +98,17 @@ class Study:
         durability
             `"full"`: what was told survives a loss of power. `"process"`: it survives the death of
             this process, and costs some 0.1 ms a trial instead of a few ms.
+        about
+            What is evaluated, in words, for those who look at the file.
         options
             Of a searcher that is given by its name, such as `kernel` and `noise`.
         """
         tree = checked_tree(tree_or_space)
         if direction not in ("maximize", "minimize"):
             raise ValueError(f'direction must be "maximize" or "minimize", got {direction!r}')
-        specification = specify(tree, searcher, rng, direction, options)
+        if about is not None and not isinstance(about, str):
+            raise TypeError(f"about must be a text, got {about!r}")
+        specification = specify(tree, searcher, rng, direction, options) | {"about": about}
         if rng is None:
             rng = specification["seed"]
         search = fresh(make_searcher(searcher, tree, rng, options))
@@ -167,9 +172,12 @@ class Study:
                     _say(f"{file}: {difference}. What was told is kept; the search goes on with it")
                 if not read_only:
                     if contents.damage is not None:
-                        kept = journal.rewrite(spec, _consistent(spec, operations, replay))
+                        kept = journal.rewrite(spec, consistent(spec, operations, replay))
                         _say(f"the damaged file is kept as {kept}")
-                    journal.append([("restart", None, time.time(), "null", None)])
+                    now = time.time()
+                    rows = [("restart", None, now, "null", None)]
+                    rows += [("refit", None, now, fit, None) for fit in replay.new_fits()]
+                    journal.append(rows)
             return cls(journal, spec, replay)
         except BaseException:
             journal.close()
@@ -235,10 +243,7 @@ class Study:
             now = time.time()
             self._replay.tell(trial, number, noise, now)
             rows: list[tuple[Any, ...]] = [("tell", trial.id, now, json.dumps(body), None)]
-            prior = prior_of(self._replay.search)
-            if prior != self._prior:
-                self._prior = prior
-                rows.append(("refit", trial.id, now, self._replay.prior_text(), None))
+            rows += [("refit", trial.id, now, fit, None) for fit in self._replay.new_fits()]
             self._journal.append(rows)
 
     def fail(self, trial_or_id: Trial | int, reason: str = "") -> None:
@@ -292,6 +297,11 @@ class Study:
 
     def _check_open(self) -> None:
         if self._journal.closed:
+            if self._journal.owner != os.getpid():  # a worker that was forked
+                raise StudyError(
+                    f"the study {self._journal.path} was opened by process {self._journal.owner}, "
+                    "and only that one may write to it: have it tell what this one has found"
+                )
             raise StudyError(
                 f"the study {self._journal.path} is closed, or open for reading only; "
                 "Study.open it to go on"
@@ -379,12 +389,19 @@ class Study:
 
 
 def open_or_create(
-    given: Any, tree: Tree, *, searcher: Any, rng: Any, direction: str, **options: Any
+    given: Any,
+    tree: Tree,
+    *,
+    searcher: Any,
+    rng: Any,
+    direction: str,
+    about: str | None = None,
+    **options: Any,
 ) -> Study:
     """Return the study that `maximize` was given, or the one in the file that it was given.
 
-    If it exists it must be of the same tree, direction and searcher; `rng` must be the recorded
-    seed or None.
+    If it exists it must be of the same tree, direction and searcher, and about the same; `rng` must
+    be the recorded seed or None.
     """
     if isinstance(given, Study):
         study = given
@@ -395,7 +412,9 @@ def open_or_create(
         raise TypeError(f"study must be a file name or a bough.Study, got {given!r}")
     elif not FilePath(given).exists():
         name = "gpts" if searcher is None else searcher
-        return Study.create(given, tree, searcher=name, rng=rng, direction=direction, **options)
+        return Study.create(
+            given, tree, searcher=name, rng=rng, direction=direction, about=about, **options
+        )
     else:
         study = Study.open(given, tree, searcher=searcher, **options)
     recorded = study.specification["seed"]
@@ -403,6 +422,10 @@ def open_or_create(
         if study.specification["direction"] != direction:
             raise StudyError(
                 f"{study.path} is to {study.specification['direction']}, not to {direction}"
+            )
+        if about is not None and study.specification["about"] not in (None, about):
+            raise StudyError(
+                f"{study.path} is a study of {study.specification['about']}, not of {about}"
             )
         if rng is not None and describing.describe_seed(rng) != recorded:
             raise StudyError(
@@ -413,14 +436,6 @@ def open_or_create(
             study.close()
         raise
     return study
-
-
-def _consistent(
-    specification: dict[str, Any], operations: list[Operation], replay: Replay
-) -> list[Operation]:
-    """Return what could be read of a damaged file as a record without gaps."""
-    first = Operation(0, "create", None, time.time(), json.dumps(specification), None)
-    return [first, *(operation for operation in operations if replay.used(operation))]
 
 
 def _path_text(path: Path) -> str:

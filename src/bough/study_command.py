@@ -6,12 +6,15 @@ import json
 import math
 import pathlib
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
-from bough._journal import FORMAT, Journal, Operation
+from bough._exchange import exported, imported
 from bough._lock import StudyError, WriteLock
+from bough.experiments.store import BEGINNING
 from bough.study import Study
 from bough.trials import Trial
 
@@ -67,20 +70,13 @@ def show(file: str, as_json: bool, as_csv: bool) -> None:
 def export(file: str, output: Any) -> None:
     """Write all operations of a study as JSON lines (to OUTPUT, or to the screen)."""
     try:
-        journal = Journal.open(pathlib.Path(file), "full", read_only=True)
-        try:
-            contents = journal.read()
-        finally:
-            journal.close()
+        lines, damage = exported(pathlib.Path(file))
     except StudyError as error:
         raise click.ClickException(str(error)) from None
-    if contents.damage is not None:
-        click.echo(f"warning: {file} is damaged: {contents.damage}", err=True)
-    head = {"bough study": FORMAT, "specification": contents.specification}
-    output.write(json.dumps(head) + "\n")
-    for operation in contents.operations:
-        if operation.kind != "create":
-            output.write(json.dumps(operation._asdict()) + "\n")
+    if damage is not None:
+        click.echo(f"warning: {file} is damaged: {damage}", err=True)
+    for line in lines:
+        output.write(line + "\n")
 
 
 @study_command.command("import")
@@ -89,43 +85,39 @@ def export(file: str, output: Any) -> None:
 def import_(lines: Any, file: str) -> None:
     """Make a new study FILE from LINES, which were exported from another."""
     try:
-        specification, operations = _read_lines(lines)
-        journal = Journal.create(pathlib.Path(file), specification, "full")
-        try:
-            journal.append([tuple(operation[1:]) for operation in operations])
-        finally:
-            journal.close()
+        count = imported(lines, pathlib.Path(file))
     except (StudyError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"{file}: {len(operations)} operations")
-
-
-def _read_lines(lines: Any) -> tuple[dict[str, Any], list[Operation]]:
-    try:
-        head = json.loads(next(lines, "null"))
-        version, specification = head["bough study"], head["specification"]
-        operations = [Operation(**json.loads(line)) for line in lines]
-    except (KeyError, TypeError, ValueError) as error:
-        raise StudyError(f"this is no export of a study: {error!r}") from None
-    if version > FORMAT:
-        raise StudyError(f"this export has format {version}; this bough reads up to {FORMAT}")
-    return specification, operations
+    click.echo(f"{file}: {count:,} operations")
 
 
 def _opened(file: str) -> Study:
+    with pathlib.Path(file).open("rb") as bytes_:
+        if bytes_.read(len(BEGINNING)) == BEGINNING:
+            raise click.ClickException(
+                f"{file} holds the finished runs of a comparison, not a study of one search: "
+                "`bough compare ... --study` goes on with it"
+            )
     try:
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
+        with warnings_in_words():
             try:
                 with Study.open(file, read_only=True) as study:
                     pass
             except StudyError:
                 study = Study.look(file)  # what has functions of the program in it
-        for warning in said:
-            click.echo(f"warning: {warning.message}", err=True)
     except StudyError as error:
         raise click.ClickException(str(error)) from None
     return study
+
+
+@contextmanager
+def warnings_in_words() -> Iterator[None]:
+    """Print what is wrong with a file without where in the program that was found."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield
+    for warning in said:
+        click.echo(f"warning: {warning.message}", err=True)
 
 
 def _facts(study: Study) -> dict[str, Any]:
@@ -133,6 +125,7 @@ def _facts(study: Study) -> dict[str, Any]:
     specification, trials = study.specification, study.trials
     facts: dict[str, Any] = {
         "file": str(study.path),
+        "about": specification["about"],
         "tree": specification["tree"],
         "searcher": specification["searcher"],
         "options": specification["options"],
@@ -175,6 +168,8 @@ def _page(facts: dict[str, Any], study: Study) -> str:
     if facts["written_by"]:
         holder = facts["written_by"]
         lines.append(f"being written by process {holder.get('pid')} on host {holder.get('host')}")
+    if facts["about"] is not None:
+        lines.append(f"  about        {facts['about']}")
     lines.append(f"  {facts['direction']} with {facts['searcher']}, seed {facts['seed']}")
     if "best" in facts:
         best = facts["best"]

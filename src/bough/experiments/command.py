@@ -32,6 +32,11 @@ from bough.experiments.write import write
     type=click.Path(file_okay=False, path_type=pathlib.Path),
     help="Folder for tables, figures and finished runs; given again, it goes on.",
 )
+@click.option(
+    "--study",
+    type=click.Path(dir_okay=False, path_type=pathlib.Path),
+    help="Keep finished runs in this file, or go on where it was left.  [default: in the folder]",
+)
 @click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: all cores]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def command(
@@ -43,6 +48,7 @@ def command(
     seed: int,
     steps: bool,
     out: pathlib.Path | None,
+    study: pathlib.Path | None,
     workers: int | None,
     as_json: bool,
 ) -> None:
@@ -60,12 +66,14 @@ def command(
     try:
         comparison = compare(
             problems, searchers.split(","), budget=budget, seeds=seeds, tuning_seeds=tuning_seeds,
-            seed=seed, steps=steps, out=out, workers=workers, progress=False if as_json else None,
+            seed=seed, steps=steps, out=out, study=study, workers=workers,
+            progress=False if as_json else None,
         )  # fmt: skip
     except (ValueError, RuntimeError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
-        kept = f"; what is finished is in {out}: give the same command to go on" if out else ""
+        place = study or out
+        kept = f"; what is finished is in {place}: give the same command to go on" if place else ""
         click.echo(f"interrupted{kept}", err=True)
         sys.exit(130)
     files = [] if out is None else write(comparison, out, again)

@@ -35,6 +35,7 @@ def compare(
     steps: bool = False,
     grids: Mapping[str, Mapping[str, Any]] = GRIDS,
     out: str | os.PathLike[str] | None = None,
+    study: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     progress: bool | None = None,
 ) -> Comparison:
@@ -66,8 +67,11 @@ def compare(
         For each searcher's name the constants to try: for each of them a sequence of values, or a
         `Grid` that grows while the best is at an end of it.
     out
-        A folder where finished runs are kept: what is there is not run again. Runs of another
-        bough are not taken, but those of a searcher of your own that you changed are.
+        A folder where finished runs are kept, in `runs.jsonl`.
+    study
+        The file where finished runs are kept, if it is to be another. What is there is not run
+        again. Runs of another bough are not taken, but those of a searcher of your own that you
+        changed are.
     workers
         Processes; by default as many as there are cores.
     progress
@@ -99,7 +103,7 @@ def compare(
         range(seed + TUNING, seed + TUNING + tuning_seeds),
     )
     windows = _possible(comparison, makers, entrants)
-    store = Store(None if out is None else pathlib.Path(out))
+    store = Store(_file(out, study))
 
     def jobs(pair: tuple[str, str], constants: Constants, numbers: range) -> list[Job]:
         return [Job(*pair, constants, number, budget, steps) for number in numbers]
@@ -169,6 +173,15 @@ def compare(
     finally:
         store.close()
     return comparison
+
+
+def _file(out: Any, study: Any) -> pathlib.Path | None:
+    """Return where finished runs are kept."""
+    if out is not None:
+        pathlib.Path(out).mkdir(parents=True, exist_ok=True)
+    if study is not None:
+        return pathlib.Path(study)
+    return None if out is None else pathlib.Path(out) / "runs.jsonl"
 
 
 def _widened(window: Window, choice: Choice) -> bool:

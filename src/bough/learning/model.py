@@ -83,7 +83,11 @@ class Model:
 
     def settings(self, theta: Array, shift: float, scale: float) -> Settings:
         """Return what parameters stand for, in the units of the user."""
-        values = iter(self.natural(theta, shift, scale))
+        return self.settings_of(self.natural(theta, shift, scale))
+
+    def settings_of(self, natural: Sequence[float]) -> Settings:
+        """Return what natural parameters stand for: the same bits wherever it is asked."""
+        values = iter(natural)
         kernel = filled(self.template, values, self.depth, self.first)
         noise = next(values) if self.noise is None else self.noise
         if self.mean is None:

@@ -7,12 +7,13 @@ likelihood), and then taken where it is the most probable.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bough._evidence import Evidence
-from bough.learning.model import Model
+from bough.learning.model import Model, Settings
 from bough.learning.prior import Prior
 from bough.learning.templates import free_slopes
 from bough.mean import Heuristic
@@ -60,19 +61,10 @@ class Posterior:
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Return the log posterior density and its gradient."""
         self.evaluations += 1
-        model, evidence = self.model, self.evidence
-        shift, scale = evidence.shift, evidence.scale
-        now = model.settings(theta, shift, scale)
-        v = now.kernel.increments(model.depth) / scale**2
-        s2 = (now.noise / scale) ** 2
-        mean, factor = now.mean, 1.0
-        if callable(mean):
-            factor = mean.scale if isinstance(mean, Heuristic) else 1.0
-            mean = mean(())
-        density, by_v, by_s2, by_mean, by_factor = evidence.likelihood(
-            v, s2, (mean - shift) / scale, factor, mean_is_free=bool(model.first)
-        )
-        self._likelihood = density - evidence.restriction
+        model, scale = self.model, self.evidence.scale
+        now = model.settings(theta, self.evidence.shift, scale)
+        v, s2, (density, by_v, by_s2, by_mean, by_factor) = self._evaluate(now)
+        self._likelihood = density - self.evidence.restriction
         size = model.kernel_size
         rows = free_slopes(model.template, now.kernel, model.depth, model.first)
         slopes = np.array(rows).reshape(size, model.depth + 1) / scale**2
@@ -85,6 +77,25 @@ class Posterior:
             rest.append(by_factor)
         gradient[size:] = rest
         return self._add_prior(theta, v, slopes, density, gradient)
+
+    def _evaluate(self, now: Settings) -> tuple[Array, float, Any]:
+        """Return increments and noise in the units of learning, and the likelihood with slopes."""
+        shift, scale = self.evidence.shift, self.evidence.scale
+        v = now.kernel.increments(self.model.depth) / scale**2
+        s2 = (now.noise / scale) ** 2
+        mean, factor = now.mean, 1.0
+        if callable(mean):
+            factor = mean.scale if isinstance(mean, Heuristic) else 1.0
+            mean = mean(())
+        found = self.evidence.likelihood(
+            v, s2, (mean - shift) / scale, factor, mean_is_free=bool(self.model.first)
+        )
+        return v, s2, found
+
+    def likelihood_of(self, now: Settings) -> float:
+        """Return the log likelihood of some settings, in the units of the user."""
+        density = self._evaluate(now)[2][0]
+        return self.in_units(density - self.evidence.restriction)
 
     @property
     def likelihood(self) -> float:

@@ -95,6 +95,18 @@ class Problem(ABC):
         """Return the reward of playing a complete path: its value and some noise."""
         return self.value(path) + self.noise * float(self._random.standard_normal())
 
+    def seeded(self, path: Sequence[int], seed: int) -> float:
+        """Return the reward of a play with the noise of a seed, whatever was played before.
+
+        So `maximize(problem.seeded, problem.tree, study="run.db")` goes on as if it had not ended.
+        """
+        before = self._random
+        self._random = np.random.default_rng([self.seed, 1, seed])
+        try:
+            return self(path)
+        finally:
+            self._random = before
+
     @property
     def optimum(self) -> float:
         """The value of the best path."""

@@ -341,11 +341,16 @@ class GPTS(Searcher):
                 self._learner.note([reward] if steps is None else steps)
             if self._learner.watching:
                 self._learner.watch(self.belief, node, reward)
-        if self._learner is not None and told >= self._learner.next:
-            self._learner.learn(self.belief)
-            self._new_prior()
+        if self._learner is not None and self._learner.is_due(told):
+            self._learn()
         elif self._learns_widths and told & (told - 1) == 0:
             self._look_ahead()
+
+    def _learn(self) -> None:
+        """Take the prior that suits what was told."""
+        assert self._learner is not None  # there is something to learn
+        self._learner.learn(self.belief)
+        self._new_prior()
 
     def _new_prior(self) -> None:
         """Go on with a belief that has taken another prior."""

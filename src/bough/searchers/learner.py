@@ -1,8 +1,10 @@
 """When a searcher learns its kernel, noise and mean, and from where it goes on."""
 
 import math
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +38,28 @@ VANISHED = 1e-99
 COINCIDENCE = 1e-3
 
 
+#: How far a likelihood may be off, relatively, that was computed by another machine.
+ROUNDING = 1e-6
+
+
+class Fit(NamedTuple):
+    """What was learnt at one moment.
+
+    Attributes
+    ----------
+    values
+        The parameters that are learnt, in the units of the user, in the order of the model's slots.
+    exact
+        Whether the rewards were taken for exact.
+    likelihood
+        Of all that was told until then, given these.
+    """
+
+    values: list[float]
+    exact: bool
+    likelihood: float
+
+
 class Learner:
     """What of a kernel, a noise and a mean is to be learnt, and what was learnt last.
 
@@ -57,6 +81,9 @@ class Learner:
         self.values: list[float] | None = None  # of the last fit
         self.only_zeros = True
         self.next = 1
+        self.fits: list[Fit] = []  # all that was learnt so far
+        # While a record is followed: what was learnt then, to be taken, and nothing else learnt.
+        self.recorded: deque[Fit] | None = None
 
     def first(self) -> Settings:
         """Return what to believe before anything was told."""
@@ -86,6 +113,10 @@ class Learner:
         if worth_a_look and looks_exact(belief):
             self.next = len(belief)
 
+    def is_due(self, told: int) -> bool:
+        """Return whether it is time to learn, after so many observations."""
+        return told >= self.next if self.recorded is None else bool(self.recorded)
+
     def learn(self, belief: Belief) -> None:
         """Let a belief take the prior that suits what it was told."""
         if self.watching and looks_exact(belief):
@@ -110,7 +141,18 @@ class Learner:
         return posterior(self.exact_model.typical(WEAK))[0] > -math.inf
 
     def _fit(self, belief: Belief) -> None:
-        model = self.exact_model if self.exact else self.model
+        """Let a belief take what is learnt now, or was learnt then."""
+        fit = self._recalled(belief) if self.recorded else self._found(belief)
+        self.exact, self.values = fit.exact, fit.values
+        now = self._model().settings_of(fit.values)
+        belief.take_prior(now.kernel, now.noise, now.mean, fit.likelihood)
+        self.fits.append(fit)
+
+    def _model(self) -> Model:
+        return self.exact_model if self.exact else self.model
+
+    def _found(self, belief: Belief) -> Fit:
+        model = self._model()
         evidence = gathered(belief, model.mean)
         shift, scale = evidence.shift, evidence.scale
         posterior = Posterior(model, evidence, WEAK)
@@ -119,16 +161,34 @@ class Learner:
             starts.append(model.typical(WEAK))
         found = max((_ascend(posterior, x) for x in starts), key=lambda found: found.density)
         posterior(found.theta)
-        self.values = model.natural(found.theta, shift, scale)
-        now = model.settings(found.theta, shift, scale)
-        if self.exact and (now.kernel.increments(model.depth)[1:] <= VANISHED).any():
+        values = model.natural(found.theta, shift, scale)
+        kernel = model.settings_of(values).kernel
+        if self.exact and (kernel.increments(model.depth)[1:] <= VANISHED).any():
             # Exact rewards would make all arms known that no step tells apart, unseen: a kernel
             # may say so that was learnt, but it is not to be taken at its word.
             self.exact = False
             self.values = None
-            self._fit(belief)
-            return
-        belief.take_prior(now.kernel, now.noise, now.mean, posterior.likelihood)
+            return self._found(belief)
+        return Fit(values, self.exact, posterior.likelihood)
+
+    def _recalled(self, belief: Belief) -> Fit:
+        """Return what was learnt then, if it is about these rewards.
+
+        It is taken as it was, since an optimiser may end elsewhere by a bit on another machine.
+        """
+        assert self.recorded  # there is something to recall
+        fit = self.recorded.popleft()
+        self.exact = fit.exact
+        model = self._model()
+        if len(fit.values) != len(model.slots):
+            raise ValueError(f"what was learnt then, {fit}, is not what is learnt now")
+        posterior = Posterior(model, gathered(belief, model.mean), WEAK)
+        likelihood = posterior.likelihood_of(model.settings_of(fit.values))
+        if not math.isclose(likelihood, fit.likelihood, rel_tol=ROUNDING, abs_tol=ROUNDING):
+            raise ValueError(
+                f"what was learnt then, {fit}, has the log likelihood {likelihood!r} now"
+            )
+        return fit
 
 
 def _ascend(posterior: Posterior, start: Array) -> Found:
