@@ -240,7 +240,9 @@ class Run:
         if self.sign < 0:
             best = None if best is None else negative_arm(best)
             certificate = None if certificate is None else negative_certificate(certificate)
-        return Result(best, certificate, history, stopped_by, self.search, self.book.study)
+        direction = "maximize" if self.sign > 0 else "minimize"
+        study = self.book.study
+        return Result(best, certificate, history, stopped_by, self.search, study, direction)
 
 
 def _failure(message: str, path: Path) -> ObjectiveError:

@@ -1,5 +1,6 @@
 """What a search found."""
 
+import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,8 @@ class Result:
         The searcher as it stood, ready to go on.
     study
         The study that the search was recorded in, if there is one.
+    direction
+        `"maximize"` or `"minimize"`: then the searcher sees the negative of each value.
     """
 
     best: Arm | None
@@ -74,6 +77,32 @@ class Result:
     stopped_by: str
     searcher: Searcher
     study: "Study | None" = None
+    direction: str = "maximize"
+
+    def plot(self, kind: str = "convergence", *, ax: Any = None, **options: Any) -> Any:
+        """Draw a figure with matplotlib (the extra `plot`), and return its Axes.
+
+        Parameters
+        ----------
+        kind
+            `"convergence"`, `"tree"`, `"along"` (the best path), `"increments"` (what each depth
+            adds), `"importance"` (of parameters), `"slice"`, or `"regret"` (needs `optimum=`).
+        ax
+            Axes to draw on; by default new ones.
+        options
+            Of the function of that name in `bough.plotting`.
+        """
+        from bough.plotting import DRAWINGS
+
+        if kind not in DRAWINGS:
+            raise ValueError(f"kind must be one of {', '.join(DRAWINGS)}, got {kind!r}")
+        return DRAWINGS[kind](self, ax=ax, **options)
+
+    def report(self, path: "str | os.PathLike[str]") -> None:
+        """Write a page to explore the search with (the extra `report`): one file, no network."""
+        from bough.report import write
+
+        write(self, path)
 
     def __repr__(self) -> str:
         lines = [f"stopped by {self.stopped_by} after {len(self.history)} evaluations"]

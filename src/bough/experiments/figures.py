@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bough.experiments.jobs import MEASURES
-from bough.experiments.results import Comparison, Curve
+from bough.experiments.results import Array, Comparison, Estimate
 from bough.experiments.tables import label
 
 #: Okabe and Ito's colours, which the colour-blind can tell apart, and grey; if there are more,
@@ -16,6 +16,10 @@ from bough.experiments.tables import label
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999",
 )  # fmt: skip
+
+
+#: All grow alike in these at first, and a logarithm would hide the end.
+LINEAR = ("suboptimal",)
 
 
 def have_matplotlib() -> bool:
@@ -43,8 +47,10 @@ def draw(comparison: Comparison, folder: pathlib.Path) -> list[pathlib.Path]:
         panels = figure.subplots(len(MEASURES), len(columns), squeeze=False, sharey="row")
         for j, (axis, curves) in enumerate(columns.items()):
             mine = [curve for curve in curves if curve.problem == problem]
+            places = [comparison.searchers.index(curve.searcher) for curve in mine]
             for i, measure in enumerate(MEASURES):
-                _draw_panel(panels[i][j], mine, measure, comparison.searchers)
+                rows = [(label(curve), curve.at, curve.measures[measure]) for curve in mine]
+                draw_panel(panels[i][j], rows, places, linear=measure in LINEAR)
                 panels[i][j].set_ylabel(MEASURES[measure] if j == 0 else "")
             panels[-1][j].set_xlabel("evaluations" if axis == "evaluations" else "seconds")
         figure.suptitle(f"{problem}, {len(comparison.seeds)} seeds")
@@ -56,24 +62,33 @@ def draw(comparison: Comparison, folder: pathlib.Path) -> list[pathlib.Path]:
     return files
 
 
-def _draw_panel(
-    panel: Any, curves: Sequence[Curve], measure: str, searchers: Sequence[str]
+def draw_panel(
+    panel: Any,
+    curves: Sequence[tuple[str, Array, Estimate]],
+    places: Sequence[int] | None = None,
+    *,
+    linear: bool = False,
 ) -> None:
-    for curve in curves:
-        place = searchers.index(curve.searcher)
+    """Draw curves with their bands: each has a label, numbers to be drawn against, and an estimate.
+
+    `places` says which colour each has, so that it can be the same in several panels.
+    """
+    for place, (name, at, (mean, low, high)) in zip(
+        range(len(curves)) if places is None else places, curves, strict=True
+    ):
         colour = _COLOURS[place % len(_COLOURS)]
         style = "-" if place < len(_COLOURS) else "--"
-        mean, low, high = curve.measures[measure]
-        panel.plot(curve.at, mean, style, color=colour, label=label(curve))
-        panel.fill_between(curve.at, low, high, color=colour, alpha=0.12, linewidth=0)
+        panel.plot(at, mean, style, color=colour, label=name)
+        panel.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
     panel.set_xscale("log")
-    means = np.concatenate([curve.measures[measure].mean for curve in curves] or [np.empty(0)])
+    means = np.concatenate([estimate.mean for _, _, estimate in curves] or [np.empty(0)])
     above = means[means > 0]
     panel.grid(alpha=0.3)
-    if measure == "suboptimal":  # all grow alike at first, and a logarithm would hide the end
+    if linear:
         panel.set_ylim(bottom=0)
     elif len(above) == len(means) > 0:
         panel.set_yscale("log")
-    elif len(above):  # some found the best path every time, and no logarithm shows a zero
+    elif len(above) and not (means < 0).any():
+        # Some found the best path every time, and no logarithm shows a zero.
         panel.set_yscale("symlog", linthresh=float(above.min()))
         panel.set_ylim(bottom=0)

@@ -1,0 +1,60 @@
+"""What a belief was told, in order, and the same again from the beginning."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from bough.belief import Belief
+from bough.learning.data import STEP, paths_of
+from bough.trees import Path
+
+
+class Observation(NamedTuple):
+    """One reward: its node, its parts, and the standard deviation of the noise of each."""
+
+    path: Path
+    values: list[float]
+    noises: list[float]
+
+
+def observations(belief: Belief) -> list[Observation]:
+    """Return all that a belief was told, one for each reward."""
+    readings = belief.readings
+    paths = paths_of(belief, readings["node"].tolist())
+    values = readings["value"].tolist()
+    noises = np.sqrt(readings["variance"]).tolist()
+    # A reward told in steps is a reading of the first node, and then one of each further step.
+    begins = np.flatnonzero((readings["kind"] & STEP) == 0).tolist()
+    ends = [*begins[1:], len(values)]
+    return [
+        Observation(paths[end - 1] or (), values[begin:end], noises[begin:end])
+        for begin, end in zip(begins, ends, strict=True)
+    ]
+
+
+def forgetful(belief: Belief) -> Belief:
+    """Return a belief with the same prior that was told nothing."""
+    kernel, noise, mean = belief.kernel, belief.noise, belief.mean
+    return Belief(belief.tree, kernel, noise, mean=mean, arms=belief.arms)
+
+
+def tell(belief: Belief, told: Observation) -> None:
+    """Let a belief take in an observation of another."""
+    if len(told.values) == 1:
+        belief.observe(told.path, told.values[0], noise=told.noises[0])
+    else:
+        belief.observe_steps(told.path, told.values, noise=told.noises)
+
+
+def checkpoints(count: int, most: int) -> list[int]:
+    """Return at most so many numbers from 1 to count, evenly spread on a logarithmic scale.
+
+    >>> checkpoints(1000, 4)
+    [1, 10, 100, 1000]
+    """
+    if count <= most:
+        return list(range(1, count + 1))
+    last = math.log(count)
+    numbers = {round(math.exp(last * i / (most - 1))) for i in range(most - 1)}
+    return sorted(numbers | {count})

@@ -1,0 +1,180 @@
+"""A search in one form, wherever it comes from: a result, a study, or a searcher."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough._choice import Arm
+from bough.belief import Belief
+from bough.plotting.replay import observations
+from bough.result import Result, negative_arm, negative_certificate
+from bough.searchers import Certificate, Searcher
+from bough.study import Study
+from bough.trees import Path, Tree
+from bough.trials import Trial
+
+Array = NDArray[np.float64]
+
+#: How many steps of a path count as parameters, where there are no others.
+MOST_STEPS = 30
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a search did and knows.
+
+    Attributes
+    ----------
+    trials
+        All of them; of a search without a study those that were told.
+    searcher
+        As it stands; None for a study that does not hold its searcher.
+    direction
+        `"maximize"` or `"minimize"`. The searcher sees negative values in the latter case.
+    stopped_by
+        What ended it, if that is known.
+    study
+        The study that it is recorded in, if there is one.
+    """
+
+    trials: Sequence[Trial]
+    searcher: Searcher | None
+    direction: str = "maximize"
+    stopped_by: str | None = None
+    study: Study | None = None
+
+    @classmethod
+    def of(cls, source: Any) -> "Run":
+        """Return the run of a `Result`, a `Study`, a searcher with a belief, or a `Run` itself.
+
+        >>> import bough
+        >>> Run.of(bough.maximize(sum, bough.Tree(2, 3), budget=3, rng=0)).told.shape
+        (3,)
+        """
+        if isinstance(source, Run):
+            return source
+        if isinstance(source, Result):
+            if source.study is not None:
+                return cls.of(source.study)._stopped(source.stopped_by)
+            history = source.history
+            rows = zip(
+                history.paths, history.values.tolist(), history.seconds.tolist(), strict=True
+            )
+            trials = [
+                Trial(i, path, None, value, "told", seconds, seconds)
+                for i, (path, value, seconds) in enumerate(rows)
+            ]
+            return cls(trials, source.searcher, source.direction, source.stopped_by)
+        if isinstance(source, Study):
+            searcher = source.searcher if source.replayed else None
+            direction = source.specification["direction"]
+            return cls(source.trials, searcher, direction, None, source)
+        belief = getattr(source, "belief", None)
+        if isinstance(source, Searcher) and isinstance(belief, Belief):
+            trials = [
+                Trial(i, told.path, None, sum(told.values), "told", float(i), float(i))
+                for i, told in enumerate(observations(belief))
+            ]
+            return cls(trials, source)
+        raise TypeError(
+            "a figure is drawn of a bough.Result, a bough.Study or a searcher with a belief, "
+            f"got {source!r}"
+        )
+
+    def _stopped(self, by: str) -> "Run":
+        return Run(self.trials, self.searcher, self.direction, by, self.study)
+
+    # ------------------------------------------------------------------ what is believed
+
+    @property
+    def sign(self) -> float:
+        """What the searcher is told is so many times the value."""
+        return -1.0 if self.direction == "minimize" else 1.0
+
+    @property
+    def tree(self) -> Tree | None:
+        """What is searched, if that is known."""
+        return None if self.searcher is None else self.searcher.tree
+
+    @property
+    def belief(self) -> Belief | None:
+        """The belief of the searcher, if it has one and was told something."""
+        belief = getattr(self.searcher, "belief", None)
+        return belief if isinstance(belief, Belief) and len(belief) else None
+
+    @cached_property
+    def best(self) -> Arm | None:
+        """The best arm that was told; without a searcher the trial with the best value."""
+        if self.searcher is not None and self.searcher.observations:
+            arm = self.searcher.best()
+            return negative_arm(arm) if self.sign < 0 else arm
+        if not len(self.told):
+            return None
+        top = self.told_trials[int(np.argmax(self.sign * self.told))]
+        value = float(top.value or 0.0)
+        unknown = float("nan")
+        return Arm(top.path, self.params_of(top), value, unknown, unknown, unknown, value, 1)
+
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """How good the best is, and how good anything can be; None if the searcher cannot say."""
+        if self.searcher is None or not self.searcher.observations:
+            return None
+        found = getattr(self.searcher, "certificate", None)
+        return negative_certificate(found) if found is not None and self.sign < 0 else found
+
+    # ------------------------------------------------------------------ what was told
+
+    @cached_property
+    def told_trials(self) -> list[Trial]:
+        """The trials that have a value, in the order in which they were told."""
+        told = [trial for trial in self.trials if trial.state == "told"]
+        return sorted(told, key=lambda trial: trial.ended or 0.0)
+
+    @cached_property
+    def told(self) -> Array:
+        """Their values."""
+        return np.array([trial.value for trial in self.told_trials], dtype=float)
+
+    # ------------------------------------------------------------------ what was chosen
+
+    def params_of(self, trial: Trial) -> dict[str, Any] | None:
+        """Return the parameters of a trial, if it is one of a space."""
+        found = trial.params
+        if found is None and self._decodes_to_names:
+            assert self.tree is not None  # it decodes
+            found = self.tree.decode(trial.path)
+        return dict(found) if isinstance(found, Mapping) else None
+
+    @cached_property
+    def _decodes_to_names(self) -> bool:
+        """Whether paths stand for parameters with names, as they do in a space."""
+        if self.tree is None or not len(self.trials) or self.trials[0].params is not None:
+            return False
+        return isinstance(self.tree.decode(self.trials[0].path), Mapping)
+
+    def choices_of(self, trial: Trial) -> Mapping[str, Any]:
+        """Return what a trial chose, by name: its parameters, or the steps of its path."""
+        params = self.params_of(trial)
+        return self._steps(trial.path) if params is None else params
+
+    def _steps(self, path: Path) -> dict[str, Any]:
+        path = path[:MOST_STEPS]
+        labels: Sequence[Any] = path
+        if self.tree is not None and self.tree.labels is not None:
+            labels = self.tree.decode(path)
+        return {f"step {i + 1}": label for i, label in enumerate(labels)}
+
+    @cached_property
+    def columns(self) -> dict[str, list[Any]]:
+        """What the told trials chose, a list for each name; None where a trial has no such choice.
+
+        Names come in the order in which they were first met.
+        """
+        rows = [self.choices_of(trial) for trial in self.told_trials]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {name: [row.get(name) for row in rows] for name in names}

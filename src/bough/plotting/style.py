@@ -1,0 +1,29 @@
+"""What all drawings share."""
+
+from typing import Any
+
+#: Okabe and Ito's colours, which the colour-blind can tell apart.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
+#: Low means are dark, high ones bright, and every printer and eye can tell them apart.
+COLOURS = "cividis"
+
+
+def axes(ax: Any, figsize: tuple[float, float] = (7.0, 4.0)) -> Any:
+    """Return the Axes to draw on: those that were given, or new ones."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "figures are drawn by matplotlib, which is not there: pip install 'bough[plot]'"
+        ) from error
+    return plt.subplots(figsize=figsize, layout="constrained")[1]
+
+
+def say_empty(ax: Any, why: str) -> Any:
+    """Say on the Axes why there is nothing to see."""
+    ax.text(0.5, 0.5, why, ha="center", va="center", transform=ax.transAxes, color=GREY)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    return ax
