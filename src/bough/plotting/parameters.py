@@ -71,12 +71,12 @@ def slice_data(source: Any, name: str | None = None) -> Slice:
     values = run.told[chosen]
     ids = [run.told_trials[i].id for i in chosen]
     given = [column[i] for i in chosen]
-    at, categories = _numbers(given)
+    at, categories = numbers_of(given)
     wide = categories is None and len(at) > 0 and at.min() > 0 and at.max() > WIDE * at.min()
     return Slice(name, at, values, ids, categories, bool(wide))
 
 
-def _numbers(given: Sequence[Any]) -> tuple[Array, list[str] | None]:
+def numbers_of(given: Sequence[Any]) -> tuple[Array, list[str] | None]:
     """Return values as numbers; those that are none by their place in the list of all."""
     if all(isinstance(x, Real) and not isinstance(x, bool | np.bool_) for x in given):
         numbers = np.array(given, dtype=float)
@@ -109,7 +109,7 @@ def importance_data(source: Any) -> Importance:
 def _explained(column: Sequence[Any], values: Array) -> float:
     missing = np.array([value is None for value in column])
     groups = np.zeros(len(column), dtype=np.int64)
-    at, categories = _numbers([value for value in column if value is not None])
+    at, categories = numbers_of([value for value in column if value is not None])
     if categories is None and len(np.unique(at)) > INTERVALS:
         edges = np.unique(np.quantile(at, np.arange(1, INTERVALS) / INTERVALS))
         at = np.searchsorted(edges, at, side="right").astype(float)

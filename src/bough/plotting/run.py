@@ -175,6 +175,21 @@ class Run:
 
         Names come in the order in which they were first met.
         """
-        rows = [self.choices_of(trial) for trial in self.told_trials]
-        names = dict.fromkeys(name for row in rows for name in row)
-        return {name: [row.get(name) for row in rows] for name in names}
+        return columns_of([self.choices_of(trial) for trial in self.told_trials])
+
+    @property
+    def names_choices(self) -> bool:
+        """Whether choices have names of their own, and not just numbers of steps."""
+        if self.tree is not None and self.tree.labels is not None:
+            return True
+        return len(self.trials) > 0 and self.params_of(self.trials[0]) is not None
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return a list for each name in any of the rows, in the order in which they are met.
+
+    >>> columns_of([{"x": 1}, {"y": 2}])
+    {'x': [1, None], 'y': [None, 2]}
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}

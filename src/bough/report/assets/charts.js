@@ -1,0 +1,161 @@
+// Charts: how they look in light and dark, and those that need no more than a few lines.
+
+const settings = { responsive: true, displaylogo: false, scrollZoom: false,
+  modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
+
+function layout(more) {
+  const axis = { gridcolor: style("--line"), zerolinecolor: style("--line"), automargin: true };
+  const { xaxis, yaxis, ...rest } = more;
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: style("--ink"), family: "system-ui, sans-serif", size: 12 },
+    margin: { l: 56, r: 12, t: 8, b: 44 }, legend: { orientation: "h", y: 1.02, yanchor: "bottom" },
+    hoverlabel: { bgcolor: style("--raised"), bordercolor: style("--line"),
+      font: { color: style("--ink") } },
+    xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis }, ...rest,
+  };
+}
+
+function chart(place, traces, more) {
+  return Plotly.react(place, traces, layout(more), settings);
+}
+
+// At most so many of the points from one number to another: of each stretch the lowest and the
+// highest, so that nothing that sticks out is lost.
+function sampled(values, from, to, most = 4000) {
+  const chosen = [];
+  const stretch = Math.max(1, Math.ceil((to - from) / (most / 2)));
+  for (let begin = from; begin < to; begin += stretch) {
+    const end = Math.min(to, begin + stretch);
+    let low = begin, high = begin;
+    for (let i = begin; i < end; i++) {
+      if (values[i] < values[low]) low = i;
+      if (values[i] > values[high]) high = i;
+    }
+    chosen.push(Math.min(low, high));
+    if (low !== high) chosen.push(Math.max(low, high));
+  }
+  return chosen;
+}
+
+// On a logarithmic axis the first points need as much room as the last.
+function spread(values, from, to) {
+  const head = Math.min(to, from + 500);
+  const first = Array.from({ length: head - from }, (_, i) => from + i);
+  return first.concat(sampled(values, head, to));
+}
+
+// ---------------------------------------------------------------- convergence
+
+let wide = true; // the evaluations on a logarithmic scale
+
+function drawConvergence(state) {
+  const place = $("convergence-chart");
+  const { convergence: data } = state.snapshot;
+  const values = state.told().map((i) => state.trials.value[i]);
+  const points = spread(values, 0, values.length);
+  const count = data.count;
+  const bounded = data.lower.some((low, i) => low !== null && data.upper[i] !== null);
+  const gap = data.at.map((_, i) =>
+    data.lower[i] === null || data.upper[i] === null ? "-" : say(data.upper[i] - data.lower[i], 4));
+  const hover = "%{y:.6g} after %{x}";
+  const traces = [
+    { name: "values", type: "scattergl", mode: "markers", x: points.map((i) => i + 1),
+      y: points.map((i) => values[i]), marker: { color: style("--value"), size: 4 },
+      hovertemplate: `${hover}<extra>value</extra>` },
+    { name: "best value", mode: "lines", line: { shape: "hv", color: style("--best"), width: 2 },
+      x: [...data.best_at, count], y: [...data.best, data.best.at(-1)],
+      hovertemplate: `${hover}<extra>best value</extra>` },
+    { name: "recommended", mode: "lines", line: { color: style("--mean"), width: 2 }, x: data.at,
+      y: data.mean, hovertemplate: `mean ${hover}<extra>recommended</extra>` },
+  ];
+  if (bounded) {
+    const line = { color: style("--bound"), width: 1 };
+    traces.push(
+      { name: "lower bound", mode: "lines", line, x: data.at, y: data.lower, showlegend: false,
+        hovertemplate: `${hover}<extra>lower bound</extra>` },
+      { name: "the best of all", mode: "lines", line, x: data.at, y: data.upper, fill: "tonexty",
+        fillcolor: style("--band"), customdata: gap,
+        hovertemplate: `${hover}, gap %{customdata}<extra>upper bound</extra>` });
+  }
+  chart(place, traces, { xaxis: { title: { text: "evaluations" }, type: wide ? "log" : "linear" },
+    yaxis: { title: { text: "value" } }, hovermode: "closest" }).then(() => {
+    if (place.dataset.zooms) return;
+    place.dataset.zooms = "yes";
+    // Zoomed in, every point of the part that is seen is drawn.
+    place.on("plotly_relayout", (change) => {
+      const range = place.layout.xaxis.range;
+      if (!("xaxis.range[0]" in change || "xaxis.autorange" in change)) return;
+      const now = state.told().map((i) => state.trials.value[i]);
+      const [from, to] = "xaxis.autorange" in change ? [0, now.length]
+        : range.map((x) => (wide ? 10 ** x : x));
+      const a = Math.max(0, Math.floor(from) - 1), b = Math.min(now.length, Math.ceil(to));
+      const seen = spread(now, a, Math.max(a, b));
+      Plotly.restyle(place, { x: [seen.map((i) => i + 1)], y: [seen.map((i) => now[i])] }, [0]);
+    });
+  });
+}
+
+// ---------------------------------------------------------------- what was learnt
+
+function drawLearnt(state) {
+  const { learnt, along } = state.snapshot;
+  if (learnt) {
+    chart($("increments-chart"), [{ type: "bar", x: learnt.variance.map((_, i) => i),
+      y: learnt.variance, marker: { color: style("--best") },
+      hovertemplate: "depth %{x} adds %{y:.4g}<extra></extra>" }],
+    { xaxis: { title: { text: "depth" }, dtick: learnt.variance.length > 20 ? undefined : 1 },
+      yaxis: { title: { text: "variance" } } });
+  }
+  if (along) {
+    const depth = along.mean.map((_, i) => i);
+    const edge = (sign) => along.mean.map((m, i) =>
+      (along.std[i] === null ? null : m + sign * 2 * along.std[i]));
+    chart($("along-chart"), [
+      { x: depth, y: edge(-1), mode: "lines", line: { width: 0 }, hoverinfo: "skip" },
+      { x: depth, y: edge(1), mode: "lines", line: { width: 0 }, fill: "tonexty",
+        fillcolor: style("--band"), hoverinfo: "skip" },
+      { x: depth, y: along.mean, mode: "lines+markers", line: { color: style("--mean") },
+        customdata: along.std.map((s, i) => [say(s, 3), say(along.visits[i])]),
+        hovertemplate: "depth %{x}: %{y:.6g} +- %{customdata[0]}, %{customdata[1]} visits<extra></extra>" },
+    ], { showlegend: false, xaxis: { title: { text: "depth" } }, yaxis: { title: { text: "reward" } } });
+  }
+}
+
+// ---------------------------------------------------------------- parameters
+
+let parameter = null; // the one whose slice is shown
+
+function drawParameters(state) {
+  const { names, shares } = state.snapshot.parameters;
+  const shown = Math.min(names.length, 15);
+  chart($("importance-chart"), [{ type: "bar", orientation: "h",
+    x: shares.slice(0, shown), y: names.slice(0, shown).map((_, i) => i),
+    marker: { color: style("--best") },
+    hovertemplate: "%{x:.3f} of the variance<extra></extra>" }],
+  { xaxis: { title: { text: "share of the variance that it explains by itself" }, range: [0, 1] },
+    yaxis: { autorange: "reversed", tickvals: names.slice(0, shown).map((_, i) => i),
+      ticktext: names.slice(0, shown).map((name) => plain(name).slice(0, 40)) } });
+  drawSlice(state);
+}
+
+function drawSlice(state) {
+  const name = parameter ?? state.snapshot.parameters.names[0];
+  if (name === undefined) return;
+  const column = state.choice(name);
+  const has = state.told().filter((i) => column.at(i) !== null);
+  const values = has.map((i) => state.trials.value[i]);
+  const few = values.length > 20000 ? sampled(values, 0, values.length, 20000)
+    : values.map((_, i) => i);
+  const at = few.map((k) => column.at(has[k]));
+  const positive = !column.categories && at.every((x) => x > 0);
+  const far = positive && Math.max(...at) > 100 * Math.min(...at);
+  const ticks = column.categories
+    ? { tickvals: column.categories.map((_, i) => i), ticktext: column.categories.map(plain) } : {};
+  chart($("slice-chart"), [{ type: "scattergl", mode: "markers", x: at,
+    y: few.map((k) => values[k]), customdata: few.map((k) => has[k]),
+    marker: { color: style("--value"), size: 5 },
+    hovertemplate: "trial %{customdata}: %{y:.6g}<extra></extra>" }],
+  { xaxis: { title: { text: plain(name) }, type: far ? "log" : "linear", ...ticks },
+    yaxis: { title: { text: "value" } }, hovermode: "closest" });
+}

@@ -1,0 +1,41 @@
+// Elements and numbers. Nothing here, or anywhere, makes markup of a string: text is only ever text.
+
+const $ = (id) => document.getElementById(id);
+
+function el(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || value === null) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "text") made.textContent = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+function body(section) {
+  return document.querySelector(`#${section} > .body`);
+}
+
+// A number for people: six digits, thousands apart. The full one is in the title of its element.
+function say(value, digits = 6) {
+  if (value === null || value === undefined) return "-";
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  return String(Number(value.toPrecision(digits)));
+}
+
+function number(value, digits) {
+  return el("span", { text: say(value, digits), title: value, "data-value": value });
+}
+
+const plural = (count, word) => `${say(count)} ${word}${count === 1 ? "" : "s"}`;
+
+// Plotly reads some markup in its texts: what comes from the user is to be shown as it is.
+function plain(text) {
+  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+function style(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}

@@ -1,0 +1,123 @@
+// The trials: sorted, filtered, and shown a page at a time, so that a hundred thousand are no burden.
+
+const ROWS = 50;
+const OF_USER = "parameter "; // before names that come from the user, which may be any
+const STATES = { t: "told", f: "failed", r: "running" };
+const shownTrials = { sort: "id", down: true, text: "", state: "", page: 0 };
+
+// Which trials there are to see, in order.
+function selected(state) {
+  const { trials } = state;
+  const words = shownTrials.text.toLowerCase().split(/\s+/).filter(Boolean);
+  const bound = shownTrials.text.trim().match(/^(<=|>=|<|>)\s*(-?[\d.]+(?:e[-+]?\d+)?)$/i);
+  const chosen = [];
+  for (let i = 0; i < trials.path.length; i++) {
+    if (shownTrials.state && trials.state[i] !== shownTrials.state) continue;
+    if (bound ? !compares(trials.value[i], bound[1], Number(bound[2])) : !contains(state, i, words)) continue;
+    chosen.push(i);
+  }
+  const key = sortKey(state, shownTrials.sort);
+  const sign = shownTrials.down ? -1 : 1;
+  return chosen.sort((a, b) => {
+    const x = key(a), y = key(b);
+    if (x === null || y === null) return x === y ? a - b : x === null ? 1 : -1; // missing ones last
+    return x < y ? -sign : x > y ? sign : a - b;
+  });
+}
+
+function compares(value, how, bound) {
+  if (value === null) return false;
+  return how === "<" ? value < bound : how === ">" ? value > bound
+    : how === "<=" ? value <= bound : value >= bound;
+}
+
+function contains(state, i, words) {
+  if (!words.length) return true;
+  // "1 2 3" is a stretch of a path; words are looked for one by one.
+  const text = [state.trials.path[i], ...state.names.map((name) => `${name}=${state.choice(name).text(i)}`),
+    state.trials.reason[i] ?? "", STATES[state.trials.state[i]]].join(" ").toLowerCase();
+  return text.includes(words.join(" ")) || (words.some((word) => /\D/.test(word))
+    && words.every((word) => text.includes(word)));
+}
+
+function sortKey(state, name) {
+  const { trials } = state;
+  if (name === "id") return (i) => i;
+  if (name === "path") return (i) => trials.path[i];
+  if (name === "state") return (i) => trials.state[i];
+  if (name === "value" || name === "noise" || name === "ended" || name === "took") return (i) => trials[name][i];
+  const column = state.choice(name.replace(OF_USER, ""));
+  return (i) => column.at(i);
+}
+
+function drawTable(state) {
+  const { trials, snapshot } = state;
+  const chosen = selected(state);
+  const pages = Math.max(1, Math.ceil(chosen.length / ROWS));
+  shownTrials.page = Math.min(shownTrials.page, pages - 1);
+  const optional = ["noise", "took"].filter((name) => trials[name]);
+  const columns = ["id", "state", "value", "path", ...state.names.map((name) => OF_USER + name), ...optional, "ended"];
+  const numeric = new Set(["id", "value", "noise", "took", "ended"]);
+  const heads = columns.map((name) => el("th", { scope: "col", class: numeric.has(name) ? "number" : null,
+    "aria-sort": shownTrials.sort === name ? (shownTrials.down ? "descending" : "ascending") : "none" },
+  el("button", { type: "button", text: name.replace(OF_USER, "") + (shownTrials.sort === name ? (shownTrials.down ? " ↓" : " ↑") : ""),
+    "data-sort": name, onclick: () => {
+      if (shownTrials.sort === name) shownTrials.down = !shownTrials.down;
+      else Object.assign(shownTrials, { sort: name, down: true });
+      drawTable(state);
+      document.querySelector(`[data-sort="${CSS.escape(name)}"]`)?.focus();
+    } })));
+  const best = snapshot.summary.best?.path;
+  const failures = shownTrials.state === "f";
+  const rows = chosen.slice(shownTrials.page * ROWS, (shownTrials.page + 1) * ROWS).map((i) =>
+    el("tr", { class: trials.path[i] === best ? "best" : null },
+      ...columns.map((name) => cell(state, name, i)),
+      failures ? el("td", { class: "reason", text: trials.reason[i] ?? "" }) : null));
+  $("trial-table").replaceChildren(
+    el("thead", {}, el("tr", {}, ...heads, failures ? el("th", { scope: "col", text: "reason" }) : null)),
+    el("tbody", {}, ...rows));
+  $("trial-count").textContent = chosen.length === trials.path.length
+    ? plural(chosen.length, "trial") : `${say(chosen.length)} of ${plural(trials.path.length, "trial")}`;
+  $("trial-page").textContent = `page ${say(shownTrials.page + 1)} of ${say(pages)}`;
+  $("trial-back").disabled = shownTrials.page === 0;
+  $("trial-next").disabled = shownTrials.page >= pages - 1;
+}
+
+function cell(state, name, i) {
+  const { trials } = state;
+  if (name === "id") return el("td", { class: "number", text: String(i) });
+  if (name === "state") return el("td", { text: STATES[trials.state[i]], title: trials.reason[i] });
+  if (name === "path") return el("td", { text: trials.path[i] });
+  if (name === "value" || name === "noise") return el("td", { class: "number" }, number(trials[name][i]));
+  if (name === "ended" || name === "took") {
+    const seconds = trials[name][i];
+    return el("td", { class: "number", text: seconds === null ? "-" : `${say(seconds, 4)} s` });
+  }
+  return el("td", { text: state.choice(name.replace(OF_USER, "")).text(i) });
+}
+
+function makeTable(state) {
+  let waiting;
+  const search = el("input", { type: "search", id: "trial-filter", "aria-label": "Filter trials",
+    placeholder: "part of a path, a name, or > 0.5", oninput: (event) => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        Object.assign(shownTrials, { text: event.target.value, page: 0 });
+        drawTable(state);
+      }, 120);
+    } });
+  const states = el("select", { id: "trial-state", "aria-label": "State of the trials", onchange: (event) => {
+    Object.assign(shownTrials, { state: event.target.value, page: 0 });
+    drawTable(state);
+  } }, el("option", { value: "", text: "all" }),
+  ...Object.entries(STATES).map(([value, text]) => el("option", { value, text })));
+  const turn = (by) => () => { shownTrials.page += by; drawTable(state); };
+  body("trials").replaceChildren(
+    el("div", { class: "tools" }, search, states, el("span", { id: "trial-count", role: "status" })),
+    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Trials" },
+      el("table", { id: "trial-table" })),
+    el("div", { class: "tools" },
+      el("button", { type: "button", id: "trial-back", text: "back", onclick: turn(-1) }),
+      el("span", { id: "trial-page" }),
+      el("button", { type: "button", id: "trial-next", text: "next", onclick: turn(1) })));
+}
