@@ -160,6 +160,18 @@ class Journal:
             complaint = f"{complaint}; {len(gaps)} operations are lost (number {_some(gaps)})"
         return Contents(specification, operations, complaint)
 
+    def after(self, n: int) -> list[Operation] | None:
+        """Return what was added from operation n on; None if that cannot be told."""
+        try:
+            query = "SELECT * FROM operations WHERE n >= ? ORDER BY n"
+            rows = self._open_connection().execute(query, (n,)).fetchall()
+        except sqlite3.DatabaseError:
+            return None
+        operations = _whole_ones(rows)
+        if [operation.n for operation in operations] != list(range(n, n + len(rows))):
+            return None
+        return operations
+
     def _specification(
         self, connection: sqlite3.Connection, operations: list[Operation]
     ) -> dict[str, Any]:

@@ -13,12 +13,15 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from bough import kernels
+from bough._shell import EXIT_CODES, INTERRUPTED, Shell, completion_command
 from bough.experiments.command import command as compare
 from bough.kernels import Kernel
 from bough.maximize import maximize
 from bough.problems import BY_NAME, kind_of, named
+from bough.report.command import report_command, watch_command
 from bough.result import ObjectiveError, Result
 from bough.searchers import GPTS
 from bough.stopping import Gap, StopRule, WallTime
@@ -35,18 +38,33 @@ KERNELS: dict[str, type[Kernel]] = {
 }
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Shell, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
 @click.version_option(package_name="bough")
 def main() -> None:
-    """Find the best path through a tree far too large to enumerate."""
+    """Find the best path through a tree far too large to enumerate.
+
+    \b
+    bough search smooth --budget 10000
+    bough search rewards.py:total --branching 4 --depth 8 --study run.db
+    bough watch run.db
+    bough COMMAND --help
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
 
 
-main.add_command(compare)
-main.add_command(study_command)
+for command in (compare, completion_command, report_command, study_command, watch_command):
+    main.add_command(command)
+
+
+def _problems(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the names of built-in problems, and of files."""
+    names = [CompletionItem(name) for name in BY_NAME if name.startswith(incomplete)]
+    return names or [CompletionItem(incomplete, type="file")]
 
 
 @main.command()
-@click.argument("problem")
+@click.argument("problem", shell_complete=_problems)
 @click.option("--branching", type=int, help="Children of a node, for a function of your own.")
 @click.option("--depth", type=int, help="Steps of a path, for a function of your own.")
 @click.option("--budget", type=click.IntRange(min=1), help="Evaluations.  [default: 1000]")
@@ -151,8 +169,6 @@ def search(
         )  # fmt: skip
     except ObjectiveError as error:
         result, failure = error.result, error
-    except StudyError as error:
-        raise click.ClickException(str(error)) from None
     finally:
         if study is not None:
             study.close()
@@ -165,7 +181,7 @@ def search(
     if result.stopped_by == "interrupt":
         if file is not None:
             click.echo(f"interrupted; {file} has it all: give the same command to go on", err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
 
 
 def _seed_of(file: str | None) -> int:
@@ -241,7 +257,7 @@ def _page(facts: dict[str, Any]) -> str:
     times = "once" if best["visits"] == 1 else f"{best['visits']:,} times"
     lines += [
         "",
-        f"  best path    {' '.join(map(str, best['path']))}",
+        f"  best path    {click.style(' '.join(map(str, best['path'])), bold=True)}",
         f"  reward       {best['mean']:.4f} +- {best['std']:.4f}, evaluated {times}",
     ]
     if certificate["upper"] is None:

@@ -438,6 +438,15 @@ def open_or_create(
     return study
 
 
+def open_to_read(path: str | os.PathLike[str]) -> Study:
+    """Return a study to look at, with its searcher if the file holds it."""
+    try:
+        with Study.open(path, read_only=True) as study:
+            return study
+    except StudyError:
+        return Study.look(path)  # what has functions of the program in it
+
+
 def _path_text(path: Path) -> str:
     return json.dumps(path, separators=(",", ":"))
 
@@ -446,4 +455,4 @@ def _say(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=4)
 
 
-__all__ = ["Study", "StudyError", "Trial", "Trials", "open_or_create"]
+__all__ = ["Study", "StudyError", "Trial", "Trials", "open_or_create", "open_to_read"]

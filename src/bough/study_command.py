@@ -15,7 +15,7 @@ import click
 from bough._exchange import exported, imported
 from bough._lock import StudyError, WriteLock
 from bough.experiments.store import BEGINNING
-from bough.study import Study
+from bough.study import Study, open_to_read
 from bough.trials import Trial
 
 #: How many trials are shown unless more are asked for.
@@ -49,7 +49,12 @@ def study_command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with all trials.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all trials as CSV.")
 def show(file: str, as_json: bool, as_csv: bool) -> None:
-    """Print what a study holds; also while it is being written."""
+    """Print what a study holds; also while it is being written.
+
+    \b
+    bough study run.db
+    bough study run.db --json
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude one another.")
     study = _opened(file)
@@ -67,28 +72,40 @@ def show(file: str, as_json: bool, as_csv: bool) -> None:
 @study_command.command("export")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.argument("output", type=click.File("w"), default="-")
-def export(file: str, output: Any) -> None:
-    """Write all operations of a study as JSON lines (to OUTPUT, or to the screen)."""
-    try:
-        lines, damage = exported(pathlib.Path(file))
-    except StudyError as error:
-        raise click.ClickException(str(error)) from None
+@click.option("--json", "as_json", is_flag=True, help="Say as JSON what was written.")
+def export(file: str, output: Any, as_json: bool) -> None:
+    """Write all operations of a study as JSON lines (to OUTPUT, or to the screen).
+
+    \b
+    bough study export run.db run.jsonl
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    if as_json and output.name == "<stdout>":
+        raise click.UsageError("--json says what was written to OUTPUT; name a file.")
+    lines, damage = exported(pathlib.Path(file))
     if damage is not None:
         click.echo(f"warning: {file} is damaged: {damage}", err=True)
-    for line in lines:
+    count = 0  # of operations: the first line says what is searched
+    for count, line in enumerate(lines):
         output.write(line + "\n")
+    if as_json:
+        click.echo(json.dumps({"file": output.name, "operations": count}, indent=2))
 
 
 @study_command.command("import")
 @click.argument("lines", type=click.File("r"))
 @click.argument("file", type=click.Path(dir_okay=False))
-def import_(lines: Any, file: str) -> None:
-    """Make a new study FILE from LINES, which were exported from another."""
-    try:
-        count = imported(lines, pathlib.Path(file))
-    except (StudyError, ValueError) as error:
-        raise click.ClickException(str(error)) from None
-    click.echo(f"{file}: {count:,} operations")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+def import_(lines: Any, file: str, as_json: bool) -> None:
+    """Make a new study FILE from LINES, which were exported from another.
+
+    \b
+    bough study import run.jsonl copy.db
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    count = imported(lines, pathlib.Path(file))
+    if as_json:
+        click.echo(json.dumps({"file": file, "operations": count}, indent=2))
+    else:
+        click.echo(f"{file}: {count:,} operations")
 
 
 def _opened(file: str) -> Study:
@@ -98,16 +115,8 @@ def _opened(file: str) -> Study:
                 f"{file} holds the finished runs of a comparison, not a study of one search: "
                 "`bough compare ... --study` goes on with it"
             )
-    try:
-        with warnings_in_words():
-            try:
-                with Study.open(file, read_only=True) as study:
-                    pass
-            except StudyError:
-                study = Study.look(file)  # what has functions of the program in it
-    except StudyError as error:
-        raise click.ClickException(str(error)) from None
-    return study
+    with warnings_in_words():
+        return open_to_read(file)
 
 
 @contextmanager
@@ -173,7 +182,8 @@ def _page(facts: dict[str, Any], study: Study) -> str:
     lines.append(f"  {facts['direction']} with {facts['searcher']}, seed {facts['seed']}")
     if "best" in facts:
         best = facts["best"]
-        lines.append(f"  best path    {' '.join(map(str, best['path']))}")
+        path = click.style(" ".join(map(str, best["path"])), bold=True)
+        lines.append(f"  best path    {path}")
         if "mean" in best:
             lines.append(f"  value        {best['mean']:.6g} +- {best['std']:.2g}")
         else:

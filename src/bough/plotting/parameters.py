@@ -78,7 +78,8 @@ def slice_data(source: Any, name: str | None = None) -> Slice:
 
 def numbers_of(given: Sequence[Any]) -> tuple[Array, list[str] | None]:
     """Return values as numbers; those that are none by their place in the list of all."""
-    if all(isinstance(x, Real) and not isinstance(x, bool | np.bool_) for x in given):
+    kinds = {type(x) for x in given}
+    if all(issubclass(kind, Real) and not issubclass(kind, bool | np.bool_) for kind in kinds):
         numbers = np.array(given, dtype=float)
         if np.isfinite(numbers).all():
             return numbers, None

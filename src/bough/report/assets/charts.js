@@ -20,22 +20,23 @@ function chart(place, traces, more) {
   return Plotly.react(place, traces, layout(more), settings);
 }
 
-// At most so many of the points from one number to another: of each stretch the lowest and the
-// highest, so that nothing that sticks out is lost.
-function sampled(values, from, to, most = 4000) {
-  const chosen = [];
-  const stretch = Math.max(1, Math.ceil((to - from) / (most / 2)));
-  for (let begin = from; begin < to; begin += stretch) {
-    const end = Math.min(to, begin + stretch);
+// Some of the points from one number to another, all if they are few: evenly spaced ones, which
+// show where most are, and the lowest and the highest of each stretch, so that nothing that sticks
+// out is lost.
+function sampled(values, from, to, most = 6000) {
+  const apart = Math.max(1, Math.ceil((to - from) / most));
+  const chosen = new Set();
+  for (let i = from; i < to; i += apart) chosen.add(i);
+  const stretch = Math.ceil((to - from) / 300);
+  for (let begin = from; apart > 1 && begin < to; begin += stretch) {
     let low = begin, high = begin;
-    for (let i = begin; i < end; i++) {
+    for (let i = begin; i < Math.min(to, begin + stretch); i++) {
       if (values[i] < values[low]) low = i;
       if (values[i] > values[high]) high = i;
     }
-    chosen.push(Math.min(low, high));
-    if (low !== high) chosen.push(Math.max(low, high));
+    chosen.add(low).add(high);
   }
-  return chosen;
+  return [...chosen];
 }
 
 // On a logarithmic axis the first points need as much room as the last.

@@ -1,6 +1,6 @@
 // The trials: sorted, filtered, and shown a page at a time, so that a hundred thousand are no burden.
 
-const ROWS = 50;
+const ROWS = 20;
 const OF_USER = "parameter "; // before names that come from the user, which may be any
 const STATES = { t: "told", f: "failed", r: "running" };
 const shownTrials = { sort: "id", down: true, text: "", state: "", page: 0 };

@@ -41,7 +41,11 @@ function colour(share, certainty) {
   const at = Math.min(0.9999, Math.max(0, share)) * (SCALE.length - 1);
   const low = SCALE[Math.floor(at)], high = SCALE[Math.floor(at) + 1];
   const mixed = low.map((c, i) => Math.round(c + (high[i] - c) * (at % 1)));
-  return `rgba(${mixed.join(",")},${(0.2 + 0.8 * (certainty ?? 1)).toFixed(2)})`;
+  // Faint is mixed with the ground, so that we know whether letters on it are to be dark or light.
+  const ground = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number);
+  const weight = 0.2 + 0.8 * (certainty ?? 1);
+  const [r, g, b] = mixed.map((c, i) => Math.round(weight * c + (1 - weight) * ground[i]));
+  return { fill: `rgb(${r},${g},${b})`, letters: 0.3 * r + 0.59 * g + 0.11 * b > 140 ? "#000" : "#fff" };
 }
 
 // What is drawn below a node: its descendants by visits, and what nobody looked at.
@@ -69,10 +73,10 @@ function drawTree(state) {
   const means = chosen.map((n) => tree.mean[n]);
   const low = Math.min(...means), high = Math.max(...means);
   const boxes = { ids: [], labels: [], parents: [], values: [], text: [], nodes: [],
-    colors: [], shapes: [] };
-  const add = (id, label, parent, value, text, fill, shape, node) => {
+    colors: [], letters: [], shapes: [] };
+  const add = (id, label, parent, value, text, { fill, letters }, shape, node) => {
     boxes.ids.push(id); boxes.labels.push(label); boxes.parents.push(parent);
-    boxes.values.push(value); boxes.text.push(text); boxes.colors.push(fill);
+    boxes.values.push(value); boxes.text.push(text); boxes.colors.push(fill); boxes.letters.push(letters);
     boxes.shapes.push(shape); boxes.nodes.push(node);
   };
   for (const n of chosen) {
@@ -87,17 +91,17 @@ function drawTree(state) {
     const room = 0.06 * tree.visits[n];
     if (inside.length && tree.unexplored[n] !== 0 && tree.unexplored[n] !== null) {
       add(`f${n}`, "?", `n${n}`, room, `<b>frontier</b><br>${unexplored(tree, n)}`,
-        style("--raised"), "/", n);
+        { fill: style("--raised"), letters: style("--ink") }, "/", n);
     }
     if (inside.length && rest > 0) {
       add(`h${n}`, "...", `n${n}`, room, `${plural(rest, "branch").replace("branchs", "branches")} not drawn: zoom in`,
-        style("--line"), "", n);
+        { fill: style("--line"), letters: style("--ink") }, "", n);
     }
   }
   const trace = { type: "icicle", ids: boxes.ids, labels: boxes.labels, parents: boxes.parents,
     values: boxes.values, customdata: boxes.nodes, hovertext: boxes.text, hoverinfo: "text",
     branchvalues: "remainder", sort: false, tiling: { orientation: "v", pad: 1 },
-    pathbar: { visible: false }, textposition: "middle center", root: { color: "rgba(0,0,0,0)" },
+    pathbar: { visible: false }, textposition: "middle center", textfont: { color: boxes.letters }, root: { color: "rgba(0,0,0,0)" },
     marker: { colors: boxes.colors, pattern: { shape: boxes.shapes, fgcolor: style("--soft"), size: 6 },
       line: { width: 1, color: style("--ground") } } };
   const place = $("tree-chart");

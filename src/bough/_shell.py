@@ -1,0 +1,113 @@
+"""What all commands have in common: errors, exit codes, `--traceback`, colours, completion.
+
+A command that is added to a `Shell` gets all of it, whatever it is.
+"""
+
+import json
+import os
+import traceback
+from typing import Any
+
+import click
+
+#: What a user can have caused, and whose message says enough.
+EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)
+INTERRUPTED = 130
+EXIT_CODES = """\b
+Exit codes:
+  0    done
+  1    it failed, and the message says why
+  2    wrong options or arguments
+  130  interrupted by Ctrl-C
+"""
+
+
+class Shell(click.Group):
+    """A group of commands that end well: an error is one line, unless a traceback is asked for."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command, with `--traceback`."""
+        _equip(cmd)
+        super().add_command(cmd, name)
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Note whether colours are wanted: on a terminal, if NO_COLOR is not set."""
+        context = super().make_context(*args, **options)
+        if os.environ.get("NO_COLOR"):
+            context.color = False
+        return context
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command, and turn what it raises into a message and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except (click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+        except click.ClickException as error:
+            if ctx.meta.get("bough.traceback") and error.__context__ is not None:
+                traceback.print_exception(error.__context__)
+            raise
+        except Exception as error:
+            if ctx.meta.get("bough.traceback"):
+                traceback.print_exception(error)
+            raise Failure(error) from error
+
+
+class Failure(click.ClickException):
+    """An exception as one line."""
+
+    def __init__(self, error: Exception) -> None:
+        named = isinstance(error, EXPECTED) or type(error).__module__.startswith("bough.")
+        message = str(error) if named and str(error) else repr(error)
+        super().__init__(message + ("" if named else " (--traceback shows where it comes from)"))
+
+    def show(self, file: Any = None) -> None:
+        """Print it."""
+        click.echo(
+            f"{click.style('Error:', fg='red')} {self.format_message()}", err=True, file=file
+        )
+
+
+def _equip(command: click.Command) -> None:
+    """Add what every command has, and those below it have too."""
+    if any(parameter.name == "traceback" for parameter in command.params):
+        return
+    command.params.append(
+        click.Option(
+            ["--traceback"],
+            is_flag=True,
+            expose_value=False,
+            callback=_note_traceback,
+            help="Show where an error comes from.",
+        )
+    )
+    for below in command.commands.values() if isinstance(command, click.Group) else ():
+        _equip(below)
+
+
+def _note_traceback(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        ctx.meta["bough.traceback"] = True
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+@click.pass_context
+def completion_command(ctx: click.Context, shell: str, as_json: bool) -> None:
+    """Print what makes the Tab key complete `bough` commands in a SHELL.
+
+    \b
+    bough completion bash >> ~/.bashrc
+    bough completion zsh >> ~/.zshrc
+    bough completion fish > ~/.config/fish/completions/bough.fish
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None  # click knows these three
+    text = kind(ctx.find_root().command, {}, "bough", "_BOUGH_COMPLETE").source()
+    click.echo(json.dumps({"shell": shell, "script": text}) if as_json else text)
