@@ -24,12 +24,12 @@ def observations(belief: Belief) -> list[Observation]:
     paths = paths_of(belief, readings["node"].tolist())
     values = readings["value"].tolist()
     noises = np.sqrt(readings["variance"]).tolist()
-    # A reward told in steps is a reading of the first node, and then one of each further step.
-    begins = np.flatnonzero((readings["kind"] & STEP) == 0).tolist()
-    ends = [*begins[1:], len(values)]
+    # A reward told in steps is there from its last step upwards; the first is no STEP but an F.
+    ends = (np.flatnonzero((readings["kind"] & STEP) == 0) + 1).tolist()
+    begins = [0, *ends[:-1]]
     return [
-        Observation(paths[end - 1] or (), values[begin:end], noises[begin:end])
-        for begin, end in zip(begins, ends, strict=True)
+        Observation(paths[begin] or (), values[begin:end][::-1], noises[begin:end][::-1])
+        for begin, end in zip(begins, ends, strict=False)
     ]
 
 

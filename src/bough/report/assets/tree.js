@@ -31,7 +31,7 @@ function interval(tree, n) {
 function unexplored(tree, n) {
   const count = tree.unexplored[n];
   if (count === "more") return "always more children to make";
-  return count === null ? "" : count > 0 ? `${say(count)} children unexplored` : "";
+  return count === null ? "" : count > 0 ? `${say(count)} ${count === 1 ? "child" : "children"} unexplored` : "";
 }
 
 // Dark blue to yellow, like the figures: readable for everybody, on light and dark.
@@ -94,7 +94,7 @@ function drawTree(state) {
         { fill: style("--raised"), letters: style("--ink") }, "/", n);
     }
     if (inside.length && rest > 0) {
-      add(`h${n}`, "...", `n${n}`, room, `${plural(rest, "branch").replace("branchs", "branches")} not drawn: zoom in`,
+      add(`h${n}`, "...", `n${n}`, room, `${say(rest)} more not drawn: zoom in`,
         { fill: style("--line"), letters: style("--ink") }, "", n);
     }
   }

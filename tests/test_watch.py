@@ -1,0 +1,135 @@
+"""A running study is followed by reading, and by nothing else."""
+
+import http.client
+import json
+import threading
+
+import pytest
+
+import bough
+from bough.report.following import Following
+from bough.report.watch import Watch
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "run.db"
+    bough.maximize(sum, bough.Tree(3, 4), budget=10, rng=0, study=path)
+    return path
+
+
+def go_on(file, budget):
+    bough.maximize(sum, bough.Tree(3, 4), budget=budget, study=file)
+
+
+def test_following_does_again_only_what_is_new(file):
+    following = Following(file)
+    study, number = following.look()
+    assert len(study.trials) == 10
+    assert following.look() == (study, number)
+    go_on(file, 25)
+    study, later = following.look()
+    assert later > number
+    assert following.beginnings == 1
+    with bough.Study.open(file, read_only=True) as fresh:
+        assert list(study.trials) == list(fresh.trials)
+        assert study.best() == fresh.best()
+        assert study.certificate == fresh.certificate
+    following.close()
+
+
+def test_following_while_it_is_being_written(file):
+    """At every moment the follower knows what the writer knows, and the writer never waits."""
+    following = Following(file)
+    with bough.Study.open(file) as study:
+        for k in range(8):
+            trial = study.ask()
+            if k % 3 == 2:
+                study.fail(trial, "no reason")
+            elif k % 3 == 1:
+                study.tell(trial, float(k), noise=0.5)
+            seen, _ = following.look()
+            assert list(seen.trials) == list(study.trials)
+        assert following.beginnings == 1
+        assert seen.certificate == study.certificate
+    following.close()
+
+
+def test_following_a_file_that_was_replaced(file, tmp_path):
+    following = Following(file)
+    following.look()
+    other = tmp_path / "other.db"
+    bough.maximize(sum, bough.Tree(3, 4), budget=3, rng=1, study=other)
+    other.replace(file)
+    study, _ = following.look()
+    assert len(study.trials) == 3
+    assert following.beginnings == 2
+    following.close()
+
+
+def test_following_a_search_that_only_its_program_knows(tmp_path):
+    file = tmp_path / "run.db"
+    tree = bough.Tree(lambda path: 3, 4)
+    bough.maximize(sum, tree, budget=5, rng=0, study=file)
+    following = Following(file)
+    study, _ = following.look()
+    assert not study.replayed
+    bough.maximize(sum, tree, budget=9, study=file)
+    study, _ = following.look()
+    assert study.trials.count("told") == 9
+    following.close()
+
+
+@pytest.fixture
+def server(file):
+    with Watch(file) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def get(server, path, method="GET", host=None):
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1])
+    connection.request(method, path, headers={} if host is None else {"Host": host})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, body
+
+
+def test_the_server_is_for_this_machine_and_only_reads(server, file):
+    assert server.server_address[0] == "127.0.0.1"
+    before = file.read_bytes()
+    assert get(server, "/snapshot")[0] == 200
+    assert get(server, "/other")[0] == 404
+    assert get(server, "/snapshot", host="evil.example")[0] == 403
+    assert get(server, "/snapshot", host=f"localhost:{server.server_address[1]}")[0] == 200
+    for method in ("POST", "PUT", "DELETE"):
+        assert get(server, "/snapshot", method)[0] == 501
+    assert file.read_bytes() == before
+    with bough.Study.open(file) as study:  # nobody holds it
+        study.ask()
+
+
+def test_news_are_what_is_new(server, file):
+    status, body = get(server, "/snapshot?version=&settled=0")
+    first = json.loads(body)
+    assert (status, len(first["trials"]["path"])) == (200, 10)
+    unchanged = f"/snapshot?version={first['version']}&settled={first['trials']['settled']}"
+    assert get(server, unchanged) == (204, b"")
+    go_on(file, 15)
+    news = json.loads(get(server, unchanged)[1])
+    assert news["trials"]["begin"] == 10
+    assert len(news["trials"]["path"]) == 5
+    assert news["snapshot"]["summary"]["trials"]["told"] == 15
+    whole = json.loads(get(server, "/snapshot?version=nonsense&settled=junk")[1])
+    assert len(whole["trials"]["path"]) == 15
+
+
+def test_a_file_that_is_gone_is_an_error_of_the_page_only(server, file):
+    file.rename(file.with_name("elsewhere.db"))
+    assert get(server, "/snapshot")[0] == 503
+    file.with_name("elsewhere.db").rename(file)
+    assert get(server, "/snapshot")[0] == 200
