@@ -1,0 +1,221 @@
+"""The command line as a whole: what holds for every command, those to come included."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import bough
+from bough._shell import Shell
+from bough.cli import main
+
+
+def leaves(command, name=()):
+    """Return all commands that do something, with their words."""
+    if not isinstance(command, click.Group):
+        return [(name, command)]
+    below = [leaves(sub, (*name, word)) for word, sub in command.commands.items()]
+    return [leaf for group in below for leaf in group]
+
+
+LEAVES = leaves(main)
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "run.db"
+    bough.maximize(sum, bough.Tree(3, 4), budget=10, rng=0, study=path)
+    return path
+
+
+@pytest.mark.parametrize(("words", "command"), LEAVES, ids=[" ".join(words) for words, _ in LEAVES])
+def test_every_command(words, command):
+    options = {option for parameter in command.params for option in parameter.opts}
+    assert "--json" in options
+    assert "--traceback" in options
+    page = run(*words, "--help")
+    assert page.exit_code == 0
+    assert f"bough {words[0]}" in page.output  # an example
+    assert "-h" in page.output
+    described = [p for p in command.params if isinstance(p, click.Option)]
+    assert all(
+        option.help or option.name in ("budget", "seed", "seeds", "select") for option in described
+    )
+
+
+def test_help_names_the_exit_codes_and_examples():
+    text = run("--help").output
+    for code in ("0    done", "1    it failed", "2    wrong options", "130  interrupted"):
+        assert code in text
+    assert "bough search smooth --budget 10000" in text
+
+
+# ---------------------------------------------------------------------- errors
+
+
+def shell_that_raises(error):
+    @click.group(cls=Shell)
+    def shell():
+        pass
+
+    @shell.command()
+    def fall():
+        raise error
+
+    return shell
+
+
+def test_an_error_is_one_line_and_a_traceback_on_request():
+    shell = shell_that_raises(ValueError("depth must be 3, got 4"))
+    told = CliRunner().invoke(shell, ["fall"])
+    assert told.exit_code == 1
+    assert told.stderr == "Error: depth must be 3, got 4\n"
+    shown = CliRunner().invoke(shell, ["fall", "--traceback"])
+    assert shown.exit_code == 1
+    assert "Traceback (most recent call last)" in shown.stderr
+    assert "ValueError: depth must be 3, got 4" in shown.stderr
+
+
+def test_an_error_of_ours_says_what_kind_it_is():
+    told = CliRunner().invoke(shell_that_raises(KeyError("x")), ["fall"])
+    assert told.exit_code == 1
+    assert told.stderr == "Error: KeyError('x') (--traceback shows where it comes from)\n"
+    assert CliRunner().invoke(shell_that_raises(KeyboardInterrupt()), ["fall"]).exit_code == 130
+
+
+def test_a_refusal_of_click_shows_where_it_comes_from_too(tmp_path):
+    broken = tmp_path / "broken.py"
+    broken.write_text("import nowhere_to_be_found\n")
+    words = ["search", f"{broken}:f", "--branching", 2, "--depth", 2]
+    told = run(*words)
+    assert told.exit_code == 2
+    assert "Traceback" not in told.output
+    assert "nowhere_to_be_found" in told.output
+    assert "Traceback (most recent call last)" in run(*words, "--traceback").output
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["search", "nothing"], 2, "no built-in problem"),
+        (["nonsense"], 2, "No such command"),
+        (["report", "missing.db"], 2, "does not exist"),
+        (["watch", "missing.db"], 2, "does not exist"),
+        (["completion", "cmd"], 2, "is not one of"),
+        (["search", "smooth", "--budget", "0"], 2, "--budget"),
+    ],
+)
+def test_exit_codes(words, code, message):
+    told = run(*words)
+    assert told.exit_code == code
+    assert message in told.output
+
+
+def test_what_is_no_study(tmp_path):
+    file = tmp_path / "run.db"
+    file.write_text("nothing of the kind")
+    for command in ("report", "watch", "study"):
+        told = run(command, file)
+        assert told.exit_code == 1
+        assert "is no study of bough" in told.stderr
+        assert "Traceback" not in told.output
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_an_objective_that_raises(tmp_path):
+    (tmp_path / "mine.py").write_text("def f(path):\n    return 1 / 0\n")
+    told = run("search", f"{tmp_path}/mine.py:f", "--branching", 2, "--depth", 2, "--json")
+    assert told.exit_code == 1
+    assert "division by zero" in json.loads(told.stdout)["error"]
+    assert "division by zero" in told.stderr
+    assert "Traceback" not in told.output
+
+
+# ---------------------------------------------------------------------- output
+
+
+def test_report_and_its_json(file, tmp_path):
+    pytest.importorskip("plotly")
+    told = run("report", file)
+    assert told.exit_code == 0, told.output
+    assert told.output.startswith(f"{tmp_path}/run.html: 10 trials")
+    told = run("report", file, "-o", tmp_path / "page.html", "--title", "Night", "--json")
+    facts = json.loads(told.stdout)
+    assert facts == {
+        "file": f"{tmp_path}/page.html",
+        "bytes": (tmp_path / "page.html").stat().st_size,
+        "trials": 10,
+    }
+    assert "<title>Night - bough</title>" in (tmp_path / "page.html").read_text()
+
+
+def test_study_commands_have_json(file, tmp_path):
+    lines, copy = tmp_path / "run.jsonl", tmp_path / "copy.db"
+    made = json.loads(run("study", "export", file, lines, "--json").stdout)
+    assert made["file"] == str(lines)
+    back = json.loads(run("study", "import", lines, copy, "--json").stdout)
+    assert back == {"file": str(copy), "operations": made["operations"] - 1}  # one made the file
+    assert run("study", "export", file, "--json").exit_code == 2
+
+
+def test_watch_says_where_and_ends_by_ctrl_c(file, monkeypatch):
+    from bough.report.watch import Watch
+
+    def interrupted(self, *_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Watch, "serve_forever", interrupted)
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    told = run("watch", file, "--json", "--open")
+    assert told.exit_code == 0
+    facts = json.loads(told.stdout)
+    assert facts["file"] == str(file)
+    assert facts["url"].startswith("http://127.0.0.1:")
+    assert opened == [facts["url"]]
+    assert "Ctrl-C" in run("watch", file).output
+
+
+def test_colours_only_on_a_terminal(monkeypatch):
+    words = ["search", "smooth", "--budget", "5"]
+    plain = run(*words)
+    assert "\x1b" not in plain.output
+    coloured = CliRunner().invoke(main, words, color=True)
+    assert "\x1b[1m" in coloured.output
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in CliRunner().invoke(main, words, color=True).output
+
+
+# ---------------------------------------------------------------------- completion
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell):
+    told = run("completion", shell)
+    assert told.exit_code == 0
+    assert "_BOUGH_COMPLETE" in told.stdout
+    assert json.loads(run("completion", shell, "--json").stdout)["shell"] == shell
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("bough se", {"search"}), ("bough search sm", {"smooth"}), ("bough watch --o", {"--open"})],
+)
+def test_completion_completes(words, expected):
+    count = len(words.split()) - 1
+    command = pathlib.Path(sys.executable).parent / "bough"
+    answer = subprocess.run(
+        [str(command)],
+        env={"COMP_WORDS": words, "COMP_CWORD": str(count), "_BOUGH_COMPLETE": "bash_complete"},
+        capture_output=True,
+        text=True,
+    )
+    assert {line.split(",")[1] for line in answer.stdout.split()} == expected
