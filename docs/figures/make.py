@@ -52,9 +52,9 @@ def screenshots(result):
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         for name, scheme, width, height in (
-            ("report-light", "light", 1000, 1360),
-            ("report-dark", "dark", 1000, 1360),
-            ("report-phone", "light", 390, 1360),
+            ("report-light", "light", 1000, 1480),
+            ("report-dark", "dark", 1000, 1480),
+            ("report-phone", "light", 390, 1800),
         ):
             context = browser.new_context(
                 color_scheme=scheme, viewport={"width": width, "height": height}
@@ -64,8 +64,17 @@ def screenshots(result):
             page.wait_for_selector("#tree-chart .slice")
             page.wait_for_timeout(1500)
             page.screenshot(path=HERE / f"{name}.png")
+            shrink(HERE / f"{name}.png")
             context.close()
         browser.close()
+
+
+def shrink(file):
+    """Make a picture smaller: a page has few colours."""
+    from PIL import Image
+
+    with Image.open(file) as picture:
+        picture.convert("RGB").quantize(128).save(file, optimize=True)
 
 
 if __name__ == "__main__":

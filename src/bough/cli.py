@@ -81,7 +81,13 @@ def _problems(
     help="linear, gaussian, discounted or geometric; with a number, as in gaussian:WIDTH, "
     "discounted:DISCOUNT or geometric:RATIO, that is fixed.  [default: all is learnt]",
 )
-@click.option("--select", type=click.Choice(["subtree", "arm"]), default="subtree")
+@click.option(
+    "--select",
+    type=click.Choice(["subtree", "arm"]),
+    default="subtree",
+    show_default=True,
+    help="By which rule.",
+)
 @click.option(
     "--seed", type=click.IntRange(min=0), help="[default: 0, or that of the study which goes on]"
 )

@@ -18,14 +18,18 @@ from bough.experiments.write import write
 @click.command("compare")
 @click.argument("problems", nargs=-1, required=True)
 @click.option("--searchers", default="gpts,uct", show_default=True, help="Names with commas.")
-@click.option("--budget", type=click.IntRange(min=1), default=1000, show_default=True)
-@click.option("--seeds", type=click.IntRange(1, 1_000_000), default=50, show_default=True)
+@click.option(
+    "--budget", type=click.IntRange(min=1), default=1000, show_default=True, help="Plays."
+)
+@click.option(
+    "--seeds", type=click.IntRange(1, 1_000_000), default=50, show_default=True, help="Runs."
+)
 @click.option(
     "--tuning-seeds",
     type=click.IntRange(min=1),
     help="Other seeds, on which constants are tuned.  [default: as many as seeds, at most 20]",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The first.")
 @click.option("--steps", is_flag=True, help="Tell immediate rewards, where a problem has them.")
 @click.option(
     "--out",
