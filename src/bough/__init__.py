@@ -68,19 +68,20 @@ __all__ = [
     "maximize",
     "mean",
     "minimize",
+    "plotting",
     "theory",
 ]
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from bough import theory
+    from bough import plotting, theory
 
 
 def __getattr__(name: str) -> Any:
-    """Import `bough.theory` when it is first used: no search needs it."""
-    if name == "theory":
+    """Import `bough.theory` and `bough.plotting` when they are first used: no search needs them."""
+    if name in ("plotting", "theory"):
         import importlib
 
-        return importlib.import_module("bough.theory")
+        return importlib.import_module(f"bough.{name}")
     raise AttributeError(f"module 'bough' has no attribute {name!r}")

@@ -78,7 +78,7 @@ def along(source: Any, path: Sequence[int] | None = None, *, ax: Any = None) -> 
         ax.fill_between(depth, data.mean - 2 * data.std, data.mean + 2 * data.std, color=BLUE,
                         alpha=0.25, linewidth=0, label="two standard deviations now")  # fmt: skip
     steps = [""] + [str(step) for step in data.path]
-    if run.tree is not None and run.tree.labels is not None:
+    if run.tree is not None and run.labels is not None:
         steps = [""] + [str(label) for label in run.tree.decode(data.path)]
     ax.set_xticks(depth, [f"{i}\n{step}" for i, step in enumerate(steps)], fontsize="small")
     ax.set_xlabel("depth and step")

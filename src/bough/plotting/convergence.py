@@ -10,6 +10,7 @@ from bough.confidence import Confidence
 from bough.plotting.replay import checkpoints, forgetful, observations, tell
 from bough.plotting.run import Array, Run
 from bough.plotting.style import BLUE, GREEN, GREY, ORANGE, axes, say_empty
+from bough.searchers import GPTS
 
 
 class Convergence(NamedTuple):
@@ -60,16 +61,16 @@ def convergence_data(source: Any, most: int = 200) -> Convergence:
     values = run.told
     best = run.sign * np.maximum.accumulate(run.sign * values)
     empty = np.empty(0)
-    if run.belief is None:
+    if run.belief is None or not isinstance(run.searcher, GPTS):
         return Convergence(values, best, empty, empty, empty, empty)
-    at, mean, lower, upper = _bounds(run, run.belief, most)
+    at, mean, lower, upper = _bounds(run.searcher, run.belief, most)
     if run.sign < 0:
         mean, lower, upper = 0.0 - mean, 0.0 - upper, 0.0 - lower
     return Convergence(values, best, at, mean, lower, upper)
 
 
-def _bounds(run: Run, belief: Belief, most: int) -> tuple[Array, Array, Array, Array]:
-    search: Any = run.searcher
+def _bounds(search: GPTS, belief: Belief, most: int) -> tuple[Array, Array, Array, Array]:
+    """Return numbers of observations, and what the belief said after each of them."""
     told = observations(belief)
     marks = checkpoints(len(told), most)
     level = Confidence(search.confidence.delta)

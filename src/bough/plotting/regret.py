@@ -64,13 +64,13 @@ def regret_data(
 
 
 def _bound(run: Run, plays: Any) -> Array:
-    belief, search = run.belief, run.searcher
+    belief = run.belief
     counts = None if belief is None else belief.tree.counts
     if belief is None or not counts or len(set(counts)) != 1 or not len(plays):
         return np.empty(0)
     setting = belief.kernel, int(counts[0]) if counts[0] < np.inf else 0, len(counts), belief.noise
     try:
-        delta = search.confidence.delta  # type: ignore[union-attr]
+        delta = 0.05 if run.certificate is None else run.certificate.delta
         return np.asarray(theory.regret_bound(*setting, plays, delta), dtype=float)
     except ValueError:  # there is none for such a setting
         return np.empty(0)

@@ -101,6 +101,11 @@ class Run:
         return None if self.searcher is None else self.searcher.tree
 
     @property
+    def labels(self) -> Any:
+        """What the tree calls its children, if it has names for them."""
+        return getattr(self.tree, "labels", None)
+
+    @property
     def belief(self) -> Belief | None:
         """The belief of the searcher, if it has one and was told something."""
         belief = getattr(self.searcher, "belief", None)
@@ -165,7 +170,7 @@ class Run:
     def _steps(self, path: Path) -> dict[str, Any]:
         path = path[:MOST_STEPS]
         labels: Sequence[Any] = path
-        if self.tree is not None and self.tree.labels is not None:
+        if self.tree is not None and self.labels is not None:
             labels = self.tree.decode(path)
         return {f"step {i + 1}": label for i, label in enumerate(labels)}
 
@@ -180,7 +185,7 @@ class Run:
     @property
     def names_choices(self) -> bool:
         """Whether choices have names of their own, and not just numbers of steps."""
-        if self.tree is not None and self.tree.labels is not None:
+        if self.labels is not None:
             return True
         return len(self.trials) > 0 and self.params_of(self.trials[0]) is not None
 

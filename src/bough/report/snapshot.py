@@ -77,7 +77,7 @@ def _arms(log_arms: float | None, tree: Any) -> str | None:
 
 
 def _decoded(run: Run, path: Iterable[int]) -> str | None:
-    if run.tree is None or run.tree.labels is None:
+    if run.tree is None or run.labels is None:
         return None
     return " ".join(map(str, run.tree.decode(tuple(path))))
 
@@ -127,7 +127,7 @@ def _tree(run: Run) -> dict[str, Any]:
 
 def _step_names(run: Run, data: Explored) -> list[str] | None:
     """Return what the tree calls the step to each node; None if it has no names for them."""
-    labels = None if run.tree is None else run.tree.labels
+    labels = run.labels
     if labels is None:
         return None
     numbers = range(len(data.parent))

@@ -26,6 +26,7 @@ class Watch(ThreadingHTTPServer):
         self.following = Following(file)
         self.following.look()  # what is wrong with the file is said now, and not to a browser
         self._guard = threading.Lock()
+        self._shown: tuple[str, dict[str, Any]] = ("", {})  # the last snapshot, and its version
         super().__init__(("127.0.0.1", port), _Answer)
 
     @property
@@ -50,13 +51,12 @@ class Watch(ThreadingHTTPServer):
             now = f"{beginning}.{number}"
             if version == now:
                 return None
+            if self._shown[0] != now:
+                self._shown = (now, snapshot(study))
             begin = settled if version.startswith(f"{beginning}.") else 0
             begin = begin if 0 <= begin <= len(study.trials) else 0
-            return {
-                "version": now,
-                "snapshot": snapshot(study),
-                "trials": trial_columns(study, begin),
-            }
+            trials = trial_columns(study, begin)
+            return {"version": now, "snapshot": self._shown[1], "trials": trials}
 
     def server_close(self) -> None:
         """Close the socket and the file."""

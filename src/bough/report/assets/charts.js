@@ -1,7 +1,8 @@
 // Charts: how they look in light and dark, and those that need no more than a few lines.
 
+// These buttons and no others: plotly has some that would send data elsewhere.
 const settings = { responsive: true, displaylogo: false, scrollZoom: false,
-  modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
+  modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]] };
 
 function layout(more) {
   const axis = { gridcolor: style("--line"), zerolinecolor: style("--line"), automargin: true };
@@ -16,8 +17,8 @@ function layout(more) {
   };
 }
 
-function chart(place, traces, more) {
-  return Plotly.react(place, traces, layout(more), settings);
+function chart(place, traces, more, { buttons = true } = {}) {
+  return Plotly.react(place, traces, layout(more), { ...settings, displayModeBar: buttons ? "hover" : false });
 }
 
 // Some of the points from one number to another, all if they are few: evenly spaced ones, which

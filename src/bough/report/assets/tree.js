@@ -1,7 +1,7 @@
 // The explored tree: an icicle of what lies below one node, and the children of that node as a table.
 
 const DEPTH = 4; // levels that are drawn at once
-const BOXES = 500; // and boxes
+const BOXES = 300; // and boxes
 
 let here = 0; // the node that is looked at
 let family = null; // children of each node, made once for a snapshot
@@ -87,6 +87,10 @@ function drawTree(state) {
       + `<br>${plural(tree.visits[n], "visit")}<br>${unexplored(tree, n)}`;
     add(`n${n}`, plain(called(tree, n)).slice(0, 40), n === here ? "" : `n${tree.parent[n]}`,
       inside.length ? 0 : tree.visits[n], text, colour(share, tree.certainty[n]), "", n);
+  }
+  // At the end, so that they stand at the right of the others.
+  for (const n of chosen) {
+    const inside = lists[n].filter((child) => shown.has(child));
     const rest = lists[n].length - inside.length + tree.hidden[n];
     const room = 0.06 * tree.visits[n];
     if (inside.length && tree.unexplored[n] !== 0 && tree.unexplored[n] !== null) {
@@ -105,7 +109,8 @@ function drawTree(state) {
     marker: { colors: boxes.colors, pattern: { shape: boxes.shapes, fgcolor: style("--soft"), size: 6 },
       line: { width: 1, color: style("--ground") } } };
   const place = $("tree-chart");
-  chart(place, [trace], { margin: { l: 0, r: 0, t: 4, b: 0 }, uniformtext: { minsize: 10, mode: "hide" } })
+  chart(place, [trace], { margin: { l: 0, r: 0, t: 4, b: 0 }, uniformtext: { minsize: 10, mode: "hide" } },
+    { buttons: false })
     .then(() => {
       if (place.dataset.clicks) return;
       place.dataset.clicks = "yes";
@@ -138,7 +143,8 @@ function drawCrumbs(state) {
 function drawChildren(state) {
   const { tree } = state.snapshot;
   const lists = children(tree);
-  const rows = lists[here].slice().sort((a, b) => tree.mean[b] - tree.mean[a])
+  const better = state.snapshot.summary.direction === "minimize" ? -1 : 1; // the best first
+  const rows = lists[here].slice().sort((a, b) => better * (tree.mean[b] - tree.mean[a]))
     .map((n) => el("tr", {},
       el("td", {}, el("button", { type: "button", text: called(tree, n),
         "aria-label": `go to ${called(tree, n)}`, onclick: () => {
