@@ -21,7 +21,7 @@ from bough.experiments.command import command as compare
 from bough.kernels import Kernel
 from bough.maximize import maximize
 from bough.problems import BY_NAME, kind_of, named
-from bough.report.command import report_command, watch_command
+from bough.report_command import report_command, watch_command
 from bough.result import ObjectiveError, Result
 from bough.searchers import GPTS
 from bough.stopping import Gap, StopRule, WallTime

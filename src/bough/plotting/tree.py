@@ -62,9 +62,14 @@ def tree_data(source: Any, most: int = 2000) -> Explored:
     """Return the most visited nodes of the explored tree (and those of the best path).
 
     >>> import bough
-    >>> explored = tree_data(bough.maximize(sum, bough.Tree(2, 3), budget=8, rng=0))
-    >>> explored.path(0), int(explored.visits[0]), len(explored.parent)
-    ((), 8, 15)
+    >>> search = bough.GPTS(bough.Tree(2, 2), rng=0)
+    >>> for path, value in (((0, 0), 1.0), ((0, 1), 2.0), ((1, 0), 3.0)):
+    ...     search.tell(path, value)
+    >>> explored = tree_data(search)
+    >>> [explored.path(n) for n in range(len(explored.parent))]
+    [(), (0,), (1,), (0, 0), (0, 1), (1, 0)]
+    >>> explored.visits.tolist(), explored.unexplored.tolist()
+    ([3, 2, 1, 1, 1, 1], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
     """
     run = Run.of(source)
     everything = _counted(run) if run.belief is None else _believed(run.belief, run.sign)

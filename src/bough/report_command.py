@@ -2,12 +2,9 @@
 
 import json
 import pathlib
-import webbrowser
 
 import click
 
-from bough.report.page import write
-from bough.report.watch import Watch
 from bough.study import open_to_read
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
@@ -32,6 +29,8 @@ def report_command(
     bough report run.db
     bough report run.db -o page.html --title "The night run"
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    from bough.report.page import write  # no other command needs figures or a server
+
     target = file.with_suffix(".html") if output is None else output
     study = open_to_read(file)
     write(study, target, title=title)
@@ -58,6 +57,10 @@ def watch_command(file: pathlib.Path, port: int, opens: bool, as_json: bool) -> 
     The page is served to this machine only, and has no controls: it reads the file and can not
     disturb the search.
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    import webbrowser
+
+    from bough.report.watch import Watch
+
     server = Watch(file, port)
     try:
         if as_json:
