@@ -48,7 +48,7 @@ PAGE = """\
   sub-optimal paths against plays, and the constants that were tuned. [tuning.csv](tuning.csv) has
   the score of every constant that was tried.
 - [seconds.md](seconds.md): the same against the seconds spent in `ask` and `tell`.
-- [figures](figures): all of it, one figure for each problem.
+- the folder `figures`: all of it, one figure for each problem.
 
 `python -m benchmarks.study` makes all these pages, this one too. What they say of the outcome is
 computed from the runs.

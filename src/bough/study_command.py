@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from bough._exchange import exported, imported
-from bough._lock import StudyError, WriteLock
+from bough._lock import WriteLock
 from bough.experiments.store import BEGINNING
 from bough.study import Study, open_to_read
 from bough.trials import Trial
@@ -84,11 +84,9 @@ def export(file: str, output: Any, as_json: bool) -> None:
     lines, damage = exported(pathlib.Path(file))
     if damage is not None:
         click.echo(f"warning: {file} is damaged: {damage}", err=True)
-    count = 0  # of operations: the first line says what is searched
-    for count, line in enumerate(lines):
-        output.write(line + "\n")
-    if as_json:
-        click.echo(json.dumps({"file": output.name, "operations": count}, indent=2))
+    count = sum(output.write(line + "\n") > 0 for line in lines)
+    if as_json:  # the first line says what is searched, the others are operations
+        click.echo(json.dumps({"file": output.name, "operations": count - 1}, indent=2))
 
 
 @study_command.command("import")
