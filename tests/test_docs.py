@@ -20,6 +20,8 @@ def test_there_are_pages():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples(page):
     text = page.read_text()
+    if "import gymnasium" in text:
+        pytest.importorskip("gymnasium")
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False)
     names, output, found = {}, [], 0  # a page is one session
     for block in re.finditer(r"```python\n(.*?)```", text, re.S):

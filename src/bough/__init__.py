@@ -68,6 +68,7 @@ __all__ = [
     "maximize",
     "mean",
     "minimize",
+    "planning",
     "plotting",
     "theory",
 ]
@@ -75,12 +76,12 @@ __all__ = [
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from bough import plotting, theory
+    from bough import planning, plotting, theory
 
 
 def __getattr__(name: str) -> Any:
-    """Import `bough.theory` and `bough.plotting` when they are first used: no search needs them."""
-    if name in ("plotting", "theory"):
+    """Import planning, plotting and theory when they are first used: no search needs them."""
+    if name in ("planning", "plotting", "theory"):
         import importlib
 
         return importlib.import_module(f"bough.{name}")

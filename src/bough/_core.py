@@ -105,7 +105,7 @@ class Core(Nodes):
     def _reserve(self, more):
         """Make room for so many more nodes, and for the readings of a path."""
         if self.told + self.depth + 1 > self.readings_.shape[0]:
-            room = max(64, 2 * self.readings_.shape[0], self.told + self.depth + 1)
+            room = max(64, 4 * self.readings_.shape[0], self.told + self.depth + 1)
             self.readings_ = grown(self.readings_, READING, room)
         Nodes._reserve(self, more)
 
@@ -272,6 +272,25 @@ class Core(Nodes):
         s2 = self._variance_of(kind, share, self.length, ends)
         self._check_exact(y, s2)
         self._tell(self._grow(plan), y, s2, kind, ends, share)
+
+    def end(self, path):
+        """Let a path end at a node of which something was told: nothing lies below it.
+
+        So a tree of which it is only learnt on the way where paths end, as those of a simulator do,
+        need not be given as a function. The reward of the path is F of the node, as in any tree.
+        """
+        if self.ragged:
+            raise ValueError("where paths end is for the branching function of this tree to say")
+        self.length = self._read(path)
+        self.found = self._locate(self.length)
+        n = self.trail[self.trailed - 1]
+        if self.found < self.length or self._is_group(n):
+            raise ValueError(f"nothing was told of {self._path(self.length)} that could end there")
+        if self.nodes_[n].explored > 0:
+            raise ValueError(f"the path {self._path(self.length)} went on before")
+        self.nodes_[n].branching = 0
+        self._set_arm(n)
+        self._changed()
 
     def _ends(self, depth):
         """Return how deep what is read lies: where the path ends, or as deep as was said."""

@@ -396,6 +396,12 @@ class Nodes:
         """
         self.length = self._read(path)
         self.found = self._locate(self.length)
+        n = self.trail[self.trailed - 1]
+        if self.found < self.length and self.nodes_[n].branching == 0 and not self._is_group(n):
+            raise ValueError(
+                f"path {self._path(self.length)} goes on below {self._path(self.found)}, "
+                "where it ended"
+            )
         self.step_prior = 0.0
         plan = None
         if self.prior_mean is not None:
@@ -555,7 +561,8 @@ def read_only(array, dtype, count):
 
 def grown(array, dtype, capacity):
     """Return a longer copy, with zeros behind."""
-    old = np.asarray(array)
+    # (A memoryview knows its array; to make one of it anew is slow for records.)
+    old = array if isinstance(array, np.ndarray) else array.base
     new = aligned(dtype, capacity)
     new[: len(old)] = old
     return new

@@ -4,7 +4,7 @@
 from bough._core cimport Core
 
 cdef int ROOT, NONE, STEP, OWN_NOISE
-cdef double INF, TINY
+cdef double INF, TINY, LARGEST
 
 
 cdef class Steps(Core):

@@ -22,6 +22,7 @@ ROOT = 0
 NONE = -1
 INF = float("inf")
 TINY = 1e-100
+LARGEST = 1e50
 
 STEP = 1
 OWN_NOISE = 2
@@ -111,18 +112,25 @@ class Steps(Core):
             If these are the first rewards of a longer path: its length. The noise is that of the
             whole path.
         """
-        rewards = [moderate(r, f"steps[{i}]") for i, r in enumerate(listed(steps, "steps"))]
+        rewards = [
+            r if type(r) is float and -LARGEST <= r <= LARGEST else moderate(r, f"steps[{i}]")
+            for i, r in enumerate(listed(steps, "steps"))
+        ]
         if noise is None:
             length = len(rewards)
             if depth is not None:
                 length = whole(depth, "depth", least=length, most=self.depth)
             self._tell_steps(path, rewards, self.step_shares(length)[: len(rewards)], 0)
             return
-        if np.ndim(noise) == 0:
+        if type(noise) is float or np.ndim(noise) == 0:
             variances = [self._noise_variance(noise)] * len(rewards)
         else:
-            noises = enumerate(listed(noise, "noise"))
-            variances = [self._noise_variance(moderate(s, f"noise[{i}]")) for i, s in noises]
+            variances = [
+                s * s
+                if type(s) is float and 1e-50 < s <= LARGEST
+                else self._noise_variance(moderate(s, f"noise[{i}]"))
+                for i, s in enumerate(listed(noise, "noise"))
+            ]
         self._tell_steps(path, rewards, variances, OWN_NOISE)
 
     def step_shares(self, length):

@@ -20,6 +20,7 @@ from bough._shell import EXIT_CODES, INTERRUPTED, Shell, completion_command
 from bough.experiments.command import command as compare
 from bough.kernels import Kernel
 from bough.maximize import maximize
+from bough.planning.command import command as plan
 from bough.problems import BY_NAME, kind_of, named
 from bough.report_command import report_command, watch_command
 from bough.result import ObjectiveError, Result
@@ -51,7 +52,7 @@ def main() -> None:
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
 
 
-for command in (compare, completion_command, report_command, study_command, watch_command):
+for command in (compare, completion_command, plan, report_command, study_command, watch_command):
     main.add_command(command)
 
 

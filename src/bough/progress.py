@@ -12,7 +12,12 @@ class Bar:
     """A tqdm bar, or nothing: `progress` is True, False, or None for a bar on a terminal."""
 
     def __init__(
-        self, progress: bool | None, total: int | None, done: int = 0, sign: float = 1.0
+        self,
+        progress: bool | None,
+        total: int | None,
+        done: int = 0,
+        sign: float = 1.0,
+        unit: str = "play",
     ) -> None:
         if progress not in (None, True, False):
             raise TypeError(f"progress must be True, False or None, got {progress!r}")
@@ -26,7 +31,7 @@ class Bar:
             from tqdm import tqdm
 
             self._bar = tqdm(
-                total=total, initial=done, unit="play", file=sys.stderr, dynamic_ncols=True
+                total=total, initial=done, unit=unit, file=sys.stderr, dynamic_ncols=True
             )
 
     def __enter__(self) -> "Bar":
@@ -41,6 +46,12 @@ class Bar:
         if now >= self._next:
             self._next = now + INTERVAL
             self._show(search)
+
+    def count(self, text: str) -> None:
+        """Note that one more is done, and show what came of it."""
+        if self._bar is not None:
+            self._bar.set_postfix_str(text, refresh=False)
+            self._bar.update(1)
 
     def say(self, message: str) -> None:
         """Print a line where the bar is."""

@@ -366,7 +366,8 @@ class GPTS(Searcher):
 
     def forget(self, path: Sequence[int]) -> None:
         """Drop a pending evaluation of the path, the oldest if there are several: it failed."""
-        path = self._playable(path)
+        if type(path) is not tuple or path != self._asked:
+            path = self._playable(path)
         if path in self._tokens:
             token = self._tokens[path][0]
             self.belief.forget(token)

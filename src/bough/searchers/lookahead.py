@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +99,14 @@ def fresh_maxima(
     mean, sd : array
         Of shape (D + 1, len(counts)), where counts = `table_counts(most)`.
     """
+    variances = tuple(np.asarray(increments, dtype=np.float64).tolist())
+    return _fresh_maxima(variances, tuple(widths), most, points)
+
+
+@lru_cache(maxsize=64)  # a planner makes the same belief anew for every decision
+def _fresh_maxima(
+    increments: tuple[float, ...], widths: tuple[int, ...], most: int | None, points: int
+) -> tuple[Array, Array]:
     depth = len(increments) - 1
     counts = np.array(table_counts(max(widths, default=1) if most is None else most))
     mean, sd = np.zeros((depth + 1, len(counts))), np.zeros((depth + 1, len(counts)))
@@ -107,12 +116,12 @@ def fresh_maxima(
     spread = Spread(points if depth <= DEEP else FEWER_POINTS, highest)
     total = 0.0
     for i in range(depth - 1, -1, -1):
-        total += float(increments[i + 1])
+        total += increments[i + 1]
         if total == 0.0:
             continue
         unit = math.sqrt(total)
         spread.make_room(-8.0 * unit, highest * unit)
-        spread.add_normal(float(increments[i + 1]))
+        spread.add_normal(increments[i + 1])
         places = spread.places
         best = spread.best_of(counts)
         mean[i] = best @ places

@@ -1,0 +1,277 @@
+"""What planners earn in Gymnasium environments, and what it costs: `-m benchmarks.planning`.
+
+Finished episodes are kept in a file of JSON lines, and a run that is given the same file goes on.
+Needs the extra `bench` (Gymnasium, highway-env).
+"""
+
+import json
+import math
+import pathlib
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import gymnasium
+import numpy as np
+
+from bough import planning
+from bough.problems.discounted import DiscountedBandits
+from bough.problems.edges import child_hash
+
+DISCOUNT = 0.95
+#: Name in the table, searcher, what it is told.
+ENTRANTS = {
+    "GPTS steps": ("gpts", "steps"),
+    "GPTS sum": ("gpts", "sum"),
+    "OLOP": ("olop", "steps"),
+    "KL-OLOP": ("kl_olop", "steps"),
+    "UCT": ("uct", "sum"),
+    "random": ("random", "sum"),
+}
+
+
+class Energy(gymnasium.Wrapper):
+    """MountainCar with the gain in mechanical energy added to its rewards.
+
+    Potential-based: reward + discount phi(after) - phi(before), which leaves the best policy as it
+    is (Ng, Harada and Russell 1999); phi = 1000 (v^2 / 2 + 0.0025 sin(3x) / 3).
+    """
+
+    def step(self, action):
+        before = self._potential()
+        observation, reward, *rest = self.env.step(action)
+        return (observation, reward + DISCOUNT * self._potential() - before, *rest)
+
+    def _potential(self):
+        x, v = self.unwrapped.state
+        return 1000.0 * (0.5 * v * v + 0.0025 * math.sin(3.0 * x) / 3.0)
+
+
+def mountain_car():
+    return Energy(gymnasium.make("MountainCar-v0"))
+
+
+def highway():
+    import highway_env  # noqa: F401 - it registers its environments
+
+    return gymnasium.make("highway-fast-v0")
+
+
+@dataclass(frozen=True)
+class Task:
+    """An environment, the budgets, and how long and how often it is played."""
+
+    name: str
+    make: Callable[[], Any]
+    budgets: tuple[int, ...]
+    seeds: int = 20
+    most_steps: int | None = None
+    count_steps: bool = False  # the return is minus the number of steps, whatever was added to it
+
+
+def _maker(name, **keywords):
+    return lambda: gymnasium.make(name, **keywords)
+
+
+TASKS = [
+    Task("FrozenLake-v1", _maker("FrozenLake-v1", is_slippery=False), (100, 300)),
+    Task("MountainCar-v0 shaped", mountain_car, (100, 300), count_steps=True),
+    Task("Taxi-v4", _maker("Taxi-v4"), (300, 1000), most_steps=50),
+    Task("CartPole-v1", _maker("CartPole-v1"), (100, 200)),
+    Task("FrozenLake-v1 slippery", _maker("FrozenLake-v1", is_slippery=True), (300, 1000)),
+    Task("Acrobot-v1", _maker("Acrobot-v1"), (50, 100), most_steps=200),
+    Task("highway-fast-v0", highway, (10, 30), seeds=5),
+]
+
+
+def episode(task: Task, entrant: str, budget: int, seed: int) -> dict[str, Any]:
+    """Play one episode."""
+    searcher, rewards = ENTRANTS[entrant]
+    env = task.make()
+    begin = time.process_time()
+    agent = planning.Agent(
+        env, discount=DISCOUNT, budget=budget, searcher=searcher, rewards=rewards, rng=seed
+    )
+    summary = agent.run(1, seed=seed, most_steps=task.most_steps, progress=False)
+    (played,) = summary.episodes
+    env.close()
+    return {
+        "task": task.name,
+        "entrant": entrant,
+        "budget": budget,
+        "seed": seed,
+        "total": -played.steps if task.count_steps else played.total,
+        "steps": played.steps,
+        "calls": played.calls,
+        "seconds": time.process_time() - begin,
+        "how": summary.how,
+    }
+
+
+def run_all(tasks: list[Task], file: pathlib.Path, entrants: list[str]) -> list[dict[str, Any]]:
+    """Play what is not yet in the file; return all of it."""
+    done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    have = {(row["task"], row["entrant"], row["budget"], row["seed"]) for row in done}
+    with file.open("a") as log:
+        for task in tasks:
+            for budget in task.budgets:
+                for seed in range(task.seeds):
+                    for entrant in entrants:
+                        if (task.name, entrant, budget, seed) in have:
+                            continue
+                        row = episode(task, entrant, budget, seed)
+                        done.append(row)
+                        log.write(json.dumps(row) + "\n")
+                        log.flush()
+    return done
+
+
+def interval(totals: list[float]) -> tuple[float, float]:
+    """Return a bootstrap interval of the mean, at 95 %."""
+    draws = np.random.default_rng(0).choice(totals, size=(2000, len(totals)))
+    low, high = np.quantile(draws.mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return the mean returns, with intervals, as a table."""
+    names = [name for name in ENTRANTS if any(row["entrant"] == name for row in rows)]
+    lines = ["| environment | steps a decision | seeds | " + " | ".join(names) + " |"]
+    lines.append("|" + "---|" * (3 + len(names)))
+    keys = list(dict.fromkeys((row["task"], row["budget"]) for row in rows))
+    for task, budget in keys:
+        cells, counts = [], []
+        for name in names:
+            totals = [
+                row["total"]
+                for row in rows
+                if (row["task"], row["budget"], row["entrant"]) == (task, budget, name)
+            ]
+            counts.append(len(totals))
+            if not totals:
+                cells.append("-")
+                continue
+            low, high = interval(totals)
+            cells.append(f"{np.mean(totals):.4g} ({low:.4g} to {high:.4g})")
+        count = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)}-{max(counts)}"
+        lines.append(f"| {task} | {budget} | {count} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+class HashTree:
+    """A tree whose every edge has a reward in [0, 1], a hash of the way to it, and normal noise."""
+
+    def __init__(self, problem: DiscountedBandits, noise: float) -> None:
+        self.actions = range(5)
+        self.noise = noise
+        self.state = child_hash(problem.seed, 0)
+
+    def snapshot(self):
+        return self.state
+
+    def restore(self, snapshot):
+        self.state = snapshot
+
+    def reseed(self, seed):
+        self.random = np.random.default_rng(seed)
+
+    def step(self, action):
+        self.state = child_hash(self.state, action)
+        return None, self.state / 2**64 + self.noise * self.random.standard_normal(), False
+
+
+def tree_regrets(entrant: str, paths: int, seeds: int) -> str:
+    """Return by how much the best path is better than the plan, whose return has noise 0.1.
+
+    5^10 paths, discount 0.7; in units of what a reward of 1 in every step would give.
+    """
+    searcher, rewards = ENTRANTS[entrant]
+    weights = [0.7**i for i in range(10)]
+    unit = sum(weights)
+    regrets = []
+    for seed in range(seeds):
+        problem = DiscountedBandits(5, 10, discount=0.7, noise=0.1 * unit, seed=seed)
+        world = HashTree(problem, 0.1 * unit / math.sqrt(sum(w * w for w in weights)))
+        found = planning.plan(
+            world, budget=10 * paths, depth=10, discount=0.7, searcher=searcher, rewards=rewards,
+            rng=seed,
+        )  # fmt: skip
+        regrets.append((problem.optimum - problem.value(found.path)) / unit)
+    low, high = interval(regrets)
+    return f"{np.mean(regrets):.3g} ({low:.3g} to {high:.3g})"
+
+
+def overhead(name: str, budget: int, decisions: int = 60) -> str:
+    """Return what the planner costs beside the environment, which takes the same steps again."""
+    env = gymnasium.make(name)
+    agent = planning.Agent(env, discount=DISCOUNT, budget=budget, rng=0)
+    agent.run(1, seed=0, most_steps=10, progress=False)  # tables are made once
+    begin = time.process_time()
+    (played,) = agent.run(1, seed=0, most_steps=decisions, progress=False).episodes
+    whole = time.process_time() - begin
+    simulator = agent.model.simulator
+    env.reset(seed=0)
+    start = simulator.present()
+    begin = time.process_time()
+    ended = True
+    for k in range(played.calls):
+        if ended:
+            simulator.restore(start)
+        _, _, ended = simulator.step(simulator.actions[k % 2])
+        simulator.snapshot()
+    alone = time.process_time() - begin
+    calls = played.calls / played.decisions
+    return (
+        f"| {name} | {budget} | {calls:.0f} | {1e3 * alone / played.decisions:.2f} | "
+        f"{1e3 * whole / played.decisions:.2f} | {100 * (whole / alone - 1):.0f} % |"
+    )
+
+
+@click.command()
+@click.option("--only", help="Names of environments, or parts of them, with commas.")
+@click.option("--entrants", default=",".join(ENTRANTS), show_default=True)
+@click.option("--seeds", type=int, help="Instead of those of each environment.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=pathlib.Path),
+    default="planning.jsonl",
+    help="Where finished episodes are kept.",
+)
+@click.option("--table-only", is_flag=True, help="Play nothing: print what is in the file.")
+@click.option("--costs-only", is_flag=True, help="Discounted trees and the overhead alone.")
+def main(
+    only: str | None,
+    entrants: str,
+    seeds: int | None,
+    out: pathlib.Path,
+    table_only: bool,
+    costs_only: bool,
+) -> None:
+    warnings.filterwarnings("ignore", module="gymnasium|highway_env|pygame")
+    tasks = [
+        task for task in TASKS if only is None or any(word in task.name for word in only.split(","))
+    ]
+    if seeds is not None:
+        tasks = [Task(t.name, t.make, t.budgets, seeds, t.most_steps, t.count_steps) for t in tasks]
+    if table_only:
+        print(table([json.loads(line) for line in out.read_text().splitlines()]))
+        return
+    if not costs_only:
+        print(table(run_all(tasks, out, entrants.split(","))))
+    print("\n| discounted tree | " + " | ".join(ENTRANTS) + " |")
+    print("|" + "---|" * (1 + len(ENTRANTS)))
+    for paths in (100, 1000):
+        cells = [tree_regrets(entrant, paths, seeds or 16) for entrant in ENTRANTS]
+        print(f"| {paths} paths | " + " | ".join(cells) + " |")
+    print("\n| environment | budget | steps | alone, ms | planned, ms | overhead |")
+    print("|---|---|---|---|---|---|")
+    for name in ("CartPole-v1", "MountainCar-v0", "Acrobot-v1"):
+        for budget in (100, 500):
+            print(overhead(name, budget))
+
+
+if __name__ == "__main__":
+    main()

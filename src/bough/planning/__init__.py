@@ -1,0 +1,21 @@
+"""Planning in Markov decision processes: which action next, with few steps of a simulator."""
+
+from bough.planning.agent import Agent, Episode, Summary
+from bough.planning.decision import Choice, Plan
+from bough.planning.environments import Unfaithful, simulator_of
+from bough.planning.planner import plan
+from bough.planning.replay import recorded
+from bough.planning.simulator import Simulator
+
+__all__ = [
+    "Agent",
+    "Choice",
+    "Episode",
+    "Plan",
+    "Simulator",
+    "Summary",
+    "Unfaithful",
+    "plan",
+    "recorded",
+    "simulator_of",
+]

@@ -1,0 +1,82 @@
+"""The units of rewards: what is observed says where their middle is and how much they vary."""
+
+import math
+from collections.abc import Sequence
+from operator import mul
+
+
+class Scale:
+    """Running moments of immediate rewards and of the discounted sums of whole paths.
+
+    After an episode has ended every reward is 0, and counts as such: so it is learnt how much it
+    costs, or helps, to end early.
+
+    Parameters
+    ----------
+    discount, depth
+        Of the sums.
+    reward_range : (float, float), optional
+        The lowest and the highest immediate reward, if they are known.
+    """
+
+    def __init__(
+        self, discount: float, depth: int, reward_range: tuple[float, float] | None = None
+    ) -> None:
+        self.reward_range = reward_range
+        self.steps = self.paths = 0
+        self._sum = self._squares = self._paths_sum = self._paths_squares = 0.0
+        self.noise = 0.0  # of a path's sum, in units of its deviation; 0 if nothing was learnt
+        self._largest = 0.0  # of all rewards, in size
+        self._origin: float | None = None  # moments are taken about the first reward seen,
+        self._path_origin: float | None = None  # and about the first sum
+        self.set_depth(discount, depth)
+
+    def set_depth(self, discount: float, depth: int) -> None:
+        """Weigh the rewards of paths of another depth."""
+        self.weights = [discount**i for i in range(depth)]
+        #: What a reward of 1 in every step from each depth on would add up to.
+        self.rest = [0.0] * (depth + 1)
+        for i in range(depth - 1, -1, -1):
+            self.rest[i] = self.rest[i + 1] + self.weights[i]
+        self.spread = math.sqrt(math.fsum(w * w for w in self.weights))
+
+    def total(self, rewards: Sequence[float]) -> float:
+        """Return the discounted sum of rewards."""
+        return math.fsum(map(mul, self.weights, rewards))
+
+    def add(self, rewards: Sequence[float], ended: bool) -> None:
+        """Take in the rewards of a path, if it ended or is of full depth."""
+        depth = len(self.weights)
+        self._largest = max(self._largest, max(rewards), -min(rewards))
+        if not ended and len(rewards) < depth:
+            return
+        y = self.total(rewards)
+        if self._origin is None or self._path_origin is None:
+            self._origin, self._path_origin = rewards[0], y
+        self.steps += depth
+        self._sum += math.fsum([r - self._origin for r in rewards])
+        self._squares += math.fsum([(r - self._origin) ** 2 for r in rewards])
+        missing = depth - len(rewards)
+        self._sum -= missing * self._origin
+        self._squares += missing * self._origin**2
+        self.paths += 1
+        self._paths_sum += y - self._path_origin
+        self._paths_squares += (y - self._path_origin) ** 2
+
+    def fitted(self) -> tuple[float, float]:
+        """Return the reward that is expected of a step, and the standard deviation of a path."""
+        if self._origin is None:
+            if self.reward_range is None:
+                return 0.0, (self._largest or 1.0) * self.spread
+            low, high = self.reward_range
+            return (low + high) / 2, (high - low) / math.sqrt(12) * self.spread
+        mean = self._sum / self.steps
+        step = math.sqrt(max(self._squares / self.steps - mean * mean, 0.0))
+        average = self._paths_sum / self.paths
+        path = math.sqrt(max(self._paths_squares / self.paths - average * average, 0.0))
+        center = self._origin + mean
+        unit = max(path, step * self.spread)
+        # Rewards that are all the same say nothing of how others may vary: suppose, much.
+        if unit <= 1e-9 * self._largest * self.spread:
+            unit = (self._largest or 1.0) * self.spread
+        return center, unit

@@ -1,0 +1,448 @@
+"""Planning on simulators of our own: small worlds whose best plans are known."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bough
+from bough import planning
+from bough.planning.horizon import default_depth, read_depth
+from bough.planning.planner import Planner, Settings
+from bough.planning.policies import STEP_NOISE, SUM_NOISE
+from bough.planning.simulator import Model
+
+SEARCHERS = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
+
+
+class Chain:
+    """States 0, 1, 2, ..; actions move by their numbers; rewards come from a table."""
+
+    deterministic = True
+
+    def __init__(self, table, actions=2, ends=(), noise=0.0, seed=0):
+        self.table, self.actions, self.ends, self.noise = table, list(range(actions)), ends, noise
+        self.random = np.random.default_rng(seed)
+        self.deterministic = noise == 0
+        self.state, self.steps = 0, 0
+
+    def snapshot(self):
+        return self.state
+
+    def restore(self, snapshot):
+        self.state = snapshot
+
+    def same(self, one, other):
+        return one == other
+
+    def step(self, action):
+        assert self.state not in self.ends, "an episode that has ended goes on"
+        self.steps += 1
+        shift = int(self.random.random() < self.noise)
+        self.state = (3 * self.state + action + 1 + shift) % len(self.table)
+        return self.state, self.table[self.state], self.state in self.ends
+
+
+def best_value(world, state, discount, depth):
+    """Dynamic programming, a page long in any textbook."""
+    if depth == 0:
+        return 0.0
+    values = []
+    for action in world.actions:
+        world.restore(state)
+        after, reward, ended = world.step(action)
+        rest = 0.0 if ended else best_value(world, after, discount, depth - 1)
+        values.append(reward + discount * rest)
+    return max(values)
+
+
+tables = st.lists(st.floats(-10, 10, allow_nan=False), min_size=2, max_size=9)
+
+
+@given(tables, st.integers(1, 3), st.integers(1, 5), st.floats(0.3, 1.0), st.integers(0, 8))
+def test_with_enough_steps_the_plan_is_that_of_dynamic_programming(
+    table, actions, depth, discount, end
+):
+    world = Chain(table, actions, ends={end} - {0})
+    steps = sum(actions**i for i in range(1, depth + 1))
+    found = planning.plan(world, budget=steps, depth=depth, discount=discount, rng=0)
+    expected = best_value(Chain(table, actions, ends={end} - {0}), 0, discount, depth)
+    assert found.value == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert found.std == 0.0
+    # The actions lead to just that, in the world itself.
+    total, state = 0.0, Chain(table, actions, ends={end} - {0})
+    for i, action in enumerate(found.actions):
+        _, reward, ended = state.step(action)
+        total += discount**i * reward
+        assert not ended or i == len(found.actions) - 1
+    assert total == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert found.action == found.actions[0] == world.actions[found.path[0]]
+
+
+@given(
+    st.sampled_from(SEARCHERS), st.sampled_from(["steps", "sum"]), st.integers(1, 60),
+    st.integers(1, 8), st.booleans(), st.integers(1, 3),
+)  # fmt: skip
+def test_the_budget_is_never_exceeded_and_the_world_is_left_as_it_was(
+    searcher, rewards, budget, depth, noisy, repeat
+):
+    world = Chain([0.0, 1.0, 0.5, -1.0, 2.0], 3, ends={3}, noise=0.3 if noisy else 0.0)
+    world.state = 1
+    if budget < repeat:
+        with pytest.raises(ValueError, match="too small for one action"):
+            planning.plan(world, budget=budget, repeat=repeat)
+        return
+    found = planning.plan(
+        world, budget=budget, depth=depth, searcher=searcher, rewards=rewards, repeat=repeat, rng=0
+    )
+    assert world.steps == found.calls <= budget
+    assert world.state == 1
+    assert found.action in world.actions
+
+
+@pytest.mark.parametrize("searcher", SEARCHERS)
+@pytest.mark.parametrize("rewards", ["steps", "sum"])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_every_searcher_finds_an_obvious_action(searcher, rewards, noise):
+    table = [0.0] * 9
+    table[2] = 5.0  # where action 1 leads from state 0 (and 0, with luck, if there is noise)
+    world = Chain(table, 3, noise=noise)
+    found = planning.plan(
+        world, budget=400, depth=2, searcher=searcher, rewards=rewards, discount=0.5, rng=0
+    )
+    assert found.action == 1
+
+
+def test_a_single_action():
+    found = planning.plan(Chain([1.0, 2.0], actions=1), budget=50, depth=6, discount=0.5, rng=0)
+    assert found.path == (0,) * 6
+    assert found.stopped_by == "exhausted"
+    assert found.calls == 6
+
+
+@pytest.mark.parametrize("searcher", SEARCHERS)
+@pytest.mark.parametrize("reward", [0.0, 1.0, -3.0, 1e30, -1e40])
+def test_constant_and_huge_rewards(searcher, reward):
+    found = planning.plan(
+        Chain([reward] * 5), budget=60, depth=5, searcher=searcher, discount=0.9, rng=0
+    )
+    assert found.value == pytest.approx(reward * sum(0.9**i for i in range(5)), rel=1e-12)
+
+
+@pytest.mark.parametrize("reward", [math.nan, math.inf, 1e60])
+def test_rewards_that_are_no_numbers_are_refused(reward):
+    world = Chain([0.0, reward, 0.0])
+    with pytest.raises(ValueError, match="rewards must be finite numbers .* action 0 gave"):
+        planning.plan(world, budget=50, rng=0)
+    assert world.state == 0
+
+
+@given(st.floats(0.01, 1e6), st.integers(0, 3))
+def test_the_units_of_rewards_do_not_matter(scale, seed):
+    table = [0.3, -1.0, 2.0, 0.7, 1.1]
+    one = planning.plan(Chain(table), budget=60, rng=seed)
+    # A power of two changes no rounding.
+    unit = 2.0 ** round(math.log2(scale))
+    other = planning.plan(Chain([unit * r for r in table]), budget=60, rng=seed)
+    assert one.actions == other.actions
+    assert other.value == pytest.approx(unit * one.value, rel=1e-12)
+
+
+def test_common_prefixes_are_not_simulated_again():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    found = planning.plan(world, budget=1000, depth=6, rng=0)
+    assert found.stopped_by == "exhausted"
+    assert found.calls == sum(2**i for i in range(1, 7))  # every edge once
+
+
+def test_a_few_snapshots_are_enough(monkeypatch):
+    """Without a snapshot the way is taken again from the last one, and counted."""
+    monkeypatch.setattr("bough.planning.rollouts.MOST_SNAPSHOTS", 3)
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    found = planning.plan(world, budget=1000, depth=5, rng=0)
+    assert found.stopped_by == "exhausted"
+    assert world.steps == found.calls > sum(2**i for i in range(1, 6))
+    expected = best_value(Chain(world.table), 0, 0.95, 5)
+    assert found.value == pytest.approx(expected)
+    for budget in range(1, 40):
+        assert planning.plan(world, budget=budget, depth=5, rng=0).calls <= budget
+
+
+def test_the_random_state_of_the_world_is_not_used():
+    """Each simulated path is reseeded, so a plan does not know what will be drawn."""
+
+    class Lottery:
+        actions = (0, 1)
+
+        def __init__(self):
+            self.random = np.random.default_rng(5)
+            self.seeds = []
+
+        def snapshot(self):
+            return self.random.bit_generator.state
+
+        def restore(self, snapshot):
+            self.random.bit_generator.state = snapshot
+
+        def reseed(self, seed):
+            self.seeds.append(seed)
+            self.random = np.random.default_rng(seed)
+
+        def step(self, action):
+            return None, float(self.random.integers(2) == action), False
+
+    world = Lottery()
+    found = planning.plan(world, budget=600, depth=1, rng=0)
+    assert len(set(world.seeds)) == found.plays == 600
+    assert 0.4 < found.value < 0.6  # whoever knew the numbers to come would expect 1
+    assert found.std > 0
+
+
+# ---------------------------------------------------------------------- agents
+
+
+def scratch_belief(planner):
+    """The belief that the plays of a planner make, told one by one to a new one."""
+    policy = planner.policy
+    scale, depth = policy.scale, policy.tree.depth
+    weights = np.array(scale.weights)
+    variance = 1 / np.sum(weights**2)
+    belief = bough.Belief(
+        policy.tree, bough.kernels.Discounted(policy.discount, variance), policy.noise
+    )
+    for play in policy.plays:
+        n = len(play.path)
+        steps = weights[:n] * (np.array(play.rewards) - policy.center) / policy.unit
+        if play.ended:
+            steps[-1] -= policy.center * weights[n:].sum() / policy.unit
+        noises = STEP_NOISE[True] * weights[:n] * math.sqrt(variance)
+        belief.observe_steps(play.path, steps.tolist(), noise=noises.tolist())
+        belief.observe(play.path, float(steps.sum()))
+    return belief, depth
+
+
+@pytest.mark.parametrize("ends", [(), {4}])
+def test_the_rerooted_belief_is_that_of_what_was_seen_below_the_action(ends):
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2, -0.4, 0.8], 2, ends=ends)
+    agent = planning.Agent(world, budget=40, depth=6, rng=0)
+    taken = None
+    for _ in range(5):
+        before = agent.planner.policy
+        action = agent.act()
+        kept = agent.last.kept
+        if before is not None:
+            # Kept is what was played below the action that was taken, one step shorter.
+            below = [p for p in before.plays if p.path[0] == taken and len(p.path) > 1]
+            expected = [(p.path[1:], p.rewards[1:], p.ended) for p in below][-kept:]
+            assert kept > 0
+            assert [p[:3] for p in agent.planner.policy.plays[:kept]] == expected
+        belief, depth = scratch_belief(agent.planner)
+        paths = list(itertools.product((0, 1), repeat=depth))
+        ended = {p.path for p in agent.planner.policy.plays if p.ended}
+        paths = [p for p in paths if not any(p[: len(e)] == e for e in ended)] + sorted(ended)
+        now = agent.planner.policy.searcher.belief
+        for one, other in zip(now.posterior(paths), belief.posterior(paths), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+        taken = agent.last.path[0]
+        _, _, over = world.step(action)
+        if over:
+            break
+
+
+def test_an_agent_keeps_the_steps_it_has_simulated():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    agent = planning.Agent(world, budget=500, depth=5, rng=0)
+    calls = []
+    for _ in range(4):
+        action = agent.act()
+        calls.append(agent.last.calls)
+        assert agent.last.value == pytest.approx(
+            best_value(Chain(world.table), world.state, 0.95, 5)
+        )
+        world.step(action)
+    assert calls == [62, 32, 32, 32]  # afterwards only the last of five levels is new
+
+
+def test_an_agent_notices_that_the_world_went_elsewhere():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    agent = planning.Agent(world, budget=100, depth=4, rng=0)
+    world.step(agent.act())
+    agent.act()
+    assert agent.surprises == 0
+    world.state = (world.state + 1) % 5  # and not where any action leads
+    action = agent.act()
+    assert agent.surprises == 1
+    assert agent.last.kept == 0
+    assert "went elsewhere" in agent.last.note
+    assert "went elsewhere" in repr(agent.last)
+    expected = best_value(Chain(world.table), world.state, 0.95, 4)
+    assert agent.last.value == pytest.approx(expected)
+    assert action == agent.last.action
+
+
+def test_in_a_random_world_paths_are_kept_that_led_to_the_state_that_came():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2, noise=0.5)
+    agent = planning.Agent(world, budget=200, depth=4, rng=0)
+    agent.act()
+    policy = agent.planner.policy
+    state, _, _ = world.step(agent.last.action)
+    expected = [p for p in policy.plays if p.path[0] == agent.last.path[0]]
+    some = [p for p in expected if p.states[0] == state]
+    assert 0 < len(some) < len(expected)
+    agent.act()
+    assert agent.last.kept == len(some)
+    now = agent.planner.policy.plays[: len(some)]
+    assert [p.rewards for p in now] == [p.rewards[1:] for p in some]
+
+
+def test_actions_are_repeated():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    agent = planning.Agent(world, budget=90, depth=3, repeat=3, rng=0)
+    given = []
+    for _ in range(6):
+        given.append(agent.act())
+        if len(given) % 3 == 1:
+            decision = agent.last
+        assert agent.last is decision
+        world.step(given[-1])
+    assert given == [given[0]] * 3 + [given[3]] * 3
+    assert agent.surprises == 0
+    assert agent.last.kept > 0
+    assert agent.last.calls % 3 == 0
+    # The value of a plan discounts every single step.
+    fresh = Chain(world.table)
+    found = planning.plan(fresh, budget=1000, depth=2, repeat=3, discount=0.5, rng=0)
+    total = 0.0
+    for i, action in enumerate(a for a in found.actions for _ in range(3)):
+        total += 0.5**i * fresh.step(action)[1]
+    assert found.value == pytest.approx(total)
+
+
+def test_a_simulator_that_cannot_compare_states_is_planned_anew():
+    class Bare(Chain):
+        same = None
+
+    world = Bare([0.1, 0.7, 0.3])
+    agent = planning.Agent(world, budget=20, rng=0)
+    world.step(agent.act())
+    agent.act()
+    assert agent.last.kept == 0
+    assert "cannot compare" in agent.last.note
+    with pytest.raises(TypeError, match="a simulator has no reset"):
+        agent.run(1)
+
+
+# ---------------------------------------------------------------------- depth, time, what is shown
+
+
+def test_the_default_depth():
+    assert default_depth(2, 0.95, 1000) == 45  # log 0.1 / log 0.95 = 44.9
+    assert default_depth(2, 0.95, 100) == 20  # a fifth of the budget
+    assert default_depth(2, 0.5, 1000) == 4  # log 0.1 / log 0.5 = 3.3
+    assert default_depth(2, 0.5, 10**9) == 10  # 8^10 > 10^9: the smallest useful depth
+    assert default_depth(4, 0.95, 3) == 1
+    assert default_depth(1, 1.0, 50) == 10
+    assert read_depth("paper", 2, 0.95, 100) == 5
+    assert read_depth(7, 2, 0.95, 100) == 7
+
+
+def test_with_time_and_no_budget_the_depth_grows():
+    short = planning.plan(Chain([0.1, 0.7, 0.3]), seconds=1e-9, rng=0)
+    assert short.stopped_by == "seconds"
+    assert short.calls == 0
+    assert short.action in (0, 1)
+    long = planning.plan(Chain([0.1, 0.7, 0.3]), seconds=1.0, discount=0.99, rng=0)
+    assert long.depth > 20
+    assert long.calls > 100
+
+
+def test_what_a_plan_shows():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    found = planning.plan(world, budget=60, rng=0)
+    assert [choice.action for choice in found.choices] == [0, 1]
+    assert sum(choice.plays for choice in found.choices) == found.plays
+    assert all(choice.std > 0 for choice in found.choices)
+    assert found.certificate.lower <= found.certificate.upper
+    assert found.certificate.conditional
+    lines = found.tree(depth=2).splitlines()
+    assert len(lines) == 1 + 2 + 4
+    assert sum("*" in line for line in lines) == 2  # the path it recommends
+    assert "+-" in lines[1]
+    assert "60 steps" in repr(found)
+    peer = planning.plan(world, budget=60, searcher="uct", rng=0)
+    assert peer.certificate is None
+    assert "+-" not in peer.tree()
+
+
+def test_a_searcher_of_the_users_own():
+    made = []
+
+    def make(tree):
+        made.append(bough.GPTS(tree, bough.kernels.Discounted(0.9), 0.1, rng=0))
+        return made[0]
+
+    found = planning.plan(Chain([0.1, 0.7, 0.3]), budget=60, depth=3, searcher=make)
+    assert found.searcher is made[0]
+    assert found.searcher.observations > 5
+
+
+def test_the_same_seed_gives_the_same_plan():
+    def plan(seed):
+        found = planning.plan(Chain([0.1, 0.7, 0.3, 0.9], noise=0.3), budget=90, rng=seed)
+        return found.actions, found.value, found.calls
+
+    assert plan(3) == plan(3)
+    assert plan(3) != plan(4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "give a budget"),
+        ({"budget": 0}, "budget must be at least 1"),
+        ({"budget": 2.5}, "budget must be an int"),
+        ({"seconds": 0.0}, "seconds must be above zero"),
+        ({"budget": 10, "discount": 0.0}, "discount must be above 0"),
+        ({"budget": 10, "discount": 1.5}, "discount must be above 0 and at most 1"),
+        ({"budget": 10, "discount": 1.0, "searcher": "olop"}, "needs a discount below 1"),
+        ({"budget": 10, "depth": 0}, "depth must be at least 1"),
+        ({"budget": 10, "depth": "deep"}, "depth must be an int"),
+        ({"budget": 10, "rewards": "total"}, 'rewards must be "steps" or "sum"'),
+        ({"budget": 10, "searcher": "gpb"}, "not made for planning"),
+        ({"budget": 10, "searcher": "best"}, "no searcher"),
+        ({"budget": 10, "searcher": 3}, "searcher must be a name or a function"),
+        ({"budget": 10, "reward_range": (1, 0)}, "reward_range must be"),
+        ({"budget": 10, "repeat": 0}, "repeat must be at least 1"),
+    ],
+)
+def test_bad_input(options, message):
+    world = Chain([0.0, 1.0])
+    with pytest.raises((ValueError, TypeError), match=message):
+        planning.plan(world, **options)
+    assert world.steps == 0
+
+
+def test_what_is_no_simulator():
+    with pytest.raises(TypeError, match="has no snapshot"):
+        planning.plan("CartPole-v1", budget=10)
+
+    class Idle(Chain):
+        def __init__(self):
+            super().__init__([0.0])
+            self.actions = []
+
+    with pytest.raises(ValueError, match="at least one action"):
+        planning.plan(Idle(), budget=10)
+
+
+def test_a_known_range_of_rewards_is_where_it_begins():
+    settings = Settings(budget=10, depth=3, reward_range=(2.0, 6.0))
+    planner = Planner(Model(Chain([0.0, 1.0])), settings, 0)
+    policy = planner._new_policy(10, ())
+    assert policy.center == 4.0
+    spread = math.sqrt(sum(0.95 ** (2 * i) for i in range(3)))
+    assert policy.unit == pytest.approx(4.0 / math.sqrt(12) * spread)
+    assert policy.noise == SUM_NOISE
