@@ -1,0 +1,172 @@
+"""One randomised covering of a space, with the belief about its cells."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough._choice import Arm
+from bough.belief import Belief
+from bough.learning.model import Settings
+from bough.spaces import Choice, Space
+from bough.spaces.bulk import depths_apart, paths_of
+from bough.spaces.covering import Covering, CoveringTree, Walk
+from bough.spaces.slots import Point
+from bough.trees import Path, Tree
+
+#: The longest path, and how often a continuous parameter is cut at most.
+DEPTH = 40
+LEVELS = 24
+#: Cuts fall at random in this middle part of a cell.
+FIRST_SHARE, LAST_SHARE = 0.3, 0.7
+#: How much the order of cuts differs between coverings, as a standard deviation of priorities.
+SHUFFLE = 1.0
+#: A reading is placed so many steps below the last node that was there before. What varies further
+#: down in the cell counts as noise, until the covering is made anew, finer where there is more.
+FINER = 3
+#: Paths are found in pieces, since few of them are needed to the end.
+PIECE = 16
+
+
+class Cover:
+    """A covering whose cuts fall at random places in a random order, and what is believed of it.
+
+    Parameters
+    ----------
+    space
+    priority
+        Of each parameter, for the order of cuts.
+    settings
+        Kernel, noise and mean.
+    numbers
+        Where chance comes from.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        priority: NDArray[np.float64],
+        settings: Settings,
+        numbers: np.random.Generator,
+    ) -> None:
+        slots = space._slots
+        shares = numbers.uniform(FIRST_SHARE, LAST_SHARE, (len(slots), DEPTH)).tolist()
+        order = priority + SHUFFLE * numbers.standard_normal(len(slots))
+        self.space = space
+        self.covering = Covering(
+            slots,
+            space._first,
+            levels=LEVELS,
+            depth=depth_of(space),
+            priority=order.tolist(),
+            share=lambda slot, level: shares[slot][level],
+        )
+        self.depth = self.covering.most
+        # Where all cuts are in two, the tree is one that needs no function.
+        self._tree: CoveringTree | None = None
+        if not all(slot.parameter.count is None for slot in slots):
+            self._tree = CoveringTree(self.covering, log_arms=log_cells(space))
+        tree = self._tree or Tree(2, self.depth)
+        self.belief = Belief(tree, settings.kernel, settings.noise, mean=settings.mean)
+        self._rest = np.append(
+            np.cumsum(settings.kernel.increments(self.depth)[:0:-1])[::-1], 0.0
+        ).tolist()
+        self.last_at: dict[Path, int] = {}  # the last reading at each node
+        self._tokens: dict[int, int] = {}
+
+    # ------------------------------------------------------------------ readings
+
+    def node(self, point: Point) -> tuple[Path, int]:
+        """Return where a reading of a point is placed: a little below what is there already.
+
+        And how long its whole path is.
+        """
+        length = PIECE if self._tree is None else self.depth
+        while True:
+            path, widths = self.covering.path_and_counts(point, length)
+            if self._tree is not None:
+                self._tree.expect(path, [*widths, 0])
+            there = self.belief._existing_steps(path)
+            if there + FINER <= len(path) or len(path) < length or length == self.depth:
+                whole = self.depth if self._tree is None else len(path)
+                return path[: there + FINER], whole
+            length = min(2 * length, self.depth)
+
+    def tell(self, number: int, point: Point, value: float, noise: float | None) -> None:
+        """Take in a reading, the one of that number."""
+        node, depth = self.node(point)
+        self.belief.observe(node, value, noise=noise, depth=depth)
+        self.last_at[node] = number
+
+    def tell_all(
+        self, table: NDArray[np.float64], values: list[float], noises: list[float | None]
+    ) -> None:
+        """Take in all readings at once, given the positions of their points."""
+        steps, widths = paths_of(self.covering, table)
+        lengths = np.minimum(depths_apart(steps) + FINER, (steps >= 0).sum(axis=1)).tolist()
+        whole = (steps >= 0).sum(axis=1).tolist()
+        observe, last_at, tree = self.belief.observe, self.last_at, self._tree
+        rows, counts = steps.tolist(), widths.tolist()
+        for number, (row, length, value, noise) in enumerate(
+            zip(rows, lengths, values, noises, strict=True)
+        ):
+            node = tuple(row[:length])
+            if tree is not None:
+                tree.expect(node, counts[number][: length + 1])
+            observe(node, value, noise=noise, depth=whole[number])
+            last_at[node] = number
+
+    def pend(self, number: int, point: Point) -> None:
+        """Count an evaluation that has no value yet."""
+        node, depth = self.node(point)
+        self._tokens[number] = self.belief.pend(node, depth=depth)
+
+    def drop(self, number: int) -> None:
+        """Count it no longer."""
+        token = self._tokens.pop(number, None)
+        if token is not None:
+            self.belief.forget(token)
+
+    # ------------------------------------------------------------------ what is believed
+
+    def posterior(self, point: Point) -> tuple[float, float]:
+        """Return mean and variance at a point."""
+        path, depth = self.node(point)
+        arm = self.belief._arm_at(path)
+        return arm.mean, arm.std**2 + self._rest[len(path)] - self._rest[depth]
+
+    def highest(self, sqrt_beta: float, rng: Any) -> Walk:
+        """Return the cell in which the arm with the highest upper confidence bound lies.
+
+        That is the largest cell around it of which nothing is known.
+        """
+        arm: Arm = self.belief.highest_upper(sqrt_beta, rng=rng)
+        there = self.belief._existing_steps(arm.path)
+        return self.covering.cell(arm.path[: there + 1])
+
+
+def depth_of(space: Space) -> int:
+    """Return how long the longest path of a covering is."""
+
+    def longest(slots: Sequence[int]) -> int:
+        total = 0
+        for number in slots:
+            slot = space._slots[number]
+            count = slot.parameter.count
+            if isinstance(slot.parameter, Choice):
+                total += 1 + max(map(longest, slot.inner), default=0)
+            elif count is None:
+                total += LEVELS
+            elif count > 1:
+                total += math.ceil(math.log2(count)) + 2
+        return total
+
+    return min(longest(space._first), DEPTH)
+
+
+def log_cells(space: Space) -> float:
+    """Bound the logarithm of the number of cells."""
+    return space.log_cells + (LEVELS - 20) * math.log(2.0) * len(space._slots)
+

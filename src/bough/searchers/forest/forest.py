@@ -1,0 +1,453 @@
+"""GPTS on a space: a forest of coverings, which learn together and take turns to ask."""
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from bough._checks import at_least_zero, real, whole
+from bough._choice import Arm
+from bough._nodes import moderate
+from bough._random import SplitMix64
+from bough.confidence import Confidence
+from bough.learning.model import Settings
+from bough.searchers.base import Exhausted, SpaceCertificate, SpaceSearcher, check_rule, new_generator
+from bough.searchers.forest.cover import Cover, depth_of
+from bough.searchers.forest.local import TrustRegion, propose
+from bough.searchers.forest.relevance import ratios
+from bough.searchers.learner import Learner
+from bough.spaces import Choice, Space
+from bough.spaces.covering import Walk
+from bough.spaces.slots import Point
+
+#: How many coverings there are.
+TREES = 8
+#: Of the confidence: how much the coverings explore.
+SCALE = 0.2
+#: After so many different points the best one is evaluated again, once: whether its value is the
+#: same says whether there is noise.
+CHECK = 20
+#: Priorities stay in this range.
+RANGE = math.log(1e4)
+#: How often a point is drawn anew that is known already, before all points are looked through.
+ATTEMPTS = 20
+
+
+class Reading(NamedTuple):
+    """A reward that was told."""
+
+    point: Point
+    value: float
+    noise: float | None
+
+
+class Forest(SpaceSearcher):
+    """Optimise over a space by exact Gaussian-process beliefs about several coverings of it.
+
+    Parameters
+    ----------
+    space : Space
+    noise : float, optional
+        The standard deviation of a reward; by default it is learnt. The best point is evaluated
+        again once, to see whether there is any. With 0 no point is evaluated twice.
+    point : "random" or "centre"
+        Where in a cell a point is evaluated.
+    trees : int
+        How many coverings there are.
+    confidence : Confidence
+        Its `scale` multiplies the exploration, its `delta` is the certificate's.
+    rng : int or numpy.random.Generator
+
+    Examples
+    --------
+    >>> import bough
+    >>> space = bough.Space(x=bough.Float(-1, 1), kind=bough.Choice(["square", "line"]))
+    >>> search = bough.Forest(space, rng=0)
+    >>> for _ in range(60):
+    ...     params = search.ask()
+    ...     x = params["x"]
+    ...     search.tell(params, -(x**2) if params["kind"] == "square" else -1 - x)
+    >>> search.best().params["kind"], abs(search.best().params["x"]) < 0.01
+    ('square', True)
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        noise: float | None = None,
+        point: Literal["random", "centre"] = "random",
+        trees: int = TREES,
+        confidence: Confidence | None = None,
+        rng: np.random.Generator | int | None = None,
+    ) -> None:
+        if not isinstance(space, Space):
+            raise TypeError(f"space must be a bough.Space, got {space!r}")
+        if point not in ("random", "centre"):
+            raise ValueError(f'point must be "random" or "centre", got {point!r}')
+        if confidence is not None and not isinstance(confidence, Confidence):
+            raise TypeError(f"confidence must be a bough.Confidence, got {confidence!r}")
+        self.space = space
+        self.trees = whole(trees, "trees", least=1)
+        self.confidence = confidence or Confidence(scale=SCALE)
+        self._where = point
+        noise = None if noise is None else moderate(at_least_zero(noise, "noise"), "noise")
+        self._given_noise = noise
+        # Whether rewards vary: True, False, or None if nobody knows yet.
+        self._noisy: bool | None = None if noise is None else noise > 0.0
+        self._checking: Point | None = None
+        self._random = new_generator(rng)
+        self._numbers_: np.random.Generator | None = None
+        # Values of a deterministic function differ within a cell like noise, so some is learnt.
+        self._learner = Learner(None, noise or None, None, depth_of(space))
+        self._settings: Settings = self._learner.first()
+        self._priority = np.array([1.5 * isinstance(s.parameter, Choice) for s in space._slots])
+        self._readings: list[Reading] = []
+        self._of_point: dict[Point, list[int]] = {}
+        self._params: dict[Point, dict[str, Any]] = {}  # as they were told
+        self._best_number = -1
+        self._covers_: list[Cover] = []
+        self._asked: deque[Point] = deque()  # pending, the oldest first
+        self._numbers_of: dict[Point, deque[int]] = {}
+        self._counted: dict[int, Point] = {}  # those that the coverings count, by number
+        self._next_number = 0
+        self._asks = 0
+        self._region = TrustRegion()
+        self._by_region: set[Point] = set()
+        self._numeric = [
+            i for i, s in enumerate(space._slots)
+            if not isinstance(s.parameter, Choice) and s.parameter.count != 1
+        ]  # fmt: skip
+        self._table = np.empty((16, len(space._slots)))  # where points lie between 0 and 1,
+        self._positions = np.empty((16, len(space._slots)))  # by their positions,
+        self._values = np.empty(16)
+
+    # ------------------------------------------------------------------ chance, and coverings
+
+    @property
+    def _numbers(self) -> np.random.Generator:
+        """The generator of real numbers, made from the small one when it is first needed."""
+        if self._numbers_ is None:
+            seed = [self._random.below(2**31 - 1) for _ in range(4)]
+            self._numbers_ = np.random.default_rng(seed)
+        return self._numbers_
+
+    @property
+    def _covers(self) -> list[Cover]:
+        if not self._covers_:
+            self._plant()
+        return self._covers_
+
+    def _plant(self) -> None:
+        """Make all coverings anew, by what is known now of the parameters."""
+        self._covers_ = [
+            Cover(self.space, self._priority, self._settings, self._numbers)
+            for _ in range(self.trees)
+        ]
+        told = len(self._readings)
+        values = [reading.value for reading in self._readings]
+        noises = [reading.noise for reading in self._readings]
+        for cover in self._covers_:
+            cover.tell_all(self._positions[:told], values, noises)
+            for number, point in self._counted.items():
+                cover.pend(number, point)
+
+    # ------------------------------------------------------------------ ask
+
+    def ask(self) -> dict[str, Any]:
+        """Return params to evaluate; raise `Exhausted` if nothing is left to learn."""
+        self._count_pending()
+        point = self._check_again()
+        if point is None:
+            point = self._choose()
+        self._asked.append(point)
+        return self._params_of(point)
+
+    def _params_of(self, point: Point) -> dict[str, Any]:
+        params = self._params.get(point)
+        return self.space.params(point) if params is None else dict(params)
+
+    def _count_pending(self) -> None:
+        """Let the coverings count what is pending, now that more is asked for."""
+        for point in self._asked:
+            if point not in self._numbers_of:
+                number = self._next_number
+                self._next_number += 1
+                self._numbers_of.setdefault(point, deque()).append(number)
+                self._counted[number] = point
+                for cover in self._covers:
+                    cover.pend(number, point)
+
+    def _check_again(self) -> Point | None:
+        """Return the best point once more, if it is time to see whether its value is the same."""
+        if self._noisy is not None or self._checking is not None:
+            return None
+        if len(self._of_point) < min(CHECK, self.space.size):
+            return None
+        self._checking = self._readings[self._best_number].point
+        return self._checking
+
+    def _choose(self) -> Point:
+        self._asks += 1
+        point = None
+        if self._asks % 2 == 0 and len(self._readings) >= 4:
+            point = self._near_best()
+        if point is None or not self._is_new(point):
+            cover = self._covers[self._asks // 2 % self.trees]
+            self._asking = cover
+            point = self._in_cell(cover)
+        return point
+
+    def _is_new(self, point: Point) -> bool:
+        return self._noisy is True or (point not in self._of_point and point not in self._asked)
+
+    def _in_cell(self, cover: Cover) -> Point:
+        """Return a point in the cell that a covering says is best to look into."""
+        plays = len(self._readings) + len(self._asked)
+        log_arms = cover.belief.tree.log_arms or 0.0
+        walk = cover.highest(self.confidence.sqrt_beta(plays + 1, log_arms), self._random)
+        point = self.space.centre(walk) if self._where == "centre" else self._drawn(walk)
+        for _ in range(ATTEMPTS):
+            if self._is_new(point):
+                return point
+            point = self._drawn(walk)
+        for _ in range(ATTEMPTS):
+            point = self._drawn(None)
+            if self._is_new(point):
+                return point
+        return self._any_new_point()
+
+    def _any_new_point(self) -> Point:
+        raise Exhausted(f"all {self.space.size} points are known")
+
+    def _drawn(self, walk: Walk | None) -> Point:
+        """Return a random point of a cell, or of the space."""
+        slots = self.space._slots
+        point: list[float | None] = [None] * len(slots)
+        active = list(self.space._first)
+        cells = {} if walk is None else walk.cells
+        chosen = {} if walk is None else walk.chosen
+        draws = self._numbers.random(len(slots)).tolist()
+        for slot in active:  # (it grows)
+            parameter = slots[slot].parameter
+            u = draws[slot]
+            if isinstance(parameter, Choice):
+                choice = chosen[slot] if slot in chosen else int(u * parameter.count)
+                point[slot] = choice
+                active.extend(slots[slot].inner[choice])
+            elif parameter.count is None:
+                low, high = cells.get(slot, (0.0, 1.0))
+                point[slot] = low + u * (high - low)
+            else:
+                low, high = cells.get(slot, (0, parameter.count))
+                left, right = parameter.edge(int(low)), parameter.edge(int(high))
+                index = parameter.index_at(left + u * (right - left))
+                point[slot] = min(max(index, int(low)), int(high) - 1)
+        return tuple(point)
+
+    # ------------------------------------------------------------------ near the best point
+
+    def _near_best(self) -> Point | None:
+        if self._region.spent:
+            return None
+        centre = self._incumbent()
+        active = [i for i in self._numeric if centre[i] is not None]
+        if not active:
+            return None
+        told = len(self._readings)
+        table, values = self._table[:told], self._values[:told]
+        choices = [
+            i for i, s in enumerate(self.space._slots)
+            if isinstance(s.parameter, Choice) and centre[i] is not None
+        ]  # fmt: skip
+        if choices:
+            same = (table[:, choices] == [centre[i] for i in choices]).all(axis=1)
+            table, values = table[same], values[same]
+        places = table[:, active]
+        middle = np.array([self._place(i, centre[i]) for i in active])
+        found = propose(places, values, middle, self._region.radius, self._numbers)
+        point = list(centre)
+        for i, u in zip(active, found.tolist(), strict=True):
+            parameter = self.space._slots[i].parameter
+            point[i] = u if parameter.count is None else parameter.index_at(u)  # type: ignore[union-attr]
+        result = tuple(point)
+        self._by_region.add(result)
+        return result
+
+    def _place(self, slot: int, position: float | None) -> float:
+        """Return where a position lies between 0 and 1."""
+        assert position is not None  # it matters here
+        parameter = self.space._slots[slot].parameter
+        if isinstance(parameter, Choice) or parameter.count is None:
+            return position
+        i = int(position)
+        return 0.5 * (parameter.edge(i) + parameter.edge(i + 1))
+
+    def _incumbent(self) -> Point:
+        """Return the best point, by what one covering believes if there is noise."""
+        number = self._best_number
+        if self._noisy:
+            cover = self._covers[self._asks // 2 % self.trees]
+            found = cover.belief._best_played(1.0)
+            if found is not None:
+                number = cover.last_at[found.path]
+        return self._readings[number].point
+
+    # ------------------------------------------------------------------ tell
+
+    def tell(
+        self, params: Mapping[str, Any], value: float, *, noise: float | None = None
+    ) -> None:
+        """Take in the reward of params, asked for or not; again is another observation."""
+        point = self.space.point(params)
+        reward = moderate(real(value, "value"), "value")
+        if noise is not None:
+            noise = moderate(at_least_zero(noise, "noise"), "noise")
+        self._settle(point)
+        number = len(self._readings)
+        before = self._of_point.setdefault(point, [])
+        if before and self._readings[before[-1]].value != reward:
+            self._noisy = True
+        elif before and self._noisy is None and noise is None:
+            self._noisy = False
+        if noise is not None and noise > 0.0:
+            self._noisy = True
+        before.append(number)
+        self._params.setdefault(point, dict(params))
+        self._readings.append(Reading(point, reward, noise))
+        self._keep_row(number, point, reward)
+        better = self._best_number < 0 or reward > self._readings[self._best_number].value
+        if better:
+            self._best_number = number
+        if point in self._by_region:
+            self._by_region.discard(point)
+            self._region.learn(better, sum(point[i] is not None for i in self._numeric))
+        for cover in self._covers_:
+            cover.tell(number, point, reward, noise)
+        self._learn(reward)
+
+    def _keep_row(self, number: int, point: Point, reward: float) -> None:
+        if number == len(self._values):
+            self._table = np.concatenate([self._table, np.empty_like(self._table)])
+            self._positions = np.concatenate([self._positions, np.empty_like(self._positions)])
+            self._values = np.concatenate([self._values, np.empty_like(self._values)])
+        self._table[number] = [
+            math.nan if p is None else self._place(i, p) for i, p in enumerate(point)
+        ]
+        self._positions[number] = [math.nan if p is None else p for p in point]
+        self._values[number] = reward
+
+    def _learn(self, reward: float) -> None:
+        if self._learner.only_zeros:
+            self._learner.note([reward])
+        told = len(self._readings)
+        if told < self._learner.next:
+            return
+        cover = self._covers[told % self.trees]
+        self._learner.learn(cover.belief)
+        belief = cover.belief
+        self._settings = Settings(belief.kernel, belief.noise, belief.mean)
+        if told >= 8:
+            change = np.log(ratios(cover))
+            priority = self._priority + change
+            priority -= priority.mean()
+            self._priority = np.clip(priority, -RANGE, RANGE)
+        self._plant()
+
+    def _settle(self, point: Point) -> None:
+        """Count a pending evaluation no longer, if there is one of this point."""
+        if point in self._asked:
+            self._asked.remove(point)
+        numbers = self._numbers_of.get(point)
+        if numbers:
+            number = numbers.popleft()
+            del self._counted[number]
+            for cover in self._covers_:
+                cover.drop(number)
+            if not numbers:
+                del self._numbers_of[point]
+
+    def forget(self, params: Mapping[str, Any]) -> None:
+        """Drop a pending evaluation of the params, the oldest if there are several: it failed."""
+        point = self.space.point(params)
+        if point not in self._asked:
+            raise ValueError(f"params {params!r} are not pending: they were told or never asked for")
+        self._settle(point)
+
+    # ------------------------------------------------------------------ what is known
+
+    @property
+    def observations(self) -> int:
+        """How many rewards were told."""
+        return len(self._readings)
+
+    @property
+    def pending(self) -> tuple[dict[str, Any], ...]:
+        """The params that were asked for and not yet told or forgotten, the oldest first."""
+        return tuple(self._params_of(point) for point in self._asked)
+
+    def best(self, rule: str | None = None) -> Arm:
+        """Return the best of the points that were told."""
+        check_rule(rule)
+        if not self._readings:
+            raise ValueError("nothing was told yet, so nothing is best")
+        if rule is None:
+            rule = "lower" if self._noisy else "observed"
+        if rule == "observed":
+            return self._arm(self._readings[self._best_number].point)
+        candidates = {self._best_number}
+        for cover in self._covers:
+            found = cover.belief._best_played(1.0 if rule == "lower" else 0.0)
+            if found is not None:
+                candidates.add(cover.last_at[found.path])
+        arms = [self._arm(self._readings[number].point) for number in sorted(candidates)]
+        if rule == "lower":
+            return max(arms, key=lambda arm: arm.mean - arm.std)
+        return max(arms, key=lambda arm: arm.mean)
+
+    def _arm(self, point: Point) -> Arm:
+        """Return a told point as an arm, by the mixture of what all coverings believe."""
+        numbers = self._of_point[point]
+        value = math.fsum(self._readings[number].value for number in numbers) / len(numbers)
+        if not self._noisy:
+            mean, std = value, 0.0
+        else:
+            beliefs = [cover.posterior(point) for cover in self._covers]
+            mean = math.fsum(m for m, _ in beliefs) / len(beliefs)
+            variance = math.fsum(V + (m - mean) ** 2 for m, V in beliefs) / len(beliefs)
+            std = math.sqrt(variance)
+        params = self._params_of(point)
+        spread = self._theoretical(self._covers[0]) * std if std else 0.0
+        path = self.space._covering.path(point)
+        return Arm(path, params, mean, std, mean - spread, mean + spread, value, len(numbers))
+
+    def _theoretical(self, cover: Cover) -> float:
+        log_arms = cover.belief.tree.log_arms or 0.0
+        return Confidence(self.confidence.delta).sqrt_beta(self.observations + 1, log_arms)
+
+    @property
+    def certificate(self) -> SpaceCertificate:
+        """The incumbent and its gap by the covering whose turn it is to ask."""
+        turn = self._asks // 2 % self.trees
+        cover = self._covers[turn]
+        b = self._theoretical(cover)
+        lower = cover.belief.highest_lower(b)
+        upper = cover.belief._ceiling(b).upper
+        point, bound = self.space.centre(cover.covering.cell(lower.path)), lower.lower
+        best = self._readings[self._best_number] if self._readings else None
+        if best is not None and not self._noisy and best.value >= bound:
+            point, bound = best.point, best.value  # which is exact
+            upper = max(upper, bound)
+        return SpaceCertificate(
+            path=self.space._covering.path(point), lower=bound, upper=upper,
+            gap=upper - bound, delta=self.confidence.delta, conditional=True,
+            params=self._params_of(point), covering=turn, coverings=self.trees,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"Forest({self.space!r}: {self.observations} observations)"
+
+
+__all__ = ["Forest", "SplitMix64"]

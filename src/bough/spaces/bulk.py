@@ -1,0 +1,97 @@
+"""The paths of many points of a covering at once."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.spaces.covering import Covering, Plan
+
+#: So few points are faster one by one.
+FEW = 12
+
+
+def paths_of(
+    covering: Covering, table: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a row of steps for each row of positions, and how many children there are at each.
+
+    Where a path has ended there is -1, and 0.
+    """
+    steps = np.full((len(table), covering.most), -1, dtype=np.int64)
+    widths = np.zeros((len(table), covering.most + 1), dtype=np.int64)
+    todo: list[tuple[Plan, NDArray[Any], dict[int, Any]]] = [
+        (covering.first, np.arange(len(table)), {})
+    ]
+    while todo:
+        plan, rows, cells = todo.pop()
+        if len(rows) < FEW:
+            for row in rows.tolist():
+                point = tuple(
+                    None if x != x else x if count is None else int(x)
+                    for x, count in zip(table[row].tolist(), covering.counts, strict=True)
+                )
+                path, counts = covering.path_and_counts(point)
+                steps[row, : len(path)] = path
+                widths[row, : len(path)] = counts
+            continue
+        at = plan.depth
+        for slot, share, level, last in plan.cuts:
+            place = table[rows, slot]
+            count = covering.counts[slot]
+            if slot in cells:
+                low, high = cells[slot]
+            else:
+                low = np.zeros(len(rows))
+                high = np.full(len(rows), 1.0 if count is None else float(count))
+            if last:
+                right = place - low
+                widths[rows, at] = high - low
+            else:
+                if count is None:
+                    cut = low + share * (high - low)
+                    widths[rows, at] = 2
+                else:
+                    cut = _cuts(covering, slot, level, low, high, share)
+                    widths[rows, at] = np.minimum(high - low, 2)
+                right = place >= cut
+                cells[slot] = np.where(right, cut, low), np.where(right, high, cut)
+            steps[rows, at] = right
+            at += 1
+        if plan.slot >= 0:
+            chosen = table[rows, plan.slot].astype(np.int64)
+            steps[rows, at] = chosen
+            widths[rows, at] = len(plan.options)
+            for choice in np.unique(chosen).tolist():
+                same = chosen == choice
+                inner = {slot: (low[same], high[same]) for slot, (low, high) in cells.items()}
+                todo.append((covering.option(plan, choice), rows[same], inner))
+    return steps, widths
+
+
+def _cuts(
+    covering: Covering, slot: int, level: int, low: Any, high: Any, share: float
+) -> NDArray[np.float64]:
+    """Return where cells of single values are cut; one that holds one value, behind it."""
+    size = covering.counts[slot] or 0
+    cells, which = np.unique(low * (size + 1.0) + high, return_inverse=True)
+    cuts = []
+    for cell in cells.tolist():
+        a, b = divmod(int(cell), size + 1)
+        cuts.append(b if b - a == 1 else covering.cut_between(slot, level, a, b, share))
+    found: NDArray[np.float64] = np.array(cuts, dtype=float)[which]
+    return found
+
+
+def depths_apart(steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many first steps each path shares with the one that is most like it."""
+    if len(steps) < 2 or not steps.shape[1]:
+        return np.zeros(len(steps), dtype=np.int64)
+    order = np.lexsort(steps.T[::-1])
+    ordered = steps[order]
+    differs = ordered[1:] != ordered[:-1]
+    common = np.where(differs.any(axis=1), differs.argmax(axis=1), steps.shape[1])
+    shared = np.zeros(len(steps), dtype=np.int64)
+    shared[order[1:]] = common
+    shared[order[:-1]] = np.maximum(shared[order[:-1]], common)
+    return shared
