@@ -110,10 +110,10 @@ class Replay:
         now = "null" if asked is None else self.subject.write(asked)
         then, state = operation.body, generator_state(self.search)
         if json.loads(now) != json.loads(then) or state != operation.state:
-            here = "that nothing is left" if asked is None else self.subject.say(asked)
-            there = "that nothing was left" if then == "null" else then
+            here = "that nothing is left" if asked is None else str(asked)
+            there = "that nothing was left" if then == "null" else str(self.subject.read(then))
             if json.loads(now) == json.loads(then):
-                here, there = f"{here} with another random state", then
+                here = f"{here} with another random state"
             raise Difference(
                 f"trial {len(self.trials)} differs: the searcher says {here}, and said {there} when "
                 f"this was recorded{self._learnt_otherwise}; has the program changed?"

@@ -66,7 +66,7 @@ def _compared_space(file: FilePath, recorded: dict[str, Any], space: Any) -> Spa
     if space is None:
         if '{"object": ' in json.dumps(recorded):
             raise StudyError(
-                f"{file} cannot hold options that are objects: open it with tree_or_space=..."
+                f"{file} cannot hold options that are objects: open it with tree=..."
             )
         return rebuild_space(recorded)
     given = describe_space(space, plain=False)
@@ -89,7 +89,7 @@ def _compared_tree(file: FilePath, recorded: dict[str, Any], tree: Any) -> Tree:
         try:
             return describing.rebuild_tree(recorded)
         except describing.NotInFile as error:
-            raise StudyError(f"{error}: open {file} with tree_or_space=...") from None
+            raise StudyError(f"{error}: open {file} with tree=...") from None
     given = describing.describe_tree(tree)
     for part, was in recorded.items():
         if given[part] != was:

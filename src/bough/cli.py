@@ -1,11 +1,8 @@
 """The `bough` command."""
 
 import dataclasses
-import importlib
-import importlib.util
 import json
 import math
-import pathlib
 import sys
 import time
 from collections.abc import Callable
@@ -14,6 +11,7 @@ from typing import Any
 import click
 
 from bough import kernels
+from bough._loading import load_module
 from bough.experiments.command import command as compare
 from bough.kernels import Kernel
 from bough.maximize import maximize
@@ -25,6 +23,7 @@ from bough.study import StudyError, open_or_create
 from bough.study_command import study_command
 from bough.theory.command import bound_command
 from bough.trees import Tree
+from bough.tune_command import tune_command
 
 KERNELS: dict[str, type[Kernel]] = {
     "discounted": kernels.Discounted,
@@ -42,6 +41,7 @@ def main() -> None:
 
 main.add_command(compare)
 main.add_command(study_command)
+main.add_command(tune_command)
 
 
 @main.command()
@@ -277,21 +277,7 @@ def _load(text: str) -> Callable[[Any], Any]:
         raise click.UsageError(
             f"{text!r} is no built-in problem ({', '.join(BY_NAME)}) and no FILE.py:FUNCTION."
         )
-    try:
-        if where.endswith(".py"):
-            spec = importlib.util.spec_from_file_location(pathlib.Path(where).stem, where)
-            if spec is None or spec.loader is None or not pathlib.Path(where).exists():
-                raise click.UsageError(f"there is no file {where}.")
-            sys.path.insert(0, str(pathlib.Path(where).parent.resolve()))  # as Python itself does
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-        else:
-            sys.path.insert(0, "")
-            module = importlib.import_module(where)
-    except click.UsageError:
-        raise
-    except Exception as error:  # whatever the user's module does when it is imported
-        raise click.UsageError(f"cannot import {where}: {error!r}") from None
+    module = load_module(where)
     function = getattr(module, name, None)
     if not callable(function):
         raise click.UsageError(f"{where} has no function {name}.")

@@ -117,7 +117,7 @@ class Study:
     def open(
         cls,
         path: str | os.PathLike[str],
-        tree_or_space: Tree | Space | None = None,
+        tree: Tree | Space | None = None,
         *,
         searcher: Any = None,
         read_only: bool = False,
@@ -130,8 +130,8 @@ class Study:
         ----------
         path
             The file.
-        tree_or_space
-            What is searched; needed if the tree has functions, or options of the space are objects,
+        tree
+            The tree or space that is searched; needed if the tree has functions, or options of the space are objects,
             and otherwise compared.
         searcher, options
             As for `create`; needed if they were functions or objects, and otherwise compared.
@@ -150,7 +150,7 @@ class Study:
         try:
             contents = journal.read()
             spec, operations = contents.specification, contents.operations
-            found = compared(file, spec, tree_or_space)
+            found = compared(file, spec, tree)
             subject = subject_of(found)
             make = maker_of(file, spec, found, searcher, options)
             if make is None and not read_only:

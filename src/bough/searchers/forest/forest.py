@@ -169,6 +169,10 @@ class Forest(SpaceSearcher):
         params = self._params.get(point)
         return self.space.params(point) if params is None else dict(params)
 
+    def pend(self, params: Mapping[str, Any]) -> None:
+        """Count params as asked for: somebody else has begun to evaluate them."""
+        self._asked.append(self.space.point(params))
+
     def _count_pending(self) -> None:
         """Let the coverings count what is pending, now that more is asked for."""
         for point in self._asked:
