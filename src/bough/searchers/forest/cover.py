@@ -74,6 +74,7 @@ class Cover:
             np.cumsum(settings.kernel.increments(self.depth)[:0:-1])[::-1], 0.0
         ).tolist()
         self.last_at: dict[Path, int] = {}  # the last reading at each node
+        self._placed: list[tuple[Path, int]] = []  # where each reading is, and how deep its point
         self._tokens: dict[int, int] = {}
 
     # ------------------------------------------------------------------ readings
@@ -99,6 +100,7 @@ class Cover:
         node, depth = self.node(point)
         self.belief.observe(node, value, noise=noise, depth=depth)
         self.last_at[node] = number
+        self._placed.append((node, depth))
 
     def tell_all(
         self, table: NDArray[np.float64], values: list[float], noises: list[float | None]
@@ -117,6 +119,7 @@ class Cover:
                 tree.expect(node, counts[number][: length + 1])
             observe(node, value, noise=noise, depth=whole[number])
             last_at[node] = number
+            self._placed.append((node, whole[number]))
 
     def pend(self, number: int, point: Point) -> None:
         """Count an evaluation that has no value yet."""
@@ -131,11 +134,27 @@ class Cover:
 
     # ------------------------------------------------------------------ what is believed
 
-    def posterior(self, point: Point) -> tuple[float, float]:
-        """Return mean and variance at a point."""
-        path, depth = self.node(point)
-        arm = self.belief._arm_at(path)
-        return arm.mean, arm.std**2 + self._rest[len(path)] - self._rest[depth]
+    def posterior(self, number: int, value: float, noise: float | None) -> tuple[float, float]:
+        """Return mean and variance of the point of a reading, given it and all others.
+
+        The belief takes the reading for one of a random point of the cell, with the variance that
+        is left there as noise. That this very point was read is added here: without the reading
+        the cell has some other mean and variance, and the point that variance and what is left.
+        """
+        node, depth = self._placed[number]
+        arm = self.belief._arm_at(node)
+        m, V = arm.mean, arm.std**2
+        s2 = self.belief.noise**2 if noise is None else noise**2
+        rest = self._rest[len(node)] - self._rest[depth]
+        if rest <= 0.0 or V <= 0.0:
+            return m, V
+        if rest + s2 <= V:  # rounding: the reading said all that is known of the cell
+            return value, s2
+        precision = 1.0 / V - 1.0 / (rest + s2)
+        prior = 1.0 / precision + rest
+        prior_mean = (m / V - value / (rest + s2)) / precision
+        share = prior / (prior + s2)
+        return prior_mean + share * (value - prior_mean), share * s2
 
     def highest(self, sqrt_beta: float, rng: Any) -> Walk:
         """Return the cell in which the arm with the highest upper confidence bound lies.

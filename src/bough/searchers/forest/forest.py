@@ -1,5 +1,6 @@
 """GPTS on a space: a forest of coverings, which learn together and take turns to ask."""
 
+import heapq
 import math
 from collections import deque
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from bough.confidence import Confidence
 from bough.learning.model import Settings
 from bough.searchers.base import Exhausted, SpaceCertificate, SpaceSearcher, check_rule, new_generator
 from bough.searchers.forest.cover import Cover, depth_of
-from bough.searchers.forest.local import TrustRegion, propose
+from bough.searchers.forest.regions import SMALL, Region, Regions, propose
 from bough.searchers.forest.relevance import ratios
 from bough.searchers.learner import Learner
 from bough.spaces import Choice, Space
@@ -31,6 +32,13 @@ SCALE = 0.2
 CHECK = 20
 #: Priorities stay in this range.
 RANGE = math.log(1e4)
+#: How often a good point is tried with another choice, among refinements.
+MUTATIONS = 0.2
+#: Rewards among the best of this share may be centres of new regions.
+GOOD = 0.2
+#: How many of the highest rewards are looked at to find the best point if there is noise.
+SHORT_LIST = 8
+NOTHING: Mapping[int, float | None] = {}
 #: How often a point is drawn anew that is known already, before all points are looked through.
 ATTEMPTS = 20
 
@@ -108,14 +116,18 @@ class Forest(SpaceSearcher):
         self._of_point: dict[Point, list[int]] = {}
         self._params: dict[Point, dict[str, Any]] = {}  # as they were told
         self._best_number = -1
+        self._highest: list[tuple[float, int]] = []  # a heap of the highest rewards
         self._covers_: list[Cover] = []
         self._asked: deque[Point] = deque()  # pending, the oldest first
         self._numbers_of: dict[Point, deque[int]] = {}
         self._counted: dict[int, Point] = {}  # those that the coverings count, by number
         self._next_number = 0
         self._asks = 0
-        self._region = TrustRegion()
-        self._by_region: set[Point] = set()
+        self._regions = Regions()
+        self._asked_by: dict[Point, Region] = {}
+        self._choices = [
+            i for i, s in enumerate(space._slots) if isinstance(s.parameter, Choice)
+        ]
         self._numeric = [
             i for i, s in enumerate(space._slots)
             if not isinstance(s.parameter, Choice) and s.parameter.count != 1
@@ -123,6 +135,8 @@ class Forest(SpaceSearcher):
         self._table = np.empty((16, len(space._slots)))  # where points lie between 0 and 1,
         self._positions = np.empty((16, len(space._slots)))  # by their positions,
         self._values = np.empty(16)
+        self._spread = 0.0  # the standard deviation of rewards, now and then
+        self._good = -math.inf
 
     # ------------------------------------------------------------------ chance, and coverings
 
@@ -226,8 +240,8 @@ class Forest(SpaceSearcher):
     def _any_new_point(self) -> Point:
         raise Exhausted(f"all {self.space.size} points are known")
 
-    def _drawn(self, walk: Walk | None) -> Point:
-        """Return a random point of a cell, or of the space."""
+    def _drawn(self, walk: Walk | None, fixed: Mapping[int, float | None] = NOTHING) -> Point:
+        """Return a random point of a cell, or of the space, where some positions may be fixed."""
         slots = self.space._slots
         point: list[float | None] = [None] * len(slots)
         active = list(self.space._first)
@@ -236,11 +250,14 @@ class Forest(SpaceSearcher):
         draws = self._numbers.random(len(slots)).tolist()
         for slot in active:  # (it grows)
             parameter = slots[slot].parameter
-            u = draws[slot]
+            u, given = draws[slot], fixed.get(slot)
             if isinstance(parameter, Choice):
                 choice = chosen[slot] if slot in chosen else int(u * parameter.count)
+                choice = choice if given is None else int(given)
                 point[slot] = choice
                 active.extend(slots[slot].inner[choice])
+            elif given is not None:
+                point[slot] = given
             elif parameter.count is None:
                 low, high = cells.get(slot, (0.0, 1.0))
                 point[slot] = low + u * (high - low)
@@ -254,31 +271,69 @@ class Forest(SpaceSearcher):
     # ------------------------------------------------------------------ near the best point
 
     def _near_best(self) -> Point | None:
-        if self._region.spent:
+        """Return a point near a good one; None if there is nothing to refine."""
+        if self._choices and self._numbers.random() < MUTATIONS:
+            return self._with_another_choice()
+        region = self._regions.choose(self._numbers)
+        if region is None:
             return None
-        centre = self._incumbent()
-        active = [i for i in self._numeric if centre[i] is not None]
-        if not active:
-            return None
+        centre = self._readings[region.number].point
+        active = self._active(centre)
         told = len(self._readings)
         table, values = self._table[:told], self._values[:told]
-        choices = [
-            i for i, s in enumerate(self.space._slots)
-            if isinstance(s.parameter, Choice) and centre[i] is not None
-        ]  # fmt: skip
-        if choices:
-            same = (table[:, choices] == [centre[i] for i in choices]).all(axis=1)
-            table, values = table[same], values[same]
-        places = table[:, active]
-        middle = np.array([self._place(i, centre[i]) for i in active])
-        found = propose(places, values, middle, self._region.radius, self._numbers)
+        rows = None
+        if self._choices:
+            mine = [i for i in self._choices if centre[i] is not None]
+            rows = (table[:, mine] == [centre[i] for i in mine]).all(axis=1).nonzero()[0]
+            table, values = table[rows], values[rows]
+        least = np.array([self._stretch(i, centre[i]) for i in active])
+        place, best = propose(
+            region, table[:, active], values, least, self._noise, SMALL * self._spread,
+            self._numbers,
+        )  # fmt: skip
+        if best is not None:
+            region.number = best if rows is None else int(rows[best])
+            region.centre = self._table[region.number, active]
         point = list(centre)
-        for i, u in zip(active, found.tolist(), strict=True):
+        for i, u in zip(active, place.tolist(), strict=True):
             parameter = self.space._slots[i].parameter
             point[i] = u if parameter.count is None else parameter.index_at(u)  # type: ignore[union-attr]
         result = tuple(point)
-        self._by_region.add(result)
+        if self._is_new(result):
+            self._asked_by[result] = region
+        else:
+            region.learn(False)
         return result
+
+    def _with_another_choice(self) -> Point:
+        """Return a good point with one choice made otherwise."""
+        rank = min(int(self._numbers.geometric(0.5)), len(self._regions.all)) - 1
+        number = self._regions.all[rank].number if rank >= 0 else self._best_number
+        point = self._readings[number].point
+        made = [
+            i for i in self._choices
+            if point[i] is not None and self.space._slots[i].parameter.count != 1
+        ]  # fmt: skip
+        if not made:
+            return self._drawn(None)
+        slot = made[int(self._numbers.integers(len(made)))]
+        count = self.space._slots[slot].parameter.count or 0
+        other = (int(point[slot] or 0) + 1 + int(self._numbers.integers(count - 1))) % count
+        return self._drawn(None, {**dict(enumerate(point)), slot: other})
+
+    def _active(self, point: Point) -> list[int]:
+        return [i for i in self._numeric if point[i] is not None]
+
+    def _kind(self, point: Point) -> tuple[float, ...]:
+        return tuple(-1.0 if point[i] is None else float(point[i] or 0) for i in self._choices)
+
+    def _stretch(self, slot: int, position: float | None) -> float:
+        """Return how far neighbours of a single value are away."""
+        parameter = self.space._slots[slot].parameter
+        if isinstance(parameter, Choice) or parameter.count is None:
+            return 0.0
+        i = int(position or 0)
+        return 1.5 * (parameter.edge(i + 1) - parameter.edge(i))
 
     def _place(self, slot: int, position: float | None) -> float:
         """Return where a position lies between 0 and 1."""
@@ -288,16 +343,6 @@ class Forest(SpaceSearcher):
             return position
         i = int(position)
         return 0.5 * (parameter.edge(i) + parameter.edge(i + 1))
-
-    def _incumbent(self) -> Point:
-        """Return the best point, by what one covering believes if there is noise."""
-        number = self._best_number
-        if self._noisy:
-            cover = self._covers[self._asks // 2 % self.trees]
-            found = cover.belief._best_played(1.0)
-            if found is not None:
-                number = cover.last_at[found.path]
-        return self._readings[number].point
 
     # ------------------------------------------------------------------ tell
 
@@ -322,15 +367,42 @@ class Forest(SpaceSearcher):
         self._params.setdefault(point, dict(params))
         self._readings.append(Reading(point, reward, noise))
         self._keep_row(number, point, reward)
+        heapq.heappush(self._highest, (reward, number))
+        if len(self._highest) > SHORT_LIST:
+            heapq.heappop(self._highest)
         better = self._best_number < 0 or reward > self._readings[self._best_number].value
         if better:
             self._best_number = number
-        if point in self._by_region:
-            self._by_region.discard(point)
-            self._region.learn(better, sum(point[i] is not None for i in self._numeric))
+        self._note_regions(number, point, reward)
         for cover in self._covers_:
             cover.tell(number, point, reward, noise)
         self._learn(reward)
+
+    def _note_regions(self, number: int, point: Point, reward: float) -> None:
+        region = self._asked_by.pop(point, None)
+        place = self._table[number, self._active(point)]
+        if region is None:
+            self._spread_and_good()
+            self._regions.note(number, self._kind(point), place, reward, reward >= self._good)
+            return
+        gain = reward - region.value
+        region.learn(gain > (0.0 if self._noisy else SMALL * self._spread))
+        if gain > self._noise:
+            region.centre, region.number, region.value = place, number, reward
+            self._regions.all.sort(key=lambda region: region.value, reverse=True)
+
+    @property
+    def _noise(self) -> float:
+        """The standard deviation of rewards, as far as is known."""
+        return self._settings.noise if self._noisy else 0.0
+
+    def _spread_and_good(self) -> None:
+        """Find out how much rewards differ, and which are among the best; now and then."""
+        told = len(self._readings)
+        if told & (told - 1) == 0 or told % 50 == 0:
+            values = self._values[:told]
+            self._spread = float(values.std())
+            self._good = float(np.quantile(values, 1 - GOOD))
 
     def _keep_row(self, number: int, point: Point, reward: float) -> None:
         if number == len(self._values):
@@ -406,6 +478,8 @@ class Forest(SpaceSearcher):
             found = cover.belief._best_played(1.0 if rule == "lower" else 0.0)
             if found is not None:
                 candidates.add(cover.last_at[found.path])
+        candidates.update(region.number for region in self._regions.all[:2])
+        candidates.update(number for _, number in self._highest)
         arms = [self._arm(self._readings[number].point) for number in sorted(candidates)]
         if rule == "lower":
             return max(arms, key=lambda arm: arm.mean - arm.std)
@@ -418,7 +492,8 @@ class Forest(SpaceSearcher):
         if not self._noisy:
             mean, std = value, 0.0
         else:
-            beliefs = [cover.posterior(point) for cover in self._covers]
+            last = self._readings[numbers[-1]]
+            beliefs = [cover.posterior(numbers[-1], *last[1:]) for cover in self._covers]
             mean = math.fsum(m for m, _ in beliefs) / len(beliefs)
             variance = math.fsum(V + (m - mean) ** 2 for m, V in beliefs) / len(beliefs)
             std = math.sqrt(variance)
