@@ -12,61 +12,64 @@ FEW = 12
 
 
 def paths_of(
-    covering: Covering, table: NDArray[np.float64]
+    covering: Covering, table: NDArray[np.float64], length: int | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return a row of steps for each row of positions, and how many children there are at each.
 
-    Where a path has ended there is -1, and 0.
+    Where a path has ended there is -1, and 0. With a length only so many first steps are found.
     """
-    steps = np.full((len(table), covering.most), -1, dtype=np.int64)
-    widths = np.zeros((len(table), covering.most + 1), dtype=np.int64)
-    todo: list[tuple[Plan, NDArray[Any], dict[int, Any]]] = [
-        (covering.first, np.arange(len(table)), {})
-    ]
+    most = covering.most if length is None else min(length, covering.most)
+    steps = np.full((most, len(table)), -1, dtype=np.int64)
+    widths = np.zeros((most + 1, len(table)), dtype=np.int64)
+    first = np.arange(len(table))
+    todo: list[tuple[Plan, NDArray[Any], dict[int, Any]]] = [(covering.first, first, {})]
     while todo:
         plan, rows, cells = todo.pop()
         if len(rows) < FEW:
-            for row in rows.tolist():
-                point = tuple(
-                    None if x != x else x if count is None else int(x)
-                    for x, count in zip(table[row].tolist(), covering.counts, strict=True)
-                )
-                path, counts = covering.path_and_counts(point)
-                steps[row, : len(path)] = path
-                widths[row, : len(path)] = counts
+            _one_by_one(covering, table, rows, steps, widths)
             continue
+        every: Any = slice(None) if len(rows) == len(table) else rows
+        columns = table[every].T
         at = plan.depth
-        for slot, share, level, last in plan.cuts:
-            place = table[rows, slot]
-            count = covering.counts[slot]
-            if slot in cells:
-                low, high = cells[slot]
-            else:
-                low = np.zeros(len(rows))
-                high = np.full(len(rows), 1.0 if count is None else float(count))
+        for slot, share, level, last in plan.cuts[: most - at]:
+            place, count = columns[slot], covering.counts[slot]
+            low, high = cells.get(slot, (0.0, 1.0 if count is None else float(count)))
             if last:
-                right = place - low
-                widths[rows, at] = high - low
+                steps[at, every] = place - low
+                widths[at, every] = high - low
+                at += 1
+                continue
+            if count is None:
+                cut = low + share * (high - low)
+                widths[at, every] = 2
             else:
-                if count is None:
-                    cut = low + share * (high - low)
-                    widths[rows, at] = 2
-                else:
-                    cut = _cuts(covering, slot, level, low, high, share)
-                    widths[rows, at] = np.minimum(high - low, 2)
-                right = place >= cut
-                cells[slot] = np.where(right, cut, low), np.where(right, high, cut)
-            steps[rows, at] = right
+                low, high = np.broadcast_to(low, place.shape), np.broadcast_to(high, place.shape)
+                cut = _cuts(covering, slot, level, low, high, share)
+                widths[at, every] = np.minimum(high - low, 2)
+            right = place >= cut
+            cells[slot] = np.where(right, cut, low), np.where(right, high, cut)
+            steps[at, every] = right
             at += 1
-        if plan.slot >= 0:
-            chosen = table[rows, plan.slot].astype(np.int64)
-            steps[rows, at] = chosen
-            widths[rows, at] = len(plan.options)
+        if plan.slot >= 0 and at < most:
+            chosen = columns[plan.slot].astype(np.int64)
+            steps[at, every] = chosen
+            widths[at, every] = len(plan.options)
             for choice in np.unique(chosen).tolist():
                 same = chosen == choice
                 inner = {slot: (low[same], high[same]) for slot, (low, high) in cells.items()}
                 todo.append((covering.option(plan, choice), rows[same], inner))
-    return steps, widths
+    return steps.T, widths.T
+
+
+def _one_by_one(covering: Covering, table: Any, rows: Any, steps: Any, widths: Any) -> None:
+    for row in rows.tolist():
+        point = tuple(
+            None if x != x else x if count is None else int(x)
+            for x, count in zip(table[row].tolist(), covering.counts, strict=True)
+        )
+        path, counts = covering.path_and_counts(point, len(steps))
+        steps[: len(path), row] = path
+        widths[: len(path), row] = counts
 
 
 def _cuts(

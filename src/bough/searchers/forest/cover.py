@@ -1,8 +1,8 @@
 """One randomised covering of a space, with the belief about its cells."""
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,14 @@ SHUFFLE = 1.0
 #: A reading is placed so many steps below the last node that was there before. What varies further
 #: down in the cell counts as noise, until the covering is made anew, finer where there is more.
 FINER = 3
-#: Paths are found in pieces, since few of them are needed to the end.
-PIECE = 16
+
+
+class Reading(NamedTuple):
+    """A reward that was told."""
+
+    point: Point
+    value: float
+    noise: float | None
 
 
 class Cover:
@@ -79,62 +85,52 @@ class Cover:
 
     # ------------------------------------------------------------------ readings
 
-    def node(self, point: Point) -> tuple[Path, int]:
-        """Return where a reading of a point is placed: a little below what is there already.
+    def catch_up(
+        self,
+        positions: NDArray[np.float64],
+        readings: Sequence[Reading],
+        pending: Mapping[int, Point],
+    ) -> None:
+        """Take in all readings that are new, and count what is pending, by number.
 
-        And how long its whole path is.
+        Coverings take turns, so each has some to catch up with when its turn comes.
         """
-        length = PIECE if self._tree is None else self.depth
-        while True:
-            path, widths = self.covering.path_and_counts(point, length)
-            if self._tree is not None:
-                self._tree.expect(path, [*widths, 0])
-            there = self.belief._existing_steps(path)
-            if there + FINER <= len(path) or len(path) < length or length == self.depth:
-                whole = self.depth if self._tree is None else len(path)
-                return path[: there + FINER], whole
-            length = min(2 * length, self.depth)
+        for number in [number for number in self._tokens if number not in pending]:
+            self.belief.forget(self._tokens.pop(number))
+        known = len(self._placed)
+        if known < len(readings):
+            steps, widths = paths_of(self.covering, positions[known:])
+            lengths = (steps >= 0).sum(axis=1).tolist()
+            apart = (depths_apart(steps) + FINER).tolist() if known == 0 else None
+            rows, counts = steps.tolist(), widths.tolist()
+            for i, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+                path = tuple(row[:length])
+                self._expect(path, counts[i])
+                finest = self._finest(path) if apart is None else apart[i]
+                self._tell(known + i, path[:finest], length, readings[known + i])
+        for number, point in pending.items():
+            if number not in self._tokens:
+                path, width = self.covering.path_and_counts(point)
+                self._expect(path, [*width, 0])
+                node = path[: self._finest(path)]
+                self._tokens[number] = self.belief.pend(node, depth=len(path))
 
-    def tell(self, number: int, point: Point, value: float, noise: float | None) -> None:
-        """Take in a reading, the one of that number."""
-        node, depth = self.node(point)
-        self.belief.observe(node, value, noise=noise, depth=depth)
+    def _expect(self, path: Path, widths: list[int]) -> None:
+        if self._tree is not None:
+            self._tree.expect(path, widths)
+
+    def _finest(self, path: Path) -> int:
+        """Return how many steps of a path are taken: a few more than exist."""
+        return self.belief._existing_steps(path) + FINER
+
+    def _tell(self, number: int, node: Path, depth: int, reading: Reading) -> None:
+        self.belief.observe(node, reading.value, noise=reading.noise, depth=depth)
         self.last_at[node] = number
         self._placed.append((node, depth))
 
-    def tell_all(
-        self, table: NDArray[np.float64], values: list[float], noises: list[float | None]
-    ) -> None:
-        """Take in all readings at once, given the positions of their points."""
-        steps, widths = paths_of(self.covering, table)
-        lengths = np.minimum(depths_apart(steps) + FINER, (steps >= 0).sum(axis=1)).tolist()
-        whole = (steps >= 0).sum(axis=1).tolist()
-        observe, last_at, tree = self.belief.observe, self.last_at, self._tree
-        rows, counts = steps.tolist(), widths.tolist()
-        for number, (row, length, value, noise) in enumerate(
-            zip(rows, lengths, values, noises, strict=True)
-        ):
-            node = tuple(row[:length])
-            if tree is not None:
-                tree.expect(node, counts[number][: length + 1])
-            observe(node, value, noise=noise, depth=whole[number])
-            last_at[node] = number
-            self._placed.append((node, whole[number]))
-
-    def pend(self, number: int, point: Point) -> None:
-        """Count an evaluation that has no value yet."""
-        node, depth = self.node(point)
-        self._tokens[number] = self.belief.pend(node, depth=depth)
-
-    def drop(self, number: int) -> None:
-        """Count it no longer."""
-        token = self._tokens.pop(number, None)
-        if token is not None:
-            self.belief.forget(token)
-
     # ------------------------------------------------------------------ what is believed
 
-    def posterior(self, number: int, value: float, noise: float | None) -> tuple[float, float]:
+    def posterior(self, number: int, reading: Reading) -> tuple[float, float]:
         """Return mean and variance of the point of a reading, given it and all others.
 
         The belief takes the reading for one of a random point of the cell, with the variance that
@@ -144,6 +140,7 @@ class Cover:
         node, depth = self._placed[number]
         arm = self.belief._arm_at(node)
         m, V = arm.mean, arm.std**2
+        value, noise = reading.value, reading.noise
         s2 = self.belief.noise**2 if noise is None else noise**2
         rest = self._rest[len(node)] - self._rest[depth]
         if rest <= 0.0 or V <= 0.0:

@@ -4,18 +4,17 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from bough._checks import at_least_zero, real, whole
 from bough._choice import Arm
 from bough._nodes import moderate
-from bough._random import SplitMix64
 from bough.confidence import Confidence
 from bough.learning.model import Settings
 from bough.searchers.base import Exhausted, SpaceCertificate, SpaceSearcher, check_rule, new_generator
-from bough.searchers.forest.cover import Cover, depth_of
+from bough.searchers.forest.cover import Cover, Reading, depth_of
 from bough.searchers.forest.regions import SMALL, Region, Regions, propose
 from bough.searchers.forest.relevance import ratios
 from bough.searchers.learner import Learner
@@ -30,6 +29,9 @@ SCALE = 0.2
 #: After so many different points the best one is evaluated again, once: whether its value is the
 #: same says whether there is noise.
 CHECK = 20
+#: Learnt again, and all coverings made anew, when there are so many times as many rewards; and so
+#: many times once there are OFTEN.
+GROWTH, OFTEN, LATER_GROWTH = 1.4, 500, 2.0
 #: Priorities stay in this range.
 RANGE = math.log(1e4)
 #: How often a good point is tried with another choice, among refinements.
@@ -41,14 +43,6 @@ SHORT_LIST = 8
 NOTHING: Mapping[int, float | None] = {}
 #: How often a point is drawn anew that is known already, before all points are looked through.
 ATTEMPTS = 20
-
-
-class Reading(NamedTuple):
-    """A reward that was told."""
-
-    point: Point
-    value: float
-    noise: float | None
 
 
 class Forest(SpaceSearcher):
@@ -117,7 +111,7 @@ class Forest(SpaceSearcher):
         self._params: dict[Point, dict[str, Any]] = {}  # as they were told
         self._best_number = -1
         self._highest: list[tuple[float, int]] = []  # a heap of the highest rewards
-        self._covers_: list[Cover] = []
+        self._covers: list[Cover] = []  # made when they are first needed, and anew at times
         self._asked: deque[Point] = deque()  # pending, the oldest first
         self._numbers_of: dict[Point, deque[int]] = {}
         self._counted: dict[int, Point] = {}  # those that the coverings count, by number
@@ -148,25 +142,21 @@ class Forest(SpaceSearcher):
             self._numbers_ = np.random.default_rng(seed)
         return self._numbers_
 
-    @property
-    def _covers(self) -> list[Cover]:
-        if not self._covers_:
-            self._plant()
-        return self._covers_
+    def _cover(self, turn: int) -> Cover:
+        """Return a covering that knows all that was told."""
+        if not self._covers:
+            self._covers = [
+                Cover(self.space, self._priority, self._settings, self._numbers)
+                for _ in range(self.trees)
+            ]
+        cover = self._covers[turn]
+        cover.catch_up(self._positions[: len(self._readings)], self._readings, self._counted)
+        return cover
 
-    def _plant(self) -> None:
-        """Make all coverings anew, by what is known now of the parameters."""
-        self._covers_ = [
-            Cover(self.space, self._priority, self._settings, self._numbers)
-            for _ in range(self.trees)
-        ]
-        told = len(self._readings)
-        values = [reading.value for reading in self._readings]
-        noises = [reading.noise for reading in self._readings]
-        for cover in self._covers_:
-            cover.tell_all(self._positions[:told], values, noises)
-            for number, point in self._counted.items():
-                cover.pend(number, point)
+    @property
+    def _turn(self) -> int:
+        """Whose turn it is to ask."""
+        return self._asks // 2 % self.trees
 
     # ------------------------------------------------------------------ ask
 
@@ -195,8 +185,6 @@ class Forest(SpaceSearcher):
                 self._next_number += 1
                 self._numbers_of.setdefault(point, deque()).append(number)
                 self._counted[number] = point
-                for cover in self._covers:
-                    cover.pend(number, point)
 
     def _check_again(self) -> Point | None:
         """Return the best point once more, if it is time to see whether its value is the same."""
@@ -213,9 +201,7 @@ class Forest(SpaceSearcher):
         if self._asks % 2 == 0 and len(self._readings) >= 4:
             point = self._near_best()
         if point is None or not self._is_new(point):
-            cover = self._covers[self._asks // 2 % self.trees]
-            self._asking = cover
-            point = self._in_cell(cover)
+            point = self._in_cell(self._cover(self._turn))
         return point
 
     def _is_new(self, point: Point) -> bool:
@@ -374,8 +360,6 @@ class Forest(SpaceSearcher):
         if better:
             self._best_number = number
         self._note_regions(number, point, reward)
-        for cover in self._covers_:
-            cover.tell(number, point, reward, noise)
         self._learn(reward)
 
     def _note_regions(self, number: int, point: Point, reward: float) -> None:
@@ -421,8 +405,9 @@ class Forest(SpaceSearcher):
         told = len(self._readings)
         if told < self._learner.next:
             return
-        cover = self._covers[told % self.trees]
+        cover = self._cover(told % self.trees)
         self._learner.learn(cover.belief)
+        self._learner.next = math.ceil(told * (GROWTH if told < OFTEN else LATER_GROWTH)) + 1
         belief = cover.belief
         self._settings = Settings(belief.kernel, belief.noise, belief.mean)
         if told >= 8:
@@ -430,7 +415,7 @@ class Forest(SpaceSearcher):
             priority = self._priority + change
             priority -= priority.mean()
             self._priority = np.clip(priority, -RANGE, RANGE)
-        self._plant()
+        self._covers = []  # to be made anew
 
     def _settle(self, point: Point) -> None:
         """Count a pending evaluation no longer, if there is one of this point."""
@@ -440,8 +425,6 @@ class Forest(SpaceSearcher):
         if numbers:
             number = numbers.popleft()
             del self._counted[number]
-            for cover in self._covers_:
-                cover.drop(number)
             if not numbers:
                 del self._numbers_of[point]
 
@@ -474,7 +457,8 @@ class Forest(SpaceSearcher):
         if rule == "observed":
             return self._arm(self._readings[self._best_number].point)
         candidates = {self._best_number}
-        for cover in self._covers:
+        covers = [self._cover(turn) for turn in range(self.trees)]
+        for cover in covers:
             found = cover.belief._best_played(1.0 if rule == "lower" else 0.0)
             if found is not None:
                 candidates.add(cover.last_at[found.path])
@@ -493,12 +477,13 @@ class Forest(SpaceSearcher):
             mean, std = value, 0.0
         else:
             last = self._readings[numbers[-1]]
-            beliefs = [cover.posterior(numbers[-1], *last[1:]) for cover in self._covers]
+            covers = [self._cover(turn) for turn in range(self.trees)]
+            beliefs = [cover.posterior(numbers[-1], last) for cover in covers]
             mean = math.fsum(m for m, _ in beliefs) / len(beliefs)
             variance = math.fsum(V + (m - mean) ** 2 for m, V in beliefs) / len(beliefs)
             std = math.sqrt(variance)
         params = self._params_of(point)
-        spread = self._theoretical(self._covers[0]) * std if std else 0.0
+        spread = self._theoretical(self._cover(0)) * std if std else 0.0
         path = self.space._covering.path(point)
         return Arm(path, params, mean, std, mean - spread, mean + spread, value, len(numbers))
 
@@ -509,8 +494,8 @@ class Forest(SpaceSearcher):
     @property
     def certificate(self) -> SpaceCertificate:
         """The incumbent and its gap by the covering whose turn it is to ask."""
-        turn = self._asks // 2 % self.trees
-        cover = self._covers[turn]
+        turn = self._turn
+        cover = self._cover(turn)
         b = self._theoretical(cover)
         lower = cover.belief.highest_lower(b)
         upper = cover.belief._ceiling(b).upper
@@ -527,6 +512,3 @@ class Forest(SpaceSearcher):
 
     def __repr__(self) -> str:
         return f"Forest({self.space!r}: {self.observations} observations)"
-
-
-__all__ = ["Forest", "SplitMix64"]

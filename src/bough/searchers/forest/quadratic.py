@@ -1,6 +1,7 @@
 """A quadratic that fits the rewards near a place, and where it is highest."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ class Fit:
         d = len(self.centre)
         hessian = np.diag(self.coefficients[d + 1 : 2 * d + 1])
         if self.mixed:
-            i, j = np.triu_indices(d, 1)
+            i, j = _pairs(d)
             hessian[i, j] = hessian[j, i] = self.coefficients[2 * d + 1 :]
         try:
             np.linalg.cholesky(-hessian)
@@ -69,6 +70,13 @@ def fit(places: Array, values: Array, centre: Array, radius: Array, noisy: bool)
     return Fit(centre, radius, coefficients, mixed, near)
 
 
+@lru_cache(maxsize=16)
+def _pairs(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the pairs of different parameters."""
+    i, j = np.triu_indices(d, 1)
+    return i, j
+
+
 def _terms(s: Array, mixed: bool) -> Array:
     """Return the terms of a quadratic at some steps: 1, s, s^2/2, and products."""
     n, d = s.shape
@@ -77,6 +85,6 @@ def _terms(s: Array, mixed: bool) -> Array:
     terms[:, 1 : d + 1] = s
     terms[:, d + 1 : 2 * d + 1] = 0.5 * s * s
     if mixed:
-        i, j = np.triu_indices(d, 1)
+        i, j = _pairs(d)
         terms[:, 2 * d + 1 :] = s[:, i] * s[:, j]
     return terms

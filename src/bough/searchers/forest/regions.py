@@ -25,7 +25,7 @@ MOST_SPENT = 40
 #: How often the best region is chosen; of the others the next one, and so on.
 FOCUS = 0.75
 #: So many places are tried for the top of a quadratic.
-TRIALS = 100
+TRIALS = 64
 #: A gain of less than this share of the spread of rewards is none.
 SMALL = 1e-6
 #: Noise matters where rewards differ by less than so many times as much.
@@ -135,8 +135,7 @@ def propose(
     found = fit(places, values, region.centre, radius, False)
     if found is None:
         return tries[0], None
-    fitted = found(tries)
-    noisy = float(np.ptp(fitted)) < BLURRED * noise
+    noisy = noise > 0.0 and float(np.ptp(found(tries))) < BLURRED * noise
     if noisy:
         found = fit(places, values, region.centre, radius, True) or found
     top = found.top()
