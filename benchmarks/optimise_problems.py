@@ -101,7 +101,7 @@ LAYERS = Problem(
 
 
 def pipeline(p: Params) -> float:
-    """Like the error of a pipeline: steps with choices within choices, which depend on each other."""
+    """Like the error of a pipeline: choices within choices, which depend on each other."""
     error = 0.0
     if p["reduce"] == "pca":
         error += 0.02 + 0.0002 * (p["components"] - 20) ** 2

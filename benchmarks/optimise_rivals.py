@@ -1,11 +1,11 @@
-"""Optimisers to compare with: each a function that makes `ask` and `tell` for a problem and a seed."""
+"""Optimisers to compare: each with `ask`, `tell` and what it recommends, for a problem."""
 
 import warnings
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from bough import Choice, Float, Int, Space
 from benchmarks.optimise_problems import Params, Problem
+from bough import Choice, Float, Int, Space
 
 
 class Optimiser(Protocol):

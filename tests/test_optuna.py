@@ -1,7 +1,5 @@
 """Optuna's own conformance tests, unmodified, and what they do not look at."""
 
-import warnings
-
 import pytest
 
 optuna = pytest.importorskip("optuna")

@@ -8,8 +8,8 @@ from typing import Any
 from bough import _describe as describing
 from bough._journal import Operation
 from bough._lock import StudyError
-from bough.searchers import Exhausted
 from bough._subject import Subject
+from bough.searchers import Exhausted
 from bough.trials import Trial
 
 #: Operations that a damaged file is rewritten with; the others only help to verify.
@@ -102,7 +102,7 @@ class Replay:
             self._note(operation)
 
     def _ask_again(self, operation: Operation) -> Any:
-        """Return what the searcher asks, if that is what it asked then; None if nothing was left."""
+        """Return what the searcher asks, if that is what it asked then; None if nothing."""
         try:
             asked = self.search.ask()
         except Exhausted:
@@ -115,8 +115,8 @@ class Replay:
             if json.loads(now) == json.loads(then):
                 here = f"{here} with another random state"
             raise Difference(
-                f"trial {len(self.trials)} differs: the searcher says {here}, and said {there} when "
-                f"this was recorded{self._learnt_otherwise}; has the program changed?"
+                f"trial {len(self.trials)} differs: the searcher says {here}, and said {there} "
+                f"when this was recorded{self._learnt_otherwise}; has the program changed?"
             )
         return asked
 

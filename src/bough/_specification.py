@@ -65,9 +65,7 @@ def compared(file: FilePath, specification: dict[str, Any], given: Any) -> Tree 
 def _compared_space(file: FilePath, recorded: dict[str, Any], space: Any) -> Space:
     if space is None:
         if '{"object": ' in json.dumps(recorded):
-            raise StudyError(
-                f"{file} cannot hold options that are objects: open it with tree=..."
-            )
+            raise StudyError(f"{file} cannot hold options that are objects: open it with tree=...")
         return rebuild_space(recorded)
     given = describe_space(space, plain=False)
     if list(given.items()) != list(recorded.items()):

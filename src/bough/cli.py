@@ -161,7 +161,7 @@ def _facts(
     problem: str, result: Result, searcher: GPTS, elapsed: float, known: Any
 ) -> dict[str, Any]:
     """Return what there is to say, as plain values; what is not finite becomes None."""
-    tree = result.searcher.tree
+    tree = searcher.tree
     facts: dict[str, Any] = {
         "problem": problem,
         "log10_arms": None if tree.log_arms is None else tree.log_arms / math.log(10),

@@ -97,9 +97,9 @@ def maximize(
     ('budget', 60)
     """
     return _loop(
-        objective, tree_or_space, 1.0, budget=budget, searcher=searcher, stop=stop, executor=executor,
-        study=study, timeout=timeout, retries=retries, catch=catch, callbacks=callbacks,
-        progress=progress, rng=rng,
+        objective, tree_or_space, 1.0, budget=budget, searcher=searcher, stop=stop,
+        executor=executor, study=study, timeout=timeout, retries=retries, catch=catch,
+        callbacks=callbacks, progress=progress, rng=rng,
     )  # fmt: skip
 
 
@@ -134,9 +134,9 @@ def minimize(
     ('target', True)
     """
     return _loop(
-        objective, tree_or_space, -1.0, budget=budget, searcher=searcher, stop=stop, executor=executor,
-        study=study, timeout=timeout, retries=retries, catch=catch, callbacks=callbacks,
-        progress=progress, rng=rng,
+        objective, tree_or_space, -1.0, budget=budget, searcher=searcher, stop=stop,
+        executor=executor, study=study, timeout=timeout, retries=retries, catch=catch,
+        callbacks=callbacks, progress=progress, rng=rng,
     )  # fmt: skip
 
 

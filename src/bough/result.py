@@ -35,8 +35,8 @@ class PoolError(RuntimeError):
 class History:
     """Every evaluation of a run as they ended: paths, values, seconds since the beginning.
 
-    In a space there are `params`, and the paths are those of their cells in its fixed covering; on a
-    plain tree all `params` are None.
+    In a space there are `params`, and the paths are those of their cells in its fixed covering; on
+    a plain tree all `params` are None.
     """
 
     paths: list[Path]
@@ -106,7 +106,9 @@ def of_covering(certificate: Certificate) -> str:
     """Say whose certificate it is, if it is that of one covering of a space."""
     if not isinstance(certificate, SpaceCertificate):
         return ""
-    return f" (by covering {certificate.covering + 1} of {certificate.coverings}, to its resolution)"
+    return (
+        f" (by covering {certificate.covering + 1} of {certificate.coverings}, to its resolution)"
+    )
 
 
 def negative_arm(arm: Arm) -> Arm:

@@ -131,8 +131,8 @@ class Study:
         path
             The file.
         tree
-            The tree or space that is searched; needed if the tree has functions, or options of the space are objects,
-            and otherwise compared.
+            The tree or space that is searched; needed if the tree has functions, or options of the
+            space are objects, and otherwise compared.
         searcher, options
             As for `create`; needed if they were functions or objects, and otherwise compared.
         read_only
@@ -258,7 +258,7 @@ class Study:
         """Have a path, or params, evaluated before what the searcher would ask next."""
         with self._guard:
             self._check_open()
-            asked = self.subject.check(params_or_path, self._replay.search)
+            asked: Any = self.subject.check(params_or_path, self._replay.search)
             row = ("enqueue", None, time.time(), self.subject.write(asked), None)
             self._journal.append([row])
             self._replay.queue.append(asked)

@@ -22,7 +22,9 @@ from bough.study import StudyError
 @click.argument("objective")
 @click.option("--budget", type=click.IntRange(min=1), help="Evaluations.  [default: 100]")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit.")
-@click.option("--minimize", "minimizes", is_flag=True, help="Find the lowest value, not the highest.")
+@click.option(
+    "--minimize", "minimizes", is_flag=True, help="Find the lowest value, not the highest."
+)
 @click.option("--workers", type=click.IntRange(min=1), help="Evaluate on so many processes.")
 @click.option("--searcher", default="gpts", show_default=True, help="Another searcher by its name.")
 @click.option("--seed", type=click.IntRange(min=0), help="The same seed gives the same search.")
@@ -137,8 +139,9 @@ def _page(facts: dict[str, Any], result: Result) -> str:
     best, certificate = result.best, result.certificate
     times = "once" if best.visits == 1 else f"{best.visits:,} times"
     lines += ["", f"  value        {best.mean:.6g} +- {best.std:.2g}, evaluated {times}"]
-    width = max(map(len, best.params), default=0)
-    for name, value in best.params.items():
+    params = best.params or {}
+    width = max(map(len, params), default=0)
+    for name, value in params.items():
         shown = f"{value:.8g}" if isinstance(value, float) else str(value)
         lines.append(f"  {name:<{width}}  {shown}")
     if certificate is not None and math.isfinite(certificate.gap):

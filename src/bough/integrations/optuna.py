@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 
 try:
-    import optuna
-except ImportError as error:  # pragma: no cover - the message is all there is to it
+    from optuna.distributions import BaseDistribution
+except ImportError as error:
     raise ImportError("this needs Optuna: pip install 'bough[optuna]'") from error
-from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -32,7 +31,7 @@ from bough.spaces import Space
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
 
-class GPTSSampler(BaseSampler):  # type: ignore[misc] # Optuna's base may be untyped
+class GPTSSampler(BaseSampler):
     """Suggest parameters by Gaussian-process tree search on a forest of coverings.
 
     Nothing has to be declared: the parameters that trials ask for, and which of them are asked for
@@ -110,7 +109,11 @@ class GPTSSampler(BaseSampler):  # type: ignore[misc] # Optuna's base may be unt
             return found
 
     def sample_independent(
-        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
     ) -> Any:
         """Return a value for a parameter that is new, or has another range than before."""
         self._raise_error_if_multi_objective(study)

@@ -8,6 +8,7 @@ for Himmelblau, "Applied Nonlinear Programming" (1972).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -133,12 +134,13 @@ def _levy(x: Sequence[Array]) -> Array:
     total: Array = np.sin(math.pi * w[0]) ** 2
     for one in w[:-1]:
         total = total + (one - 1) ** 2 * (1 + 10 * np.sin(math.pi * one + 1) ** 2)
-    return total + (w[-1] - 1) ** 2 * (1 + np.sin(2 * math.pi * w[-1]) ** 2)
+    total = total + (w[-1] - 1) ** 2 * (1 + np.sin(2 * math.pi * w[-1]) ** 2)
+    return total
 
 
 def _rosenbrock(x: Sequence[Array]) -> Array:
     total: Array = np.zeros(())
-    for one, following in zip(x[:-1], x[1:], strict=True):
+    for one, following in pairwise(x):
         total = total + 100 * (following - one**2) ** 2 + (1 - one) ** 2
     return total
 

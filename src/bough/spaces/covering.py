@@ -6,7 +6,7 @@ is kept as a *plan*: a list of cuts up to the next choice, and a plan for each o
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from bough.spaces.parameters import Choice
@@ -56,8 +56,9 @@ class Covering:
         The longest path; by default as long as it takes.
     priority
         The parameter with the highest one is cut first; each cut lowers it by log(4).
-    share
-        `share(slot, level)`: how much of a cell goes to its left child. In the middle by default.
+    shares
+        For each parameter, and each time that it is cut, how much of a cell goes to the left child;
+        half of it by default.
     """
 
     def __init__(
@@ -68,17 +69,18 @@ class Covering:
         levels: int,
         depth: int | None = None,
         priority: Sequence[float] | None = None,
-        share: Callable[[int, int], float] | None = None,
+        shares: Sequence[Sequence[float]] | None = None,
     ) -> None:
         self.slots = slots
         self.levels = levels
-        self._share = share
+        self._shares = shares
         self._priority = [0.0] * len(slots) if priority is None else list(priority)
         self._cuts = [_cuts_of(slot, levels) for slot in slots]
         self.counts = [slot.parameter.count for slot in slots]
         self._between: dict[tuple[int, int, int, int], int] = {}
         longest = sum(self._cuts) if depth is None else depth
         self.most = longest
+        self._first_slots = tuple(first)
         queue: list[tuple[float, int, int]] = []
         self._push(queue, first)
         self._first = Plan(0, queue)
@@ -102,7 +104,7 @@ class Covering:
                 plan.slot = slot
                 plan.options = [None] * parameter.count
                 return
-            share = 0.5 if self._share is None else self._share(slot, level)
+            share = 0.5 if self._shares is None else self._shares[slot][level]
             last = parameter.count is not None and level + 1 == self._cuts[slot]
             plan.cuts.append(Cut(slot, share, level, last))
             depth += 1
@@ -198,16 +200,24 @@ class Covering:
             walk.step(step)
         return walk
 
-    @property
-    def __name__(self) -> str:
-        return "covering"
+    def _key(self) -> tuple[Any, ...]:
+        return self.levels, self.most, self._priority, self._shares, self._first_slots, self.slots
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Covering) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((self.levels, self.most, len(self.slots)))
+
+    def __repr__(self) -> str:
+        return f"<a covering of {', '.join(repr(slot.name) for slot in self.slots)}>"
 
 
 class CoveringTree(Tree):
     """The tree of a covering, which need not ask for what a path has just been found to have."""
 
     def __init__(self, covering: Covering, *, log_arms: float) -> None:
-        super().__init__(covering, covering.most, log_arms=log_arms)
+        super().__init__(covering, covering.most, log_arms=log_arms if covering.most else None)
         self._covering = covering
         self._path: Path = ()
         self._widths: list[int] = []

@@ -1,8 +1,8 @@
 """What one parameter may be: a number from a range, or one of some options.
 
-A covering cuts *positions*. Those of a continuous parameter are the numbers from 0 to 1, spread over
-its range (or over the logarithms); those of a parameter with single values are their numbers 0, 1,
-2, .., each with its stretch between `edge(i)` and `edge(i + 1)` of the same line from 0 to 1.
+A covering cuts *positions*. Those of a continuous parameter are the numbers from 0 to 1, spread
+over its range (or over the logarithms); those of a parameter with single values are their numbers
+0, 1, 2, .., each with its stretch from `edge(i)` to `edge(i + 1)` of the same line from 0 to 1.
 """
 
 import math

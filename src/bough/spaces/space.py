@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +29,7 @@ class Space:
     --------
     >>> from bough import Choice, Float, Int, Space
     >>> space = Space(
-    ...     model=Choice({"svm": Space(C=Float(1e-3, 1e3, log=True)), "forest": Space(n=Int(10, 99))}),
+    ...     model=Choice({"svm": Space(C=Float(0.1, 9, log=True)), "forest": Space(n=Int(10, 99))}),
     ...     scale=Choice([True, False]),
     ... )
     >>> path = space.encode({"model": "forest", "n": 32, "scale": True})
@@ -76,10 +76,29 @@ class Space:
                 active.extend(self._slots[slot].inner[int(place)])
         if left:
             raise ValueError(
-                f"params has {', '.join(map(repr, left))}, which this space does not have "
-                f"with these choices; expected {', '.join(repr(self._slots[i].name) for i in active)}"
+                f"params has {', '.join(map(repr, left))}, which this space does not have with "
+                f"these choices; it has {', '.join(repr(self._slots[i].name) for i in active)}"
             )
         return tuple(point)
+
+    def points(self) -> Iterator[Point]:
+        """Yield all points of a space with single values only, one by one."""
+        if self.size == math.inf:
+            raise ValueError("this space has a continuum of points")
+        point: list[float | None] = [None] * len(self._slots)
+
+        def rest(active: tuple[int, ...]) -> Iterator[Point]:
+            if not active:
+                yield tuple(point)
+                return
+            slot = active[0]
+            inner = self._slots[slot].inner
+            for position in range(self._slots[slot].parameter.count or 0):
+                point[slot] = position
+                yield from rest((*(inner[position] if inner else ()), *active[1:]))
+            point[slot] = None
+
+        yield from rest(self._first)
 
     def params(self, point: Point) -> dict[str, Any]:
         """Return the params of a point."""
@@ -87,13 +106,12 @@ class Space:
 
         def add(slots: Sequence[int]) -> None:
             for slot in slots:
-                name, parameter, inner = self._slots[slot].name, self._slots[slot].parameter, ()
+                name, parameter = self._slots[slot].name, self._slots[slot].parameter
                 place = point[slot]
                 assert place is not None  # it matters here
                 found[name] = parameter.value(place)  # type: ignore[arg-type]
                 if isinstance(parameter, Choice):
-                    inner = self._slots[slot].inner[int(place)]
-                add(inner)
+                    add(self._slots[slot].inner[int(place)])
 
         add(self._first)
         return found
@@ -113,7 +131,7 @@ class Space:
         """
         covering = self._covering
         longest = _longest(self, covering)
-        return Tree(covering, longest, log_arms=self.log_cells)
+        return Tree(covering, longest, log_arms=self.log_cells if longest else None)
 
     @cached_property
     def log_cells(self) -> float:
@@ -216,8 +234,12 @@ def rebuild(description: Mapping[str, Any]) -> Space:
                 choice = Choice(options)
                 choice.spaces = tuple(spaces)
                 parameters[name] = choice
+            elif kind == "int":
+                parameters[name] = Int(**parts)
+            elif kind == "float":
+                parameters[name] = Float(**parts)
             else:
-                parameters[name] = {"int": Int, "float": Float}[kind](**parts)
+                raise KeyError(kind)
         except (KeyError, TypeError) as error:
             raise ValueError(
                 f"the JSON of parameter {name!r} is not one of a space: {error!r}"

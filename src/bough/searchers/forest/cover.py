@@ -67,7 +67,7 @@ class Cover:
             levels=LEVELS,
             depth=depth_of(space),
             priority=order.tolist(),
-            share=lambda slot, level: shares[slot][level],
+            shares=shares,
         )
         self.depth = self.covering.most
         # Where all cuts are in two, the tree is one that needs no function.
@@ -185,4 +185,3 @@ def depth_of(space: Space) -> int:
 def log_cells(space: Space) -> float:
     """Bound the logarithm of the number of cells."""
     return space.log_cells + (LEVELS - 20) * math.log(2.0) * len(space._slots)
-

@@ -13,7 +13,13 @@ from bough._choice import Arm
 from bough._nodes import moderate
 from bough.confidence import Confidence
 from bough.learning.model import Settings
-from bough.searchers.base import Exhausted, SpaceCertificate, SpaceSearcher, check_rule, new_generator
+from bough.searchers.base import (
+    Exhausted,
+    SpaceCertificate,
+    SpaceSearcher,
+    check_rule,
+    new_generator,
+)
 from bough.searchers.forest.cover import Cover, Reading, depth_of
 from bough.searchers.forest.regions import SMALL, Region, Regions, propose
 from bough.searchers.forest.relevance import ratios
@@ -38,6 +44,8 @@ RANGE = math.log(1e4)
 MUTATIONS = 0.2
 #: Rewards among the best of this share may be centres of new regions.
 GOOD = 0.2
+#: So many of the last rewards are looked at to refine a region.
+POOL = 2000
 #: How many of the highest rewards are looked at to find the best point if there is noise.
 SHORT_LIST = 8
 NOTHING: Mapping[int, float | None] = {}
@@ -119,9 +127,7 @@ class Forest(SpaceSearcher):
         self._asks = 0
         self._regions = Regions()
         self._asked_by: dict[Point, Region] = {}
-        self._choices = [
-            i for i, s in enumerate(space._slots) if isinstance(s.parameter, Choice)
-        ]
+        self._choices = [i for i, s in enumerate(space._slots) if isinstance(s.parameter, Choice)]
         self._numeric = [
             i for i, s in enumerate(space._slots)
             if not isinstance(s.parameter, Choice) and s.parameter.count != 1
@@ -224,7 +230,16 @@ class Forest(SpaceSearcher):
         return self._any_new_point()
 
     def _any_new_point(self) -> Point:
-        raise Exhausted(f"all {self.space.size} points are known")
+        """Return the first point that is new, if there is one."""
+        if self.space.size < math.inf:
+            for point in self.space.points():
+                if self._is_new(point):
+                    return point
+            raise Exhausted(
+                f"all {self.space.size:,} points are known after {self.observations} observations"
+                + (f" and {len(self._asked)} pending ones" if self._asked else "")
+            )
+        return self._drawn(None)
 
     def _drawn(self, walk: Walk | None, fixed: Mapping[int, float | None] = NOTHING) -> Point:
         """Return a random point of a cell, or of the space, where some positions may be fixed."""
@@ -266,7 +281,8 @@ class Forest(SpaceSearcher):
         centre = self._readings[region.number].point
         active = self._active(centre)
         told = len(self._readings)
-        table, values = self._table[:told], self._values[:told]
+        since = max(told - POOL, 0)
+        table, values = self._table[since:told], self._values[since:told]
         rows = None
         if self._choices:
             mine = [i for i in self._choices if centre[i] is not None]
@@ -278,7 +294,7 @@ class Forest(SpaceSearcher):
             self._numbers,
         )  # fmt: skip
         if best is not None:
-            region.number = best if rows is None else int(rows[best])
+            region.number = since + (best if rows is None else int(rows[best]))
             region.centre = self._table[region.number, active]
         point = list(centre)
         for i, u in zip(active, place.tolist(), strict=True):
@@ -332,9 +348,7 @@ class Forest(SpaceSearcher):
 
     # ------------------------------------------------------------------ tell
 
-    def tell(
-        self, params: Mapping[str, Any], value: float, *, noise: float | None = None
-    ) -> None:
+    def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
         """Take in the reward of params, asked for or not; again is another observation."""
         point = self.space.point(params)
         reward = moderate(real(value, "value"), "value")
@@ -351,7 +365,8 @@ class Forest(SpaceSearcher):
             self._noisy = True
         before.append(number)
         self._params.setdefault(point, dict(params))
-        self._readings.append(Reading(point, reward, noise))
+        # (What is said to be exact still varies in its cell, like the others.)
+        self._readings.append(Reading(point, reward, noise or None))
         self._keep_row(number, point, reward)
         heapq.heappush(self._highest, (reward, number))
         if len(self._highest) > SHORT_LIST:
@@ -432,7 +447,9 @@ class Forest(SpaceSearcher):
         """Drop a pending evaluation of the params, the oldest if there are several: it failed."""
         point = self.space.point(params)
         if point not in self._asked:
-            raise ValueError(f"params {params!r} are not pending: they were told or never asked for")
+            raise ValueError(
+                f"params {params!r} are not pending: they were told or never asked for"
+            )
         self._settle(point)
 
     # ------------------------------------------------------------------ what is known
@@ -473,7 +490,7 @@ class Forest(SpaceSearcher):
         """Return a told point as an arm, by the mixture of what all coverings believe."""
         numbers = self._of_point[point]
         value = math.fsum(self._readings[number].value for number in numbers) / len(numbers)
-        if not self._noisy:
+        if self._noisy is False:
             mean, std = value, 0.0
         else:
             last = self._readings[numbers[-1]]
@@ -501,7 +518,7 @@ class Forest(SpaceSearcher):
         upper = cover.belief._ceiling(b).upper
         point, bound = self.space.centre(cover.covering.cell(lower.path)), lower.lower
         best = self._readings[self._best_number] if self._readings else None
-        if best is not None and not self._noisy and best.value >= bound:
+        if best is not None and self._noisy is False and best.value >= bound:
             point, bound = best.point, best.value  # which is exact
             upper = max(upper, bound)
         return SpaceCertificate(

@@ -1,8 +1,8 @@
 """Local refinement: regions around good points, each with a quadratic that is trusted so far.
 
-Cells of a tree know nothing of slopes, and smooth rewards have them. So every second evaluation goes
-to the top of a quadratic fitted near a good point. There are several such regions, since the best
-point so far may be near a local optimum only, or have the wrong option of a choice.
+Cells of a tree know nothing of slopes, and smooth rewards have them. So every second evaluation
+goes to the top of a quadratic fitted near a good point. There are several such regions, since the
+best point so far may be near a local optimum only, or have the wrong option of a choice.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from bough.searchers.forest.quadratic import fit
 
 Array = NDArray[np.float64]
 
-#: How far from its centre a region reaches: at first, at least and at most; parameters range over 1.
+#: How far from its centre a region reaches: at first, at least, at most. Parameters range over 1.
 RADIUS, LEAST, MOST = 0.2, 1e-6, 0.4
 GROWTH = 1.6
 #: Points nearer to a centre than this belong to its region.

@@ -6,6 +6,8 @@ it should have been. The average of that over all cuts of a parameter is the upd
 variance would be learnt by expectation maximisation.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,7 +47,7 @@ def ratios(cover: Cover) -> Array:
     return np.array([(1.0 + t) / (1.0 + w) for t, w in zip(total, weight, strict=True)])
 
 
-def _squares(nodes: Array, parent: list[int], group: list[bool]) -> list[float]:
+def _squares(nodes: NDArray[Any], parent: list[int], group: list[bool]) -> list[float]:
     """Return the expected square of the step of each node."""
     g, offset, spread = nodes["g"].tolist(), nodes["offset"].tolist(), nodes["spread"].tolist()
     depth = nodes["depth"]
