@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bough._checks import at_least_zero
 from bough._choice import Arm
 from bough.searchers.base import Searcher, SpaceSearcher
 from bough.spaces import Space
@@ -43,6 +44,8 @@ class Covered(SpaceSearcher):
     def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
         """Take in the reward of params, asked for or not; again is another observation."""
         path = self.space.encode(params)
+        if noise is not None:
+            at_least_zero(noise, "noise")
         self.search.tell(path, value, noise=noise)
         self._told[path] = dict(params)
 

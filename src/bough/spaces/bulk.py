@@ -76,11 +76,10 @@ def _cuts(
     covering: Covering, slot: int, level: int, low: Any, high: Any, share: float
 ) -> NDArray[np.float64]:
     """Return where cells of single values are cut; one that holds one value, behind it."""
-    size = covering.counts[slot] or 0
-    cells, which = np.unique(low * (size + 1.0) + high, return_inverse=True)
+    cells, which = np.unique(low + 1j * high, return_inverse=True)  # pairs, as numpy sorts them
     cuts = []
     for cell in cells.tolist():
-        a, b = divmod(int(cell), size + 1)
+        a, b = int(cell.real), int(cell.imag)
         cuts.append(b if b - a == 1 else covering.cut_between(slot, level, a, b, share))
     found: NDArray[np.float64] = np.array(cuts, dtype=float)[which]
     return found

@@ -116,7 +116,7 @@ class Forest(SpaceSearcher):
         self._priority = np.array([1.5 * isinstance(s.parameter, Choice) for s in space._slots])
         self._readings: list[Reading] = []
         self._of_point: dict[Point, list[int]] = {}
-        self._params: dict[Point, dict[str, Any]] = {}  # as they were told
+        self._params: dict[Point, dict[str, Any]] = {}  # as they were asked for or told
         self._best_number = -1
         self._highest: list[tuple[float, int]] = []  # a heap of the highest rewards
         self._covers: list[Cover] = []  # made when they are first needed, and anew at times
@@ -126,6 +126,7 @@ class Forest(SpaceSearcher):
         self._next_number = 0
         self._asks = 0
         self._regions = Regions()
+        self._asking: Region | None = None  # which of them the last point came from
         self._asked_by: dict[Point, Region] = {}
         self._choices = [i for i, s in enumerate(space._slots) if isinstance(s.parameter, Choice)]
         self._numeric = [
@@ -171,7 +172,13 @@ class Forest(SpaceSearcher):
         self._count_pending()
         point = self._check_again()
         if point is None:
-            point = self._choose()
+            self._asking = None
+            params = self.space.params(self._choose())
+            # What params are told as may differ in the last digit from where they came from.
+            point = self.space.point(params)
+            self._params.setdefault(point, params)
+            if self._asking is not None:
+                self._asked_by[point] = self._asking
         self._asked.append(point)
         return self._params_of(point)
 
@@ -302,7 +309,7 @@ class Forest(SpaceSearcher):
             point[i] = u if parameter.count is None else parameter.index_at(u)  # type: ignore[union-attr]
         result = tuple(point)
         if self._is_new(result):
-            self._asked_by[result] = region
+            self._asking = region
         else:
             region.learn(False)
         return result
