@@ -73,6 +73,33 @@ def test_the_same_seed_gives_the_same_run(make):
     assert runs[0] != play(make(MIXED, 4), mixed, 60)
 
 
+@pytest.mark.parametrize("objective", [mixed, noisy(mixed, 0)], ids=["exact", "noisy"])
+def test_looking_changes_nothing(objective):
+    """The best, the certificate and what is pending may be asked for at any time."""
+    runs = []
+    for look in (False, True):
+        search = Forest(MIXED, rng=0)
+        if look:
+            assert search.certificate.gap >= 0.0
+        run, waiting = [], []
+        for t in range(90):
+            params = search.ask()
+            run.append(params)
+            if look:
+                search.certificate  # noqa: B018 - it may have to be computed
+                len(search.pending)
+            waiting.append(params)
+            if len(waiting) > t % 4:  # several are pending at a time
+                for told in waiting:
+                    search.tell(told, mixed(told) + (objective is not mixed) * len(str(told)) / 99)
+                    if look and search.observations % 3:
+                        search.best()
+                        search.best("mean")
+                waiting = []
+        runs.append(run)
+    assert runs[0] == runs[1]
+
+
 def test_saved_and_reloaded_it_goes_on_identically(make):
     search = make(MIXED, 1)
     play(search, mixed, 45)
@@ -296,9 +323,10 @@ def test_readings_with_noise_of_their_own():
 
 def _cover(readings, settings, seed=0, space=MIXED):
     search = Forest(space, rng=seed)
-    cover = Cover(space, search._priority, settings, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    cover = Cover(space, search._priority, settings, rng, len(readings))
     table = np.array([[math.nan if x is None else x for x in r.point] for r in readings])
-    cover.catch_up(table, readings, {})
+    cover.catch_up(table, readings)
     return cover
 
 
@@ -317,7 +345,7 @@ def test_the_belief_about_a_point_is_that_of_dense_algebra(space, late):
     cover = _cover(readings[:12] if late else readings, settings, space=space)
     if late:
         table = np.array([[math.nan if x is None else x for x in r.point] for r in readings])
-        cover.catch_up(table, readings, {})
+        cover.catch_up(table, readings)
     increments = settings.kernel.increments(cover.depth)
     n = len(readings)
     K = np.empty((n, n))
@@ -348,11 +376,11 @@ def test_pending_points_narrow_what_is_unknown_and_nothing_else():
     before = cover.posterior(3, search._readings[3])
     upper = cover.belief.highest_upper(2.0)
     point = BOX.point({"x": 0.9, "y": 4.9})
-    cover.catch_up(search._positions[:25], search._readings, {7: point})
+    cover.await_all({7: point})
     assert cover.belief.pending == 1
     assert cover.posterior(3, search._readings[3]) == before
     assert cover.belief.highest_upper(2.0).upper <= upper.upper
-    cover.catch_up(search._positions[:25], search._readings, {})
+    cover.await_all({})
     assert cover.belief.pending == 0
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from bough._choice import Arm
 from bough.belief import Belief
 from bough.learning.model import Settings
+from bough.learning.prior import WEAK, Guess, Prior
 from bough.spaces import Choice, Space
 from bough.spaces.bulk import depths_apart, paths_of
 from bough.spaces.covering import Covering, CoveringTree, Walk
@@ -26,6 +28,8 @@ SHUFFLE = 1.0
 #: A reading is placed so many steps below the last node that was there before. What varies further
 #: down in the cell counts as noise, until the covering is made anew, finer where there is more.
 FINER = 3
+#: The least factor, as a power of 2, by which the variance falls when a cell gets half as wide.
+ROUGHEST = 0.6
 
 
 class Reading(NamedTuple):
@@ -48,6 +52,8 @@ class Cover:
         Kernel, noise and mean.
     numbers
         Where chance comes from.
+    first
+        How many readings there are when it is made: they are placed as all of them need it.
     """
 
     def __init__(
@@ -56,11 +62,13 @@ class Cover:
         priority: NDArray[np.float64],
         settings: Settings,
         numbers: np.random.Generator,
+        first: int,
     ) -> None:
         slots = space._slots
         shares = numbers.uniform(FIRST_SHARE, LAST_SHARE, (len(slots), DEPTH)).tolist()
         order = priority + SHUFFLE * numbers.standard_normal(len(slots))
         self.space = space
+        self._first = first
         self.covering = Covering(
             slots,
             space._first,
@@ -89,25 +97,29 @@ class Cover:
         self,
         positions: NDArray[np.float64],
         readings: Sequence[Reading],
-        pending: Mapping[int, Point],
     ) -> None:
-        """Take in all readings that are new, and count what is pending, by number.
+        """Take in all readings that are new.
 
-        Coverings take turns, so each has some to catch up with when its turn comes.
+        Coverings take turns, so each has some to catch up with when its turn comes. When it does
+        makes no difference: whoever looks at the belief in between changes nothing.
         """
+        known = len(self._placed)
+        if known == len(readings):
+            return
+        steps, widths = paths_of(self.covering, positions[known:])
+        lengths = (steps >= 0).sum(axis=1).tolist()
+        apart = [] if known else (depths_apart(steps[: self._first]) + FINER).tolist()
+        rows, counts = steps.tolist(), widths.tolist()
+        for i, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+            path = tuple(row[:length])
+            self._expect(path, counts[i])
+            finest = apart[i] if i < len(apart) else self._finest(path)
+            self._tell(known + i, path[:finest], length, readings[known + i])
+
+    def await_all(self, pending: Mapping[int, Point]) -> None:
+        """Count what is pending, by number, and nothing else as pending."""
         for number in [number for number in self._tokens if number not in pending]:
             self.belief.forget(self._tokens.pop(number))
-        known = len(self._placed)
-        if known < len(readings):
-            steps, widths = paths_of(self.covering, positions[known:])
-            lengths = (steps >= 0).sum(axis=1).tolist()
-            apart = (depths_apart(steps) + FINER).tolist() if known == 0 else None
-            rows, counts = steps.tolist(), widths.tolist()
-            for i, (row, length) in enumerate(zip(rows, lengths, strict=True)):
-                path = tuple(row[:length])
-                self._expect(path, counts[i])
-                finest = self._finest(path) if apart is None else apart[i]
-                self._tell(known + i, path[:finest], length, readings[known + i])
         for number, point in pending.items():
             if number not in self._tokens:
                 path, width = self.covering.path_and_counts(point)
@@ -120,8 +132,8 @@ class Cover:
             self._tree.expect(path, widths)
 
     def _finest(self, path: Path) -> int:
-        """Return how many steps of a path are taken: a few more than exist."""
-        return self.belief._existing_steps(path) + FINER
+        """Return how many steps of a path are taken: a few more than were told about."""
+        return self.belief._told_steps(path) + FINER
 
     def _tell(self, number: int, node: Path, depth: int, reading: Reading) -> None:
         self.belief.observe(node, reading.value, noise=reading.noise, depth=depth)
@@ -180,6 +192,23 @@ def depth_of(space: Space) -> int:
         return total
 
     return min(longest(space._first), DEPTH)
+
+
+def prior_of(space: Space) -> Prior:
+    """Return what is known of the kernel beforehand.
+
+    If d parameters are cut in turn, a cell gets half as wide in d steps, and what varies in it falls
+    by a factor of 4 in variance if rewards are smooth. Rewards much rougher than that could not be
+    told from noise.
+    """
+
+    def parallel(slots: Sequence[int]) -> int:
+        inner = [max(map(parallel, space._slots[i].inner), default=0) for i in slots]
+        return len(slots) + sum(inner)
+
+    d = max(parallel(space._first), 1)
+    ratio = Guess(typical=2.0 ** (-2.0 / d), spread=0.5, low=1e-2, high=2.0 ** (-ROUGHEST / d))
+    return replace(WEAK, ratio=ratio)
 
 
 def log_cells(space: Space) -> float:

@@ -20,7 +20,7 @@ from bough.searchers.base import (
     check_rule,
     new_generator,
 )
-from bough.searchers.forest.cover import Cover, Reading, depth_of
+from bough.searchers.forest.cover import Cover, Reading, depth_of, prior_of
 from bough.searchers.forest.regions import SMALL, Region, Regions, propose
 from bough.searchers.forest.relevance import ratios
 from bough.searchers.learner import Learner
@@ -111,7 +111,7 @@ class Forest(SpaceSearcher):
         self._random = new_generator(rng)
         self._numbers_: np.random.Generator | None = None
         # Values of a deterministic function differ within a cell like noise, so some is learnt.
-        self._learner = Learner(None, noise or None, None, depth_of(space))
+        self._learner = Learner(None, noise or None, None, depth_of(space), prior_of(space))
         self._settings: Settings = self._learner.first()
         self._priority = np.array([1.5 * isinstance(s.parameter, Choice) for s in space._slots])
         self._readings: list[Reading] = []
@@ -152,13 +152,18 @@ class Forest(SpaceSearcher):
     def _cover(self, turn: int) -> Cover:
         """Return a covering that knows all that was told."""
         if not self._covers:
-            self._covers = [
-                Cover(self.space, self._priority, self._settings, self._numbers)
-                for _ in range(self.trees)
-            ]
+            self._plant()
         cover = self._covers[turn]
-        cover.catch_up(self._positions[: len(self._readings)], self._readings, self._counted)
+        cover.catch_up(self._positions[: len(self._readings)], self._readings)
         return cover
+
+    def _plant(self) -> None:
+        """Make all coverings anew, by what is known now of the parameters."""
+        told = len(self._readings)
+        self._covers = [
+            Cover(self.space, self._priority, self._settings, self._numbers, told)
+            for _ in range(self.trees)
+        ]
 
     @property
     def _turn(self) -> int:
@@ -214,7 +219,9 @@ class Forest(SpaceSearcher):
         if self._asks % 2 == 0 and len(self._readings) >= 4:
             point = self._near_best()
         if point is None or not self._is_new(point):
-            point = self._in_cell(self._cover(self._turn))
+            cover = self._cover(self._turn)
+            cover.await_all(self._counted)
+            point = self._in_cell(cover)
         return point
 
     def _is_new(self, point: Point) -> bool:
@@ -437,7 +444,7 @@ class Forest(SpaceSearcher):
             priority = self._priority + change
             priority -= priority.mean()
             self._priority = np.clip(priority, -RANGE, RANGE)
-        self._covers = []  # to be made anew
+        self._plant()
 
     def _settle(self, point: Point) -> None:
         """Count a pending evaluation no longer, if there is one of this point."""
@@ -458,6 +465,7 @@ class Forest(SpaceSearcher):
                 f"params {params!r} are not pending: they were told or never asked for"
             )
         self._settle(point)
+        self._asked_by.pop(point, None)
 
     # ------------------------------------------------------------------ what is known
 
