@@ -4,6 +4,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import numpy as np
+
 from benchmarks.optimise_problems import Params, Problem
 from bough import Choice, Float, Int, Space
 
@@ -102,7 +104,53 @@ def suggest(trial: Any, space: Space, params: Params, prefix: str = "") -> None:
             suggest(trial, inner, params, f"{full}.{option}.")
 
 
+class PyXAB:
+    """HOO of PyXAB, on boxes."""
+
+    def __init__(self, problem: Problem, seed: int) -> None:
+        import random
+
+        from PyXAB.algos.HOO import T_HOO
+        from PyXAB.partition.BinaryPartition import BinaryPartition
+
+        random.seed(seed)  # it draws from the generators that all share
+        np.random.seed(seed)  # noqa: NPY002
+        self._names = list(problem.space.parameters)
+        box = [[p.low, p.high] for p in problem.space.parameters.values()]  # type: ignore[union-attr]
+        self._algorithm = T_HOO(rounds=1000, domain=box, partition=BinaryPartition)
+        self._time = 0
+        self._best: tuple[float, Params] | None = None
+
+    def ask(self) -> Params:
+        self._time += 1
+        point = self._algorithm.pull(self._time)
+        return {name: float(x) for name, x in zip(self._names, point, strict=True)}
+
+    def tell(self, params: Params, value: float) -> None:
+        self._algorithm.receive_reward(self._time, -value)
+        if self._best is None or value < self._best[0]:
+            self._best = value, params
+
+    def best(self) -> Params:
+        assert self._best is not None
+        return self._best[1]
+
+
 def make_optimiser(name: str, problem: Problem, seed: int) -> Optimiser:
     if name in ("tpe", "cmaes", "random", "gp"):
         return Optuna(problem, seed, name)
+    if name == "pyxab hoo":
+        return PyXAB(problem, seed)
     return Bough(problem, seed, {"bough": "gpts", "bough hoo": "hoo"}[name])
+
+
+def prefilled(
+    name: str, problem: Problem, objective: Callable[[Params], float], size: int
+) -> Optimiser:
+    """Return an optimiser of Optuna that knows so many random results."""
+    source, target = Optuna(problem, 0, "random"), Optuna(problem, 0, name)
+    for _ in range(size):
+        params = source.ask()
+        source.tell(params, objective(params))
+    target._study.add_trials(source._study.get_trials(deepcopy=False))
+    return target

@@ -197,9 +197,9 @@ def depth_of(space: Space) -> int:
 def prior_of(space: Space) -> Prior:
     """Return what is known of the kernel beforehand.
 
-    If d parameters are cut in turn, a cell gets half as wide in d steps, and what varies in it falls
-    by a factor of 4 in variance if rewards are smooth. Rewards much rougher than that could not be
-    told from noise.
+    If d parameters are cut in turn, a cell gets half as wide in d steps, and what varies in it
+    falls by a factor of 4 in variance if rewards are smooth. Rewards much rougher than that could
+    not be told from noise.
     """
 
     def parallel(slots: Sequence[int]) -> int:
