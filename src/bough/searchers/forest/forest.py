@@ -35,6 +35,8 @@ SCALE = 0.2
 #: After so many different points the best one is evaluated again, once: whether its value is the
 #: same says whether there is noise.
 CHECK = 20
+#: With noise, the best point is evaluated again once in so many evaluations.
+AGAIN = 10
 #: Learnt again, and all coverings made anew, when there are so many times as many rewards; and so
 #: many times once there are OFTEN.
 GROWTH, OFTEN, LATER_GROWTH = 1.4, 500, 2.0
@@ -108,6 +110,7 @@ class Forest(SpaceSearcher):
         # Whether rewards vary: True, False, or None if nobody knows yet.
         self._noisy: bool | None = None if noise is None else noise > 0.0
         self._checking: Point | None = None
+        self._again = CHECK  # how many rewards there are when the best point is evaluated again
         self._random = new_generator(rng)
         self._numbers_: np.random.Generator | None = None
         # Values of a deterministic function differ within a cell like noise, so some is learnt.
@@ -205,7 +208,16 @@ class Forest(SpaceSearcher):
                 self._counted[number] = point
 
     def _check_again(self) -> Point | None:
-        """Return the best point once more, if it is time to see whether its value is the same."""
+        """Return the best point once more, if it is time to see whether its value is the same.
+
+        If there is noise, that is done now and then: whatever is believed to be the best is so by
+        luck, too, and only more of its values can tell how much.
+        """
+        told = len(self._readings)
+        if self._noisy and told >= self._again:
+            self._again = told + AGAIN
+            best = self.space.point(self.best().params)
+            return None if best in self._asked else best
         if self._noisy is not None or self._checking is not None:
             return None
         if len(self._of_point) < min(CHECK, self.space.size):
