@@ -2,6 +2,7 @@
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -106,7 +107,8 @@ def test_an_objective_that_fails():
 
 
 def test_workers():
-    result = bough.minimize(loss, SPACE, budget=24, executor=2, rng=0)
+    with ThreadPoolExecutor(2) as pool:
+        result = bough.minimize(loss, SPACE, budget=24, executor=pool, rng=0)
     assert len(result.history) == 24
     assert result.searcher.pending == ()
 

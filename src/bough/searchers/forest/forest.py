@@ -216,7 +216,7 @@ class Forest(SpaceSearcher):
         told = len(self._readings)
         if self._noisy and told >= self._again:
             self._again = told + AGAIN
-            best = self.space.point(self.best().params)
+            best = self._best_point("lower")
             return None if best in self._asked else best
         if self._noisy is not None or self._checking is not None:
             return None
@@ -237,7 +237,8 @@ class Forest(SpaceSearcher):
         return point
 
     def _is_new(self, point: Point) -> bool:
-        return self._noisy is True or (point not in self._of_point and point not in self._asked)
+        """Return whether there is something to learn at a point that is not under way already."""
+        return point not in self._asked and (self._noisy is True or point not in self._of_point)
 
     def _in_cell(self, cover: Cover) -> Point:
         """Return a point in the cell that a covering says is best to look into."""
@@ -261,6 +262,8 @@ class Forest(SpaceSearcher):
             for point in self.space.points():
                 if self._is_new(point):
                     return point
+            if self._noisy:
+                return self._drawn(None)
             raise Exhausted(
                 f"all {self.space.size:,} points are known after {self.observations} observations"
                 + (f" and {len(self._asked)} pending ones" if self._asked else "")
@@ -498,8 +501,11 @@ class Forest(SpaceSearcher):
             raise ValueError("nothing was told yet, so nothing is best")
         if rule is None:
             rule = "lower" if self._noisy else "observed"
+        return self._arm(self._best_point(rule))
+
+    def _best_point(self, rule: str) -> Point:
         if rule == "observed":
-            return self._arm(self._readings[self._best_number].point)
+            return self._readings[self._best_number].point
         candidates = {self._best_number}
         covers = [self._cover(turn) for turn in range(self.trees)]
         for cover in covers:
@@ -508,28 +514,32 @@ class Forest(SpaceSearcher):
                 candidates.add(cover.last_at[found.path])
         candidates.update(region.number for region in self._regions.all[:2])
         candidates.update(number for _, number in self._highest)
-        arms = [self._arm(self._readings[number].point) for number in sorted(candidates)]
-        if rule == "lower":
-            return max(arms, key=lambda arm: arm.mean - arm.std)
-        return max(arms, key=lambda arm: arm.mean)
+        points = list(dict.fromkeys(self._readings[number].point for number in sorted(candidates)))
+        beliefs = [self._believed(point) for point in points]
+        less = 1.0 if rule == "lower" else 0.0
+        scores = [mean - less * std for mean, std in beliefs]
+        return points[scores.index(max(scores))]
 
     def _arm(self, point: Point) -> Arm:
-        """Return a told point as an arm, by the mixture of what all coverings believe."""
+        """Return a told point as an arm."""
         numbers = self._of_point[point]
         value = math.fsum(self._readings[number].value for number in numbers) / len(numbers)
-        if self._noisy is False:
-            mean, std = value, 0.0
-        else:
-            last = self._readings[numbers[-1]]
-            covers = [self._cover(turn) for turn in range(self.trees)]
-            beliefs = [cover.posterior(numbers[-1], last) for cover in covers]
-            mean = math.fsum(m for m, _ in beliefs) / len(beliefs)
-            variance = math.fsum(V + (m - mean) ** 2 for m, V in beliefs) / len(beliefs)
-            std = math.sqrt(variance)
+        mean, std = self._believed(point)
         params = self._params_of(point)
         spread = self._theoretical(self._cover(0)) * std if std else 0.0
         path = self.space._covering.path(point)
         return Arm(path, params, mean, std, mean - spread, mean + spread, value, len(numbers))
+
+    def _believed(self, point: Point) -> tuple[float, float]:
+        """Return mean and standard deviation of a told point, by the mixture of all coverings."""
+        number = self._of_point[point][-1]
+        reading = self._readings[number]
+        if self._noisy is False:
+            return reading.value, 0.0
+        beliefs = [self._cover(turn).posterior(number, reading) for turn in range(self.trees)]
+        mean = math.fsum(m for m, _ in beliefs) / len(beliefs)
+        variance = math.fsum(V + (m - mean) ** 2 for m, V in beliefs) / len(beliefs)
+        return mean, math.sqrt(variance)
 
     def _theoretical(self, cover: Cover) -> float:
         log_arms = cover.belief.tree.log_arms or 0.0
