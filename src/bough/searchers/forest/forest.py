@@ -23,9 +23,11 @@ from bough.searchers.base import (
 from bough.searchers.forest.cover import Cover, Reading, depth_of, prior_of
 from bough.searchers.forest.regions import SMALL, Region, Regions, propose
 from bough.searchers.forest.relevance import ratios
+from bough.searchers.forest.table import Table
 from bough.searchers.learner import Learner
 from bough.spaces import Choice, Space
 from bough.spaces.covering import Walk
+from bough.spaces.drawing import NOTHING, drawn
 from bough.spaces.slots import Point
 
 #: How many coverings there are.
@@ -50,7 +52,6 @@ GOOD = 0.2
 POOL = 2000
 #: How many of the highest rewards are looked at to find the best point if there is noise.
 SHORT_LIST = 8
-NOTHING: Mapping[int, float | None] = {}
 #: How often a point is drawn anew that is known already, before all points are looked through.
 ATTEMPTS = 20
 
@@ -106,7 +107,6 @@ class Forest(SpaceSearcher):
         self.confidence = confidence or Confidence(scale=SCALE)
         self._where = point
         noise = None if noise is None else moderate(at_least_zero(noise, "noise"), "noise")
-        self._given_noise = noise
         # Whether rewards vary: True, False, or None if nobody knows yet.
         self._noisy: bool | None = None if noise is None else noise > 0.0
         self._checking: Point | None = None
@@ -131,14 +131,7 @@ class Forest(SpaceSearcher):
         self._regions = Regions()
         self._asking: Region | None = None  # which of them the last point came from
         self._asked_by: dict[Point, Region] = {}
-        self._choices = [i for i, s in enumerate(space._slots) if isinstance(s.parameter, Choice)]
-        self._numeric = [
-            i for i, s in enumerate(space._slots)
-            if not isinstance(s.parameter, Choice) and s.parameter.count != 1
-        ]  # fmt: skip
-        self._table = np.empty((16, len(space._slots)))  # where points lie between 0 and 1,
-        self._positions = np.empty((16, len(space._slots)))  # by their positions,
-        self._values = np.empty(16)
+        self._table = Table(space)
         self._spread = 0.0  # the standard deviation of rewards, now and then
         self._good = -math.inf
 
@@ -157,7 +150,7 @@ class Forest(SpaceSearcher):
         if not self._covers:
             self._plant()
         cover = self._covers[turn]
-        cover.catch_up(self._positions[: len(self._readings)], self._readings)
+        cover.catch_up(self._table.positions, self._readings)
         return cover
 
     def _plant(self) -> None:
@@ -271,60 +264,28 @@ class Forest(SpaceSearcher):
         return self._drawn(None)
 
     def _drawn(self, walk: Walk | None, fixed: Mapping[int, float | None] = NOTHING) -> Point:
-        """Return a random point of a cell, or of the space, where some positions may be fixed."""
-        slots = self.space._slots
-        point: list[float | None] = [None] * len(slots)
-        active = list(self.space._first)
-        cells = {} if walk is None else walk.cells
-        chosen = {} if walk is None else walk.chosen
-        draws = self._numbers.random(len(slots)).tolist()
-        for slot in active:  # (it grows)
-            parameter = slots[slot].parameter
-            u, given = draws[slot], fixed.get(slot)
-            if isinstance(parameter, Choice):
-                choice = chosen[slot] if slot in chosen else int(u * parameter.count)
-                choice = choice if given is None else int(given)
-                point[slot] = choice
-                active.extend(slots[slot].inner[choice])
-            elif given is not None:
-                point[slot] = given
-            elif parameter.count is None:
-                low, high = cells.get(slot, (0.0, 1.0))
-                point[slot] = low + u * (high - low)
-            else:
-                low, high = cells.get(slot, (0, parameter.count))
-                left, right = parameter.edge(int(low)), parameter.edge(int(high))
-                index = parameter.index_at(left + u * (right - left))
-                point[slot] = min(max(index, int(low)), int(high) - 1)
-        return tuple(point)
+        return drawn(self.space, self._numbers, walk, fixed)
 
     # ------------------------------------------------------------------ near the best point
 
     def _near_best(self) -> Point | None:
         """Return a point near a good one; None if there is nothing to refine."""
-        if self._choices and self._numbers.random() < MUTATIONS:
+        if self._table.choices and self._numbers.random() < MUTATIONS:
             return self._with_another_choice()
         region = self._regions.choose(self._numbers)
         if region is None:
             return None
         centre = self._readings[region.number].point
-        active = self._active(centre)
-        told = len(self._readings)
-        since = max(told - POOL, 0)
-        table, values = self._table[since:told], self._values[since:told]
-        rows = None
-        if self._choices:
-            mine = [i for i in self._choices if centre[i] is not None]
-            rows = (table[:, mine] == [centre[i] for i in mine]).all(axis=1).nonzero()[0]
-            table, values = table[rows], values[rows]
-        least = np.array([self._stretch(i, centre[i]) for i in active])
+        table, active = self._table, self._table.active(centre)
+        rows = table.alike(centre, max(len(table) - POOL, 0))
+        least = np.array([table.stretch(i, centre[i]) for i in active])
         place, best = propose(
-            region, table[:, active], values, least, self._noise, SMALL * self._spread,
-            self._numbers,
+            region, table.places[rows][:, active], table.values[rows], least, self._noise,
+            SMALL * self._spread, self._numbers,
         )  # fmt: skip
         if best is not None:
-            region.number = since + (best if rows is None else int(rows[best]))
-            region.centre = self._table[region.number, active]
+            region.number = int(rows[best])
+            region.centre = table.places[region.number, active]
         point = list(centre)
         for i, u in zip(active, place.tolist(), strict=True):
             parameter = self.space._slots[i].parameter
@@ -342,7 +303,7 @@ class Forest(SpaceSearcher):
         number = self._regions.all[rank].number if rank >= 0 else self._best_number
         point = self._readings[number].point
         made = [
-            i for i in self._choices
+            i for i in self._table.choices
             if point[i] is not None and self.space._slots[i].parameter.count != 1
         ]  # fmt: skip
         if not made:
@@ -351,29 +312,6 @@ class Forest(SpaceSearcher):
         count = self.space._slots[slot].parameter.count or 0
         other = (int(point[slot] or 0) + 1 + int(self._numbers.integers(count - 1))) % count
         return self._drawn(None, {**dict(enumerate(point)), slot: other})
-
-    def _active(self, point: Point) -> list[int]:
-        return [i for i in self._numeric if point[i] is not None]
-
-    def _kind(self, point: Point) -> tuple[float, ...]:
-        return tuple(-1.0 if point[i] is None else float(point[i] or 0) for i in self._choices)
-
-    def _stretch(self, slot: int, position: float | None) -> float:
-        """Return how far neighbours of a single value are away."""
-        parameter = self.space._slots[slot].parameter
-        if isinstance(parameter, Choice) or parameter.count is None:
-            return 0.0
-        i = int(position or 0)
-        return 1.5 * (parameter.edge(i + 1) - parameter.edge(i))
-
-    def _place(self, slot: int, position: float | None) -> float:
-        """Return where a position lies between 0 and 1."""
-        assert position is not None  # it matters here
-        parameter = self.space._slots[slot].parameter
-        if isinstance(parameter, Choice) or parameter.count is None:
-            return position
-        i = int(position)
-        return 0.5 * (parameter.edge(i) + parameter.edge(i + 1))
 
     # ------------------------------------------------------------------ tell
 
@@ -396,7 +334,7 @@ class Forest(SpaceSearcher):
         self._params.setdefault(point, dict(params))
         # (What is said to be exact still varies in its cell, like the others.)
         self._readings.append(Reading(point, reward, noise or None))
-        self._keep_row(number, point, reward)
+        self._table.add(point, reward)
         heapq.heappush(self._highest, (reward, number))
         if len(self._highest) > SHORT_LIST:
             heapq.heappop(self._highest)
@@ -408,10 +346,10 @@ class Forest(SpaceSearcher):
 
     def _note_regions(self, number: int, point: Point, reward: float) -> None:
         region = self._asked_by.pop(point, None)
-        place = self._table[number, self._active(point)]
+        place = self._table.places[number, self._table.active(point)]
         if region is None:
             self._spread_and_good()
-            self._regions.note(number, self._kind(point), place, reward, reward >= self._good)
+            self._regions.note(number, self._table.kind(point), place, reward, reward >= self._good)
             return
         gain = reward - region.value
         region.learn(gain > (0.0 if self._noisy else SMALL * self._spread))
@@ -428,20 +366,9 @@ class Forest(SpaceSearcher):
         """Find out how much rewards differ, and which are among the best; now and then."""
         told = len(self._readings)
         if told & (told - 1) == 0 or told % 50 == 0:
-            values = self._values[:told]
+            values = self._table.values
             self._spread = float(values.std())
             self._good = float(np.quantile(values, 1 - GOOD))
-
-    def _keep_row(self, number: int, point: Point, reward: float) -> None:
-        if number == len(self._values):
-            self._table = np.concatenate([self._table, np.empty_like(self._table)])
-            self._positions = np.concatenate([self._positions, np.empty_like(self._positions)])
-            self._values = np.concatenate([self._values, np.empty_like(self._values)])
-        self._table[number] = [
-            math.nan if p is None else self._place(i, p) for i, p in enumerate(point)
-        ]
-        self._positions[number] = [math.nan if p is None else p for p in point]
-        self._values[number] = reward
 
     def _learn(self, reward: float) -> None:
         if self._learner.only_zeros:
