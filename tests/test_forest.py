@@ -461,13 +461,13 @@ def test_it_finds_the_minimum_of_branin():
     from bough.problems.functions import BRANIN
 
     space = Space(x=Float(-5, 10), y=Float(0, 15))
-    for seed in range(5):
+    for seed in range(3):
         result = bough.minimize(lambda p: BRANIN(p["x"], p["y"]), space, budget=100, rng=seed)
         assert result.best.mean < 0.398
 
 
 def test_it_finds_the_right_option():
-    for seed in range(5):
+    for seed in range(3):
         search = Forest(MIXED, rng=seed)
         play(search, mixed, 120)
         best = search.best().params
