@@ -123,8 +123,12 @@ def test_values_that_are_not_finite():
 def test_many_threads():
     study = optuna.create_study(sampler=GPTSSampler(seed=0))
     study.optimize(conditional, n_trials=60, n_jobs=4)
-    assert len(study.trials) == 60
-    assert study.best_value < 0.2
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 60
+    trial = study.ask()  # which tells the forest all that has ended
+    trial.suggest_categorical("model", ["svm", "forest"])
+    forest = study.sampler._forest
+    assert forest.observations == 60
+    assert len(forest.pending) == 1
 
 
 def test_trials_of_other_processes_are_pending():

@@ -92,7 +92,7 @@ class Float(Numeric):
 
     Examples
     --------
-    >>> Float(1e-3, 1e3, log=True).value(0.5)
+    >>> round(Float(1e-3, 1e3, log=True).value(0.5), 12)
     1.0
     >>> Float(0.0, 1.0, step=0.25).count
     5
