@@ -63,7 +63,7 @@ def test_lines_that_make_no_study(folder):
         (lines[: at["tell"]] + lines[at["tell"] + 1 :], "its number is 3, not 2"),
         ([lines[0], lines[2]], "line 2 is no operation of a study: its number is 2, not 1"),
         (but("ask", trial=1), "its trial is 1, not 0"),
-        (but("ask", body='"x"'), "a path is a list, not 'x'"),
+        (but("ask", body='"x"'), "a path is a list, params are an object, not 'x'"),
         (but("ask", body="[0,-1]"), "a step must"),
         (but("tell", trial=5), "trial 5 does not run"),
         (but("tell", trial="0"), "trial 0 does not run"),

@@ -22,10 +22,14 @@ from bough.searchers import (
     BestFirst,
     Certificate,
     Exhausted,
+    Forest,
     LinRel,
     RandomSearch,
     Searcher,
+    SpaceCertificate,
+    SpaceSearcher,
 )
+from bough.spaces import Choice, Float, Int, Space
 from bough.stopping import Budget, Gap, IntervalWidth, Target, WallTime
 from bough.study import Study, StudyError
 from bough.trees import Tree
@@ -46,9 +50,13 @@ __all__ = [
     "BestFirst",
     "Budget",
     "Certificate",
+    "Choice",
     "Confidence",
     "Exhausted",
+    "Float",
+    "Forest",
     "Gap",
+    "Int",
     "IntervalWidth",
     "LinRel",
     "ObjectiveError",
@@ -56,6 +64,9 @@ __all__ = [
     "RandomSearch",
     "Result",
     "Searcher",
+    "Space",
+    "SpaceCertificate",
+    "SpaceSearcher",
     "Study",
     "StudyError",
     "Target",

@@ -195,6 +195,16 @@ class Choice(Reprior):
         self._approach(path, False)
         return self.found
 
+    def _told_steps(self, path):
+        """Return how many steps of a path lead to nodes at or below which something was told."""
+        self._approach(path, False)
+        steps = -1  # the root is no step
+        for i in range(self.trailed):
+            n = self.trail[i]
+            if not self._is_group(n) and (self.nodes_[n].visits > 0 or n == ROOT):
+                steps += 1
+        return steps
+
     def _arm_at(self, path):
         """Return the node as an arm, by told observations only, with bounds of no width."""
         self._approach(path, False)

@@ -11,7 +11,7 @@ from bough._journal import FORMAT, Journal, Operation
 from bough._lock import StudyError
 from bough._replay import Replay
 from bough._specification import sign_of
-from bough.trees import Tree
+from bough._subject import Unknown
 
 
 def exported(file: Path) -> tuple[Iterator[str], str | None]:
@@ -25,7 +25,7 @@ def exported(file: Path) -> tuple[Iterator[str], str | None]:
     finally:
         journal.close()
     if damage is not None:
-        replay = Replay(Tree(1, 0), None, sign_of(specification))
+        replay = Replay(Unknown(), None, sign_of(specification))
         replay.load(operations)
         operations = consistent(specification, operations, replay)
         operations.append(Operation(0, "restart", None, time.time(), "null", None))
@@ -108,8 +108,10 @@ def _checked(lines: Iterable[str]) -> Iterator[Operation]:
 
 def _check_body(kind: str, body: Any) -> None:
     if kind in ("ask", "take", "enqueue"):
+        if isinstance(body, dict):
+            return  # params, which are checked when there is a space to check them by
         if not isinstance(body, list):
-            raise TypeError(f"a path is a list, not {body!r}")
+            raise TypeError(f"a path is a list, params are an object, not {body!r}")
         for step in body:
             whole(step, "a step", least=0)
     elif kind == "tell":

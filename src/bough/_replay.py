@@ -8,9 +8,9 @@ from typing import Any
 
 from bough._journal import Operation
 from bough._lock import StudyError
+from bough._subject import Subject
 from bough.searchers import Exhausted
 from bough.searchers.learner import Fit
-from bough.trees import Path, Tree
 from bough.trials import Trial
 
 #: Operations that a damaged file is rewritten with; the others only help to verify.
@@ -33,12 +33,12 @@ def generator_state(search: Any) -> int | None:
 class Replay:
     """The trials of a study and its searcher (None if nobody knows it), as the record says."""
 
-    def __init__(self, tree: Tree, search: Any, sign: float) -> None:
-        self.tree = tree
+    def __init__(self, subject: Subject, search: Any, sign: float) -> None:
+        self.subject = subject
         self.search = search
         self.sign = sign
         self.trials: list[Trial] = []
-        self.queue: deque[Path] = deque()
+        self.queue: deque[Any] = deque()
         self.failed = 0
         self._dropped: set[int] = set()  # operations that make no sense without lost ones
         self._learner = getattr(search, "_learner", None)  # GPTS has one, if anything is learnt
@@ -82,7 +82,7 @@ class Replay:
                 trial = self.trials[id_]
                 assert trial.value is not None  # it was told
                 try:
-                    self._tell_searcher(trial.path, trial.value, trial.noise)
+                    self._tell_searcher(self.subject.asked(trial), trial.value, trial.noise)
                 except ValueError as error:
                     raise StudyError(
                         f"trial {id_} does not fit the searcher any more, or its tree: {error}"
@@ -113,9 +113,9 @@ class Replay:
         if self.search is None:
             self._note(operation)
         elif operation.kind in ("ask", "exhausted"):
-            path = self._ask_again(operation)
-            if path is not None:
-                self.begin(path, operation.at)
+            asked = self._ask_again(operation)
+            if asked is not None:
+                self.begin(asked, operation.at)
         elif operation.kind == "tell":
             trial, (value, noise) = self.trials[operation.trial or 0], _told(operation)
             if self._learner is not None and trial.id in fits:
@@ -127,41 +127,38 @@ class Replay:
         elif operation.kind != "refit":  # (those are taken with their trials)
             self._note(operation)
 
-    def _ask_again(self, operation: Operation) -> Path | None:
-        """Return what the searcher asks, if that is what it asked then."""
-        path: Path | None
+    def _ask_again(self, operation: Operation) -> Any:
+        """Return what the searcher asks, if that is what it asked then; None if nothing."""
         try:
-            path = self.search.ask()
+            asked = self.search.ask()
         except Exhausted:
-            path = None
-        body = json.loads(operation.body)
-        then = None if body is None else tuple(body)
-        state = generator_state(self.search)
-        if path != then or state != operation.state:
-            id_ = len(self.trials)
-            here = "that nothing is left" if path is None else str(path)
-            there = "that nothing was left" if then is None else str(then)
-            if path == then:
-                here, there = f"{here} with another random state", there
+            asked = None
+        now = "null" if asked is None else self.subject.write(asked)
+        then, state = operation.body, generator_state(self.search)
+        if json.loads(now) != json.loads(then) or state != operation.state:
+            here = "that nothing is left" if asked is None else str(asked)
+            there = "that nothing was left" if then == "null" else str(self.subject.read(then))
+            if json.loads(now) == json.loads(then):
+                here = f"{here} with another random state"
             raise Difference(
-                f"trial {id_} differs: the searcher says {here}, and said {there} when this was "
-                f"recorded; has the program changed?"
+                f"trial {len(self.trials)} differs: the searcher says {here}, and said {there} "
+                f"when this was recorded; has the program changed?"
             )
-        return path
+        return asked
 
     def _note(self, operation: Operation) -> None:
         """Keep account of an operation, without the searcher."""
         kind, id_ = operation.kind, operation.trial
         if kind in ("ask", "take"):
-            path = tuple(json.loads(operation.body))
+            asked = self.subject.read(operation.body)
             while id_ is not None and len(self.trials) < id_:  # of a damaged file
                 at = operation.at
                 lost = Trial(len(self.trials), (), None, None, "failed", at, at)
                 self.trials.append(lost._replace(reason="its record was damaged"))
                 self.failed += 1
-            if kind == "take" and path in self.queue:
-                self.queue.remove(path)
-            self.begin(path, operation.at)
+            if kind == "take" and asked in self.queue:
+                self.queue.remove(asked)
+            self.begin(asked, operation.at)
         elif kind in ("tell", "fail"):
             if id_ is None or id_ >= len(self.trials) or self.trials[id_].state != "running":
                 self._dropped.add(operation.n)
@@ -171,24 +168,25 @@ class Replay:
             else:
                 self.fail(self.trials[id_], json.loads(operation.body), operation.at)
         elif kind == "enqueue":
-            self.queue.append(tuple(json.loads(operation.body)))
+            self.queue.append(self.subject.read(operation.body))
 
     # ------------------------------------------------------------------ as it happens
 
-    def begin(self, path: Path, at: float) -> Trial:
+    def begin(self, asked: Any, at: float) -> Trial:
         """Add a trial that runs."""
-        trial = Trial(len(self.trials), path, None, None, "running", at)
+        path, params = self.subject.path(asked), self.subject.params(asked)
+        trial = Trial(len(self.trials), path, params, None, "running", at)
         self.trials.append(trial)
         return trial
 
     def tell(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
         """Tell the searcher, or leave everything as it was."""
-        self._tell_searcher(trial.path, value, noise)
+        self._tell_searcher(self.subject.asked(trial), value, noise)
         self._end_told(trial, value, noise, at)
 
-    def _tell_searcher(self, path: Path, value: float, noise: float | None) -> None:
+    def _tell_searcher(self, asked: Any, value: float, noise: float | None) -> None:
         if self.search is not None:
-            self.search.tell(path, self.sign * value, noise=noise)
+            self.search.tell(asked, self.sign * value, noise=noise)
 
     def _end_told(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
         id_, path, params, _, _, started, *_ = trial
@@ -201,12 +199,6 @@ class Replay:
         """
         self.trials[trial.id] = trial._replace(state="failed", reason=reason, ended=at)
         self.failed += 1
-
-    def playable(self, path: Sequence[int]) -> Path:
-        """Check a path that somebody wants to be evaluated."""
-        if getattr(self.search, "growth", None) == "deepening":
-            return self.tree.walk(path)[0]
-        return self.tree.complete(path)
 
     # ------------------------------------------------------------------ what there is to say
 

@@ -10,6 +10,7 @@ import numpy as np
 from bough._interrupts import Interrupts
 from bough._lock import StudyError
 from bough._replay import generator_state
+from bough._subject import Subject
 from bough.evaluation import Evaluator, Job, Outcome, TimedOut, WorkerDied, read_reward
 from bough.result import (
     History,
@@ -18,7 +19,7 @@ from bough.result import (
     negative_arm,
     negative_certificate,
 )
-from bough.searchers import Exhausted, Searcher
+from bough.searchers import Exhausted, Searcher, SpaceSearcher
 from bough.stopping import StopRule
 from bough.study import Study
 from bough.trees import Path
@@ -27,7 +28,7 @@ from bough.trees import Path
 class Book(Protocol):
     """Where trials come from and go to: a searcher alone, or a study."""
 
-    search: Searcher
+    search: Searcher | SpaceSearcher
     first_state: int
 
     @property
@@ -62,34 +63,34 @@ class InMemory:
 
     study = None
 
-    def __init__(self, search: Searcher, sign: float) -> None:
+    def __init__(self, search: Searcher | SpaceSearcher, sign: float) -> None:
         self.search = search
         self.first_state = generator_state(search) or 0
         self.failed = 0
         self._sign = sign
-        self._asked = 0
-        self._without_value: list[Path] = []
+        self._number = 0
+        self._without_value: list[Any] = []
 
     def ask(self) -> Job:
         """Return the next trial."""
-        job = Job(self._asked, self.search.ask())
-        self._asked += 1
+        job = Job(self._number, self.search.ask())
+        self._number += 1
         return job
 
     def tell(self, job: Job, value: float, noise: float | None) -> None:
         """Take in its value."""
-        self.search.tell(job.path, self._sign * value, noise=noise)
+        self.search.tell(job.asked, self._sign * value, noise=noise)
 
     def fail(self, job: Job, reason: str) -> None:
         """Note that it has none; it stays pending, so that the search goes on elsewhere."""
         self.failed += 1
-        self._without_value.append(job.path)
+        self._without_value.append(job.asked)
 
     def leave(self, jobs: Sequence[Job]) -> None:
         """Forget what was asked for here and not told: it will not come."""
-        for path in (*self._without_value, *(job.path for job in jobs)):
+        for asked in (*self._without_value, *(job.asked for job in jobs)):
             with suppress(Exception):  # what broke the search may break this too
-                self.search.forget(path)
+                self.search.forget(asked)
 
 
 class Recorded:
@@ -110,7 +111,7 @@ class Recorded:
     def ask(self) -> Job:
         """Return the next trial."""
         trial = self._study.ask()
-        return Job(trial.id, trial.path)
+        return Job(trial.id, self._study.subject.asked(trial))
 
     def tell(self, job: Job, value: float, noise: float | None) -> None:
         """Record its value."""
@@ -134,6 +135,7 @@ class Run:
     def __init__(
         self,
         book: Book,
+        subject: Subject,
         sign: float,
         interrupts: Interrupts,
         catch: tuple[type[Exception], ...],
@@ -141,12 +143,13 @@ class Run:
     ) -> None:
         self.book = book
         self.search = book.search
+        self.subject = subject
         self.sign = sign
         self.interrupts = interrupts
         self.under_way: dict[int, Job] = {}
         self._catch = catch
         self._retries = retries
-        self._paths: list[Path] = []
+        self._evaluated: list[Any] = []
         self._values: list[float] = []
         self._seconds: list[float] = []
         self._begin = perf_counter()
@@ -194,11 +197,12 @@ class Run:
                 self._submit(evaluator, job)
                 return False
             if not caught and not isinstance(error, TimedOut):
-                message = f"the objective failed at path {job.path}: {error!r}"
-                raise _failure(message, job.path) from error
+                subject, asked = self.subject, job.asked
+                message = f"the objective failed at {subject.say(asked)}: {error!r}"
+                raise _failure(message, subject.path(asked), subject.params(asked)) from error
             self.book.fail(job, str(error) or repr(error))
         else:
-            self._paths.append(job.path)
+            self._evaluated.append(job.asked)
             self._values.append(value)
             self._seconds.append(perf_counter() - self._begin)
         del self.under_way[job.id]
@@ -235,7 +239,12 @@ class Run:
         self.leave()
         told = self.search.observations > 0
         certificate = getattr(self.search, "certificate", None) if told else None
-        history = History(self._paths, np.array(self._values), np.array(self._seconds))
+        history = History(
+            [self.subject.path(asked) for asked in self._evaluated],
+            np.array(self._values),
+            np.array(self._seconds),
+            [self.subject.params(asked) for asked in self._evaluated],
+        )
         best = self.search.best() if told else None
         if self.sign < 0:
             best = None if best is None else negative_arm(best)
@@ -245,7 +254,8 @@ class Run:
         return Result(best, certificate, history, stopped_by, self.search, study, direction)
 
 
-def _failure(message: str, path: Path) -> ObjectiveError:
+def _failure(message: str, path: Path, params: Any = None) -> ObjectiveError:
     failure = ObjectiveError(message)
     failure.path = path
+    failure.params = params
     return failure

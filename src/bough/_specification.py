@@ -1,24 +1,32 @@
 """What a study is of: its tree, searcher, options and seed, described, compared and made anew."""
 
 import copy
+import json
 from pathlib import Path as FilePath
 from typing import Any
 
 from bough import _describe as describing
 from bough._lock import StudyError
 from bough._random import SplitMix64
-from bough.searchers import Searcher
+from bough._subject import subject_of
+from bough.searchers import Searcher, SpaceSearcher
 from bough.searchers.by_name import make_searcher
+from bough.spaces import Space
+from bough.spaces.space import describe as describe_space
+from bough.spaces.space import rebuild as rebuild_space
 from bough.trees import Tree
 
 
 def specify(
-    tree: Tree, searcher: Any, rng: Any, direction: str, options: dict[str, Any]
+    tree_or_space: Tree | Space, searcher: Any, rng: Any, direction: str, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Return all that a file says of its search; of what is a function, its name."""
-    made = callable(searcher) or isinstance(searcher, Searcher)
-    return {
-        "tree": describing.describe_tree(tree),
+    made = callable(searcher) or isinstance(searcher, (Searcher, SpaceSearcher))
+    if isinstance(tree_or_space, Space):
+        whole = {"space": describe_space(tree_or_space, plain=False)}
+    else:
+        whole = {"tree": describing.describe_tree(tree_or_space)}
+    return whole | {
         "searcher": describing.describe(searcher),
         "options": {name: describing.describe(option) for name, option in options.items()},
         "direction": direction,
@@ -26,14 +34,7 @@ def specify(
     }
 
 
-def checked_tree(tree: Any) -> Tree:
-    """Refuse what is no tree."""
-    if not isinstance(tree, Tree):
-        raise TypeError(f"tree_or_space must be a bough.Tree, got {tree!r}")
-    return tree
-
-
-def fresh(search: Searcher) -> Searcher:
+def fresh(search: Any) -> Any:
     """Refuse a searcher that was told something before: that would not be in the record."""
     if search.observations or search.pending:
         raise ValueError(
@@ -48,15 +49,46 @@ def sign_of(specification: dict[str, Any]) -> float:
     return -1.0 if specification["direction"] == "minimize" else 1.0
 
 
-def compared_tree(file: FilePath, specification: dict[str, Any], tree: Any) -> Tree:
-    """Return the study's tree; refuse another one."""
-    recorded = specification["tree"]
+def compared(file: FilePath, specification: dict[str, Any], given: Any) -> Tree | Space:
+    """Return what the study searches; refuse something else."""
+    if given is not None:
+        subject_of(given)
+    if "space" not in specification:
+        if isinstance(given, Space):
+            raise StudyError(f"{file} is a study of a tree, not of a space")
+        return _compared_tree(file, specification["tree"], given)
+    if isinstance(given, Tree):
+        raise StudyError(f"{file} is a study of a space, not of a tree")
+    return _compared_space(file, specification["space"], given)
+
+
+def _compared_space(file: FilePath, recorded: dict[str, Any], space: Any) -> Space:
+    if space is None:
+        if '{"object": ' in json.dumps(recorded):
+            raise StudyError(f"{file} cannot hold options that are objects: open it with tree=...")
+        return rebuild_space(recorded)
+    given = describe_space(space, plain=False)
+    if list(given.items()) != list(recorded.items()):
+        names = [name for name in {**recorded, **given} if given.get(name) != recorded.get(name)]
+        raise StudyError(
+            f"{file} is a study of another space: "
+            + (
+                f"{names[0]!r} is {recorded.get(names[0])} there, not {given.get(names[0])}"
+                if names
+                else f"its parameters come in another order, {list(recorded)}"
+            )
+        )
+    found: Space = space
+    return found
+
+
+def _compared_tree(file: FilePath, recorded: dict[str, Any], tree: Any) -> Tree:
     if tree is None:
         try:
             return describing.rebuild_tree(recorded)
         except describing.NotInFile as error:
             raise StudyError(f"{error}: open {file} with tree=...") from None
-    given = describing.describe_tree(checked_tree(tree))
+    given = describing.describe_tree(tree)
     for part, was in recorded.items():
         if given[part] != was:
             raise StudyError(
@@ -67,7 +99,7 @@ def compared_tree(file: FilePath, specification: dict[str, Any], tree: Any) -> T
 
 
 def maker_of(
-    file: FilePath, specification: dict[str, Any], tree: Tree, searcher: Any, options: Any
+    file: FilePath, specification: dict[str, Any], tree: Tree | Space, searcher: Any, options: Any
 ) -> Any:
     """Return a function that makes the study's searcher anew; None if the file cannot say how."""
     was = specification["searcher"]
@@ -88,7 +120,7 @@ def maker_of(
         if searcher is None:
             return None
         begin = specification["begin"]
-        if isinstance(searcher, Searcher):
+        if isinstance(searcher, (Searcher, SpaceSearcher)):
             given = fresh(searcher)
             return lambda: _as_it_began(copy.deepcopy(given), begin)
         return lambda: _as_it_began(fresh(make_searcher(searcher, tree, None)), begin)
@@ -104,7 +136,7 @@ def maker_of(
     )
 
 
-def _as_it_began(search: Searcher, state: int | None) -> Searcher:
+def _as_it_began(search: Any, state: int | None) -> Any:
     """Give a searcher of the program the random state that the study began with.
 
     So a program that lets its seed be drawn can go on, too.

@@ -1,8 +1,6 @@
 """The `bough` command."""
 
 import dataclasses
-import importlib
-import importlib.util
 import json
 import math
 import pathlib
@@ -16,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from bough import kernels
+from bough._loading import load_module
 from bough._shell import EXIT_CODES, INTERRUPTED, Shell, completion_command
 from bough.experiments.command import command as compare
 from bough.kernels import Kernel
@@ -30,6 +29,7 @@ from bough.study import Study, StudyError, open_or_create
 from bough.study_command import study_command, warnings_in_words
 from bough.theory.command import bound_command
 from bough.trees import Tree
+from bough.tune_command import tune_command
 
 KERNELS: dict[str, type[Kernel]] = {
     "discounted": kernels.Discounted,
@@ -52,7 +52,10 @@ def main() -> None:
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
 
 
-for command in (compare, completion_command, plan, report_command, study_command, watch_command):
+COMMANDS = (
+    compare, completion_command, plan, report_command, study_command, tune_command, watch_command,
+)  # fmt: skip
+for command in COMMANDS:
     main.add_command(command)
 
 
@@ -208,7 +211,7 @@ def _facts(
     problem: str, result: Result, searcher: GPTS, elapsed: float, known: Any
 ) -> dict[str, Any]:
     """Return what there is to say, as plain values; what is not finite becomes None."""
-    tree = result.searcher.tree
+    tree = searcher.tree
     facts: dict[str, Any] = {
         "problem": problem,
         "log10_arms": None if tree.log_arms is None else tree.log_arms / math.log(10),
@@ -327,21 +330,7 @@ def _load(text: str) -> Callable[[Any], Any]:
         raise click.UsageError(
             f"{text!r} is no built-in problem ({', '.join(BY_NAME)}) and no FILE.py:FUNCTION."
         )
-    try:
-        if where.endswith(".py"):
-            spec = importlib.util.spec_from_file_location(pathlib.Path(where).stem, where)
-            if spec is None or spec.loader is None or not pathlib.Path(where).exists():
-                raise click.UsageError(f"there is no file {where}.")
-            sys.path.insert(0, str(pathlib.Path(where).parent.resolve()))  # as Python itself does
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-        else:
-            sys.path.insert(0, "")
-            module = importlib.import_module(where)
-    except click.UsageError:
-        raise
-    except Exception as error:  # whatever the user's module does when it is imported
-        raise click.UsageError(f"cannot import {where}: {error!r}") from None
+    module = load_module(where)
     function = getattr(module, name, None)
     if not callable(function):
         raise click.UsageError(f"{where} has no function {name}.")

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple, Protocol
 
 from bough._checks import at_least_zero, real
 from bough._interrupts import Interrupts
-from bough.trees import Path, Tree
+from bough._subject import Subject
 
 
 @dataclass(slots=True)
 class Job:
-    """An evaluation under way: of which trial, of which path, and for which time."""
+    """An evaluation under way: of which trial, of what path or params, and for which time."""
 
     id: int
-    path: Path
+    asked: Any
     attempts: int = 0
 
 
@@ -47,18 +47,18 @@ class Task:
     `seed`: the same for the same trial of the same search, wherever and however often it runs.
     """
 
-    def __init__(self, objective: Callable[..., Any], tree: Tree, first_state: int) -> None:
+    def __init__(self, objective: Callable[..., Any], subject: Subject, first_state: int) -> None:
         if not callable(objective):
             raise TypeError(f"objective must be a function, got {objective!r}")
         self.objective = objective
-        self.tree = tree
+        self.subject = subject
         self._first_state = first_state
         self._seeded = _has_seed(objective)
 
     def arguments(self, job: Job) -> tuple[Any, ...]:
         """Return what `evaluate` is called with."""
         seed = trial_seed(self._first_state, job.id) if self._seeded else None
-        return self.objective, self.tree.decode(job.path), job.id, seed, os.getpid()
+        return self.objective, self.subject.decode(job.asked), job.id, seed, os.getpid()
 
 
 def evaluate(

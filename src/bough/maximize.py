@@ -10,12 +10,14 @@ import numpy as np
 from bough._checks import above_zero, whole
 from bough._interrupts import Interrupts
 from bough._run import Book, InMemory, Recorded, Run
+from bough._subject import subject_of
 from bough.evaluation import Evaluator, Inline, Task
 from bough.executors import check_executor, make_pool
 from bough.progress import Bar
 from bough.result import Result
-from bough.searchers import Exhausted, Searcher
+from bough.searchers import Exhausted, Searcher, SpaceSearcher
 from bough.searchers.by_name import make_searcher
+from bough.spaces import Space
 from bough.stopping import Budget, StopRule, Target, WallTime
 from bough.study import Study, open_or_create
 from bough.trees import Tree
@@ -23,10 +25,10 @@ from bough.trees import Tree
 
 def maximize(
     objective: Callable[..., Any],
-    tree: Tree,
+    tree_or_space: Tree | Space,
     *,
     budget: int | None = None,
-    searcher: str | Searcher | Callable[[Tree], Searcher] | None = None,
+    searcher: str | Searcher | SpaceSearcher | Callable[[Any], Any] | None = None,
     stop: StopRule | Iterable[StopRule] = (),
     executor: Any = None,
     study: "str | os.PathLike[str] | Study | None" = None,
@@ -38,19 +40,20 @@ def maximize(
     progress: bool | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Result:
-    """Find the path of a tree with the highest reward.
+    """Find the path of a tree, or the params of a space, with the highest reward.
 
     Parameters
     ----------
     objective
-        Called with `tree.decode(path)`; returns the reward, or `(reward, std)` of this reward. If
-        it has a parameter `seed`, it gets one for each trial.
-    tree
+        Called with `tree.decode(path)`, or a dict of params; returns the reward, or `(reward, std)`
+        of this reward. If it has a parameter `seed`, it gets one for each trial.
+    tree_or_space
         What is searched.
     budget
         How many evaluations there may be, failed ones and those told before included.
     searcher
-        A searcher, its name, or a function that makes one for the tree; `GPTS(tree)` by default.
+        A searcher, its name, or a function that makes one for the tree or space; by default
+        `GPTS(tree)` or `Forest(space)`.
     stop
         Rules such as `Gap(0.1)`, `WallTime(60)`, `Target(0.9)`, or any function of the searcher
         that returns something true.
@@ -98,18 +101,19 @@ def maximize(
     ('budget', 60)
     """
     return _loop(
-        objective, tree, 1.0, budget=budget, searcher=searcher, stop=stop, executor=executor,
-        study=study, timeout=timeout, retries=retries, catch=catch, collect=collect,
+        objective, tree_or_space, 1.0, budget=budget, searcher=searcher, stop=stop,
+        executor=executor, study=study, timeout=timeout, retries=retries, catch=catch,
+        collect=collect,
         callbacks=callbacks, progress=progress, rng=rng,
     )  # fmt: skip
 
 
 def minimize(
     objective: Callable[..., Any],
-    tree: Tree,
+    tree_or_space: Tree | Space,
     *,
     budget: int | None = None,
-    searcher: str | Searcher | Callable[[Tree], Searcher] | None = None,
+    searcher: str | Searcher | SpaceSearcher | Callable[[Any], Any] | None = None,
     stop: StopRule | Iterable[StopRule] = (),
     executor: Any = None,
     study: "str | os.PathLike[str] | Study | None" = None,
@@ -121,7 +125,7 @@ def minimize(
     progress: bool | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Result:
-    """Find the path of a tree with the lowest value: `maximize` of the negative.
+    """Find the path or the params with the lowest value: `maximize` of the negative.
 
     The result speaks of the values themselves: `best.mean` is low, and `certificate.lower` bounds
     what any path can have from below. `Target(value)` stops at or below the value. The searcher,
@@ -136,15 +140,16 @@ def minimize(
     ('target', True)
     """
     return _loop(
-        objective, tree, -1.0, budget=budget, searcher=searcher, stop=stop, executor=executor,
-        study=study, timeout=timeout, retries=retries, catch=catch, collect=collect,
+        objective, tree_or_space, -1.0, budget=budget, searcher=searcher, stop=stop,
+        executor=executor, study=study, timeout=timeout, retries=retries, catch=catch,
+        collect=collect,
         callbacks=callbacks, progress=progress, rng=rng,
     )  # fmt: skip
 
 
 def _loop(
     objective: Callable[..., Any],
-    tree: Tree,
+    tree_or_space: Tree | Space,
     sign: float,
     *,
     budget: int | None,
@@ -161,8 +166,7 @@ def _loop(
     rng: Any,
 ) -> Result:
     """Find the path with the highest sign times value."""
-    if not isinstance(tree, Tree):
-        raise TypeError(f"the second argument must be a bough.Tree, got {tree!r}")
+    subject = subject_of(tree_or_space, "the second argument")
     if not callable(objective):
         raise TypeError(f"objective must be a function, got {objective!r}")
     rules, budget = _checked_rules(stop, budget)
@@ -174,10 +178,10 @@ def _loop(
     if collect not in (True, False):
         raise TypeError(f"collect must be True or False, got {collect!r}")
     _check_pool(executor, timeout)
-    book = _book(study, tree, sign, searcher, rng, budget)
+    book = _book(study, tree_or_space, sign, searcher, rng, budget)
     interrupts = Interrupts()
-    run = Run(book, sign, interrupts, catch, retries)
-    task = Task(objective, tree, book.first_state)
+    run = Run(book, subject, sign, interrupts, catch, retries)
+    task = Task(objective, subject, book.first_state)
     evaluator: Evaluator | None = None
     stopped_by = None
     try:
@@ -229,7 +233,9 @@ def _leave_or_collect(collect: bool, run: Run, evaluator: Evaluator, bar: Bar) -
             bar.update(run.search)
 
 
-def _book(study: Any, tree: Tree, sign: float, searcher: Any, rng: Any, budget: int | None) -> Book:
+def _book(
+    study: Any, tree: Tree | Space, sign: float, searcher: Any, rng: Any, budget: int | None
+) -> Book:
     """Return where trials come from and go to."""
     if study is None:
         return InMemory(make_searcher(searcher, tree, rng, plays=budget), sign)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough._choice import Arm
-from bough.searchers import Certificate, Searcher
+from bough.searchers import Certificate, Searcher, SpaceCertificate, SpaceSearcher
 from bough.trees import Path
 
 if TYPE_CHECKING:
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 class ObjectiveError(Exception):
     """The objective (or a function of the tree) raised; `result` holds all that was told before.
 
-    `path` is the path that was being evaluated.
+    `path` is the path that was being evaluated; in a space `params` are what it stands for.
     """
 
     path: Path
+    params: Any = None
     result: "Result"
 
 
@@ -33,11 +34,16 @@ class PoolError(RuntimeError):
 
 @dataclass(frozen=True)
 class History:
-    """Every evaluation of a run as they ended: paths, values, seconds since the beginning."""
+    """Every evaluation of a run as they ended: paths, values, seconds since the beginning.
+
+    In a space there are `params`, and the paths are those of their cells in its fixed covering; on
+    a plain tree all `params` are None.
+    """
 
     paths: list[Path]
     values: NDArray[np.float64]
     seconds: NDArray[np.float64]
+    params: list[Any]
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -46,7 +52,10 @@ class History:
         """Return the history as a `pandas.DataFrame`."""
         import pandas as pd
 
-        return pd.DataFrame({"path": self.paths, "value": self.values, "seconds": self.seconds})
+        columns = {"path": self.paths, "value": self.values, "seconds": self.seconds}
+        if any(params is not None for params in self.params):
+            columns["params"] = self.params
+        return pd.DataFrame(columns)
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,7 +84,7 @@ class Result:
     certificate: Certificate | None
     history: History
     stopped_by: str
-    searcher: Searcher
+    searcher: Searcher | SpaceSearcher
     study: "Study | None" = None
     direction: str = "maximize"
 
@@ -107,15 +116,28 @@ class Result:
     def __repr__(self) -> str:
         lines = [f"stopped by {self.stopped_by} after {len(self.history)} evaluations"]
         if self.best is not None:
-            lines.append(f"best path   {self.searcher.tree.decode(self.best.path)}")
+            if isinstance(self.searcher, SpaceSearcher):
+                lines.append(f"best params {self.best.params}")
+            else:
+                lines.append(f"best path   {self.searcher.tree.decode(self.best.path)}")
             lines.append(f"its reward  {self.best.mean:.6g} +- {self.best.std:.2g}")
         if self.certificate is not None:
             lines.append(
                 f"certificate the best of all is between {self.certificate.lower:.6g} and "
                 f"{self.certificate.upper:.6g}, at confidence {1 - self.certificate.delta:g}"
                 + (", given what was learnt" if self.certificate.conditional else "")
+                + of_covering(self.certificate)
             )
         return "\n".join(lines)
+
+
+def of_covering(certificate: Certificate) -> str:
+    """Say whose certificate it is, if it is that of one covering of a space."""
+    if not isinstance(certificate, SpaceCertificate):
+        return ""
+    return (
+        f" (by covering {certificate.covering + 1} of {certificate.coverings}, to its resolution)"
+    )
 
 
 def negative_arm(arm: Arm) -> Arm:

@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import Any
@@ -20,11 +20,13 @@ from bough._exchange import consistent
 from bough._journal import Durability, Journal
 from bough._lock import StudyError
 from bough._replay import Replay, generator_state
-from bough._specification import checked_tree, compared_tree, fresh, maker_of, sign_of, specify
+from bough._specification import compared, fresh, maker_of, sign_of, specify
+from bough._subject import Subject, Unknown, subject_of
 from bough.result import negative_arm, negative_certificate
-from bough.searchers import Certificate, Exhausted, Searcher
+from bough.searchers import Certificate, Exhausted, Searcher, SpaceSearcher
 from bough.searchers.by_name import make_searcher
-from bough.trees import Path, Tree
+from bough.spaces import Space
+from bough.trees import Tree
 from bough.trials import Trial, Trials
 
 
@@ -71,7 +73,7 @@ class Study:
     def create(
         cls,
         path: str | os.PathLike[str],
-        tree_or_space: Tree,
+        tree_or_space: Tree | Space,
         *,
         searcher: Any = "gpts",
         rng: np.random.Generator | int | None = None,
@@ -103,24 +105,24 @@ class Study:
         options
             Of a searcher that is given by its name, such as `kernel` and `noise`.
         """
-        tree = checked_tree(tree_or_space)
+        subject = subject_of(tree_or_space)
         if direction not in ("maximize", "minimize"):
             raise ValueError(f'direction must be "maximize" or "minimize", got {direction!r}')
         if about is not None and not isinstance(about, str):
             raise TypeError(f"about must be a text, got {about!r}")
-        specification = specify(tree, searcher, rng, direction, options) | {"about": about}
+        specification = specify(tree_or_space, searcher, rng, direction, options) | {"about": about}
         if rng is None:
             rng = specification["seed"]
-        search = fresh(make_searcher(searcher, tree, rng, options))
+        search = fresh(make_searcher(searcher, tree_or_space, rng, options))
         specification["begin"] = generator_state(search)
         journal = Journal.create(FilePath(path), specification, durability)
-        return cls(journal, specification, Replay(tree, search, sign_of(specification)))
+        return cls(journal, specification, Replay(subject, search, sign_of(specification)))
 
     @classmethod
     def open(
         cls,
         path: str | os.PathLike[str],
-        tree: Tree | None = None,
+        tree: Tree | Space | None = None,
         *,
         searcher: Any = None,
         read_only: bool = False,
@@ -134,7 +136,8 @@ class Study:
         path
             The file.
         tree
-            What is searched; needed if the tree has functions, and otherwise compared.
+            The tree or space that is searched; needed if the tree has functions, or options of the
+            space are objects, and otherwise compared.
         searcher, options
             As for `create`; needed if they were functions or objects, and otherwise compared.
         read_only
@@ -152,19 +155,20 @@ class Study:
         try:
             contents = journal.read()
             spec, operations = contents.specification, contents.operations
-            found = compared_tree(file, spec, tree)
+            found = compared(file, spec, tree)
+            subject = subject_of(found)
             make = maker_of(file, spec, found, searcher, options)
             if make is None and not read_only:
                 raise StudyError(
                     f"{file} cannot hold its searcher, {spec['searcher']} with options "
                     f"{spec['options']}: give it what is a function or an object again"
                 )
-            replay = Replay(found, make and make(), sign_of(spec))
+            replay = Replay(subject, make and make(), sign_of(spec))
             difference = None
             if contents.damage is None:
                 difference = replay.run(operations)
             if contents.damage is not None or difference is not None:
-                replay = Replay(found, make and make(), sign_of(spec))
+                replay = Replay(subject, make and make(), sign_of(spec))
                 replay.load(operations)
                 if contents.damage is not None:
                     _say(f"{file} is damaged: {contents.damage}. {replay.summary()}")
@@ -191,7 +195,7 @@ class Study:
             specification, operations, damage = journal.read()
         finally:
             journal.close()
-        replay = Replay(Tree(1, 0), None, sign_of(specification))
+        replay = Replay(Unknown(), None, sign_of(specification))
         replay.load(operations)
         if damage is not None:
             _say(f"{path} is damaged: {damage}. {replay.summary()}")
@@ -215,21 +219,21 @@ class Study:
             id_, now = len(replay.trials), time.time()
             row: tuple[Any, ...]
             if replay.queue:
-                path = replay.queue[0]
-                row = ("take", id_, now, _path_text(path), None)
+                asked = replay.queue[0]
+                row = ("take", id_, now, replay.subject.write(asked), None)
                 self._journal.append([row], durable=False)
                 replay.queue.popleft()
             else:
                 try:
-                    path = replay.search.ask()
+                    asked = replay.search.ask()
                 except Exhausted:
                     state = generator_state(replay.search)
                     self._journal.append([("exhausted", None, now, "null", state)], durable=False)
                     raise
                 state = generator_state(replay.search)
-                row = ("ask", id_, now, _path_text(path), state)
+                row = ("ask", id_, now, replay.subject.write(asked), state)
                 self._journal.append([row], durable=False)
-            return replay.begin(path, now)
+            return replay.begin(asked, now)
 
     def tell(self, trial_or_id: Trial | int, value: float, *, noise: float | None = None) -> None:
         """Record the value of a trial (and its standard deviation): it is safe on return."""
@@ -255,13 +259,14 @@ class Study:
             self._journal.append([row])
             self._replay.fail(trial, str(reason), now)
 
-    def enqueue(self, params_or_path: Sequence[int]) -> None:
-        """Have a path evaluated before what the searcher would ask next."""
+    def enqueue(self, params_or_path: Mapping[str, Any] | Sequence[int]) -> None:
+        """Have a path, or params, evaluated before what the searcher would ask next."""
         with self._guard:
             self._check_open()
-            path = self._replay.playable(params_or_path)
-            self._journal.append([("enqueue", None, time.time(), _path_text(path), None)])
-            self._replay.queue.append(path)
+            asked: Any = self.subject.check(params_or_path, self._replay.search)
+            row = ("enqueue", None, time.time(), self.subject.write(asked), None)
+            self._journal.append([row])
+            self._replay.queue.append(asked)
 
     @contextmanager
     def _all_or_closed(self) -> Iterator[None]:
@@ -320,19 +325,31 @@ class Study:
         return self._journal.path
 
     @property
-    def tree(self) -> Tree:
-        """What is searched."""
-        return self._replay.tree
+    def subject(self) -> Subject:
+        """What is searched, as the loop sees it."""
+        return self._replay.subject
 
     @property
-    def searcher(self) -> Searcher:
+    def tree(self) -> Tree:
+        """The tree that is searched, or that of the fixed covering of the space."""
+        whole = self.subject.whole
+        return whole.tree if isinstance(whole, Space) else whole
+
+    @property
+    def space(self) -> Space | None:
+        """The space that is searched, if it is one."""
+        whole = self.subject.whole
+        return whole if isinstance(whole, Space) else None
+
+    @property
+    def searcher(self) -> Searcher | SpaceSearcher:
         """The searcher as it stands. Do not ask or tell it yourself: that would not be recorded."""
         if self._replay.search is None:
             raise ValueError(
                 f"{self.path} does not hold its searcher ({self.specification['searcher']} with "
                 f"{self.specification['options']}); give it to Study.open"
             )
-        search: Searcher = self._replay.search
+        search: Searcher | SpaceSearcher = self._replay.search
         return search
 
     @property
@@ -385,12 +402,12 @@ class Study:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Study({str(self.path)!r}, {self.tree!r}: {self.trials!r})"
+        return f"Study({str(self.path)!r}, {self.subject.whole!r}: {self.trials!r})"
 
 
 def open_or_create(
     given: Any,
-    tree: Tree,
+    tree: Tree | Space,
     *,
     searcher: Any,
     rng: Any,
@@ -407,7 +424,7 @@ def open_or_create(
         study = given
         if searcher is not None:
             raise ValueError("searcher: the study has its own; leave it out, or give a file name")
-        compared_tree(study.path, study.specification, tree)
+        compared(study.path, study.specification, tree)
     elif not isinstance(given, (str, os.PathLike)):
         raise TypeError(f"study must be a file name or a bough.Study, got {given!r}")
     elif not FilePath(given).exists():
@@ -445,10 +462,6 @@ def open_to_read(path: str | os.PathLike[str]) -> Study:
             return study
     except StudyError:
         return Study.look(path)  # what has functions of the program in it
-
-
-def _path_text(path: Path) -> str:
-    return json.dumps(path, separators=(",", ":"))
 
 
 def _say(message: str) -> None:

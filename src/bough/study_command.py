@@ -133,7 +133,7 @@ def _facts(study: Study) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "file": str(study.path),
         "about": specification["about"],
-        "tree": specification["tree"],
+        **{part: specification[part] for part in ("tree", "space") if part in specification},
         "searcher": specification["searcher"],
         "options": specification["options"],
         "direction": specification["direction"],
@@ -148,6 +148,7 @@ def _facts(study: Study) -> dict[str, Any]:
         best, certificate = study.best(), study.certificate
         facts["best"] = {
             "path": list(best.path),
+            **_shown(best.params),
             "mean": best.mean,
             "std": best.std,
             "visits": best.visits,
@@ -155,6 +156,7 @@ def _facts(study: Study) -> dict[str, Any]:
         if certificate is not None:
             facts["certificate"] = {
                 "path": list(certificate.path),
+                **_shown(getattr(certificate, "params", None)),
                 "lower": _finite(certificate.lower),
                 "upper": _finite(certificate.upper),
                 "gap": _finite(certificate.gap),
@@ -163,7 +165,7 @@ def _facts(study: Study) -> dict[str, Any]:
             }
     else:
         top = max(told, key=lambda trial: study.sign * (trial.value or 0.0))
-        facts["best"] = {"path": list(top.path), "observed": top.value}
+        facts["best"] = {"path": list(top.path), **_shown(top.params), "observed": top.value}
     return facts
 
 
@@ -180,8 +182,11 @@ def _page(facts: dict[str, Any], study: Study) -> str:
     lines.append(f"  {facts['direction']} with {facts['searcher']}, seed {facts['seed']}")
     if "best" in facts:
         best = facts["best"]
-        path = click.style(" ".join(map(str, best["path"])), bold=True)
-        lines.append(f"  best path    {path}")
+        if "params" in best:
+            lines.append(f"  best params  {click.style(_listed(best['params']), bold=True)}")
+        else:
+            path = click.style(" ".join(map(str, best["path"])), bold=True)
+            lines.append(f"  best path    {path}")
         if "mean" in best:
             lines.append(f"  value        {best['mean']:.6g} +- {best['std']:.2g}")
         else:
@@ -201,8 +206,8 @@ def _page(facts: dict[str, Any], study: Study) -> str:
     for trial in study.trials[-SHOWN:]:
         value = "" if trial.value is None else f"{trial.value:.6g}"
         reason = "" if trial.reason is None else f"({trial.reason.splitlines()[0][:60]})"
-        path = " ".join(map(str, trial.path))
-        lines.append(f"  {trial.id:>7}  {trial.state:<8} {value:>12}  {path}  {reason}".rstrip())
+        what = " ".join(map(str, trial.path)) if trial.params is None else _listed(trial.params)
+        lines.append(f"  {trial.id:>7}  {trial.state:<8} {value:>12}  {what}  {reason}".rstrip())
     return "\n".join(lines)
 
 
@@ -211,12 +216,26 @@ def _table(study: Study) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Trial._fields)
     for trial in study.trials:
-        writer.writerow(trial._replace(path=" ".join(map(str, trial.path))))  # type: ignore[arg-type]
+        params = None if trial.params is None else json.dumps(trial.params, default=repr)
+        path: Any = " ".join(map(str, trial.path))
+        writer.writerow(trial._replace(path=path, params=params))
     return text.getvalue()
 
 
 def _plain(trial: Trial) -> dict[str, Any]:
-    return trial._asdict() | {"path": list(trial.path)}
+    return trial._asdict() | {"path": list(trial.path)} | _shown(trial.params)
+
+
+def _shown(params: Any) -> dict[str, Any]:
+    """Return params as JSON can say them; nothing on a plain tree."""
+    return {} if params is None else {"params": json.loads(json.dumps(params, default=repr))}
+
+
+def _listed(params: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in params.items()
+    )
 
 
 def _finite(value: float) -> float | None:

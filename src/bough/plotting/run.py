@@ -12,7 +12,7 @@ from bough._choice import Arm
 from bough.belief import Belief
 from bough.plotting.replay import observations
 from bough.result import Result, negative_arm, negative_certificate
-from bough.searchers import Certificate, Searcher
+from bough.searchers import Certificate, Searcher, SpaceSearcher
 from bough.study import Study
 from bough.trees import Path, Tree
 from bough.trials import Trial
@@ -42,7 +42,7 @@ class Run:
     """
 
     trials: Sequence[Trial]
-    searcher: Searcher | None
+    searcher: Searcher | SpaceSearcher | None
     direction: str = "maximize"
     stopped_by: str | None = None
     study: Study | None = None
@@ -62,11 +62,15 @@ class Run:
                 return cls.of(source.study)._stopped(source.stopped_by)
             history = source.history
             rows = zip(
-                history.paths, history.values.tolist(), history.seconds.tolist(), strict=True
+                history.paths,
+                history.params,
+                history.values.tolist(),
+                history.seconds.tolist(),
+                strict=True,
             )
             trials = [
-                Trial(i, path, None, value, "told", seconds, seconds)
-                for i, (path, value, seconds) in enumerate(rows)
+                Trial(i, path, params, value, "told", seconds, seconds)
+                for i, (path, params, value, seconds) in enumerate(rows)
             ]
             return cls(trials, source.searcher, source.direction, source.stopped_by)
         if isinstance(source, Study):
@@ -98,7 +102,7 @@ class Run:
     @property
     def tree(self) -> Tree | None:
         """What is searched, if that is known."""
-        return None if self.searcher is None else self.searcher.tree
+        return getattr(self.searcher, "tree", None)
 
     @property
     def labels(self) -> Any:

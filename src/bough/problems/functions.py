@@ -8,6 +8,7 @@ for Himmelblau, "Applied Nonlinear Programming" (1972).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,15 +82,34 @@ _HARTMANN_CENTRES = (
 
 
 def _hartmann6(x: Sequence[Array]) -> Array:
+    return _hartmann(x, _HARTMANN_RATES, _HARTMANN_CENTRES)
+
+
+def _hartmann3(x: Sequence[Array]) -> Array:
+    return _hartmann(x, _HARTMANN3_RATES, _HARTMANN3_CENTRES)
+
+
+def _hartmann(
+    x: Sequence[Array],
+    all_rates: tuple[tuple[float, ...], ...],
+    all_centres: tuple[tuple[float, ...], ...],
+) -> Array:
     total: Array = np.zeros(())
-    for weight, rates, centres in zip(
-        _HARTMANN_WEIGHTS, _HARTMANN_RATES, _HARTMANN_CENTRES, strict=True
-    ):
+    for weight, rates, centres in zip(_HARTMANN_WEIGHTS, all_rates, all_centres, strict=True):
         square: Array = np.zeros(())
         for coordinate, rate, centre in zip(x, rates, centres, strict=True):
             square = square + rate * (coordinate - centre) ** 2
         total = total - weight * np.exp(-square)
     return total
+
+
+_HARTMANN3_RATES = ((3.0, 10.0, 30.0), (0.1, 10.0, 35.0)) * 2
+_HARTMANN3_CENTRES = (
+    (0.3689, 0.1170, 0.2673),
+    (0.4699, 0.4387, 0.7470),
+    (0.1091, 0.8732, 0.5547),
+    (0.0381, 0.5743, 0.8828),
+)
 
 
 def _rastrigin(x: Sequence[Array]) -> Array:
@@ -109,6 +129,22 @@ def _ackley(x: Sequence[Array]) -> Array:
     return -20 * np.exp(-0.2 * root) - np.exp(waves / len(x)) + 20 + math.e
 
 
+def _levy(x: Sequence[Array]) -> Array:
+    w = [1 + (coordinate - 1) / 4 for coordinate in x]
+    total: Array = np.sin(math.pi * w[0]) ** 2
+    for one in w[:-1]:
+        total = total + (one - 1) ** 2 * (1 + 10 * np.sin(math.pi * one + 1) ** 2)
+    total = total + (w[-1] - 1) ** 2 * (1 + np.sin(2 * math.pi * w[-1]) ** 2)
+    return total
+
+
+def _rosenbrock(x: Sequence[Array]) -> Array:
+    total: Array = np.zeros(())
+    for one, following in pairwise(x):
+        total = total + 100 * (following - one**2) ** 2 + (1 - one) ** 2
+    return total
+
+
 BRANIN = Function(
     "branin",
     _branin,
@@ -124,6 +160,14 @@ HIMMELBLAU = Function(
     0.0,
     ((3.0, 2.0), (-2.805118, 3.131312), (-3.779310, -3.283186), (3.584428, -1.848126)),
     noise=6.0,
+)
+HARTMANN3 = Function(
+    "hartmann3",
+    _hartmann3,
+    ((0.0, 1.0),) * 3,
+    -3.86278,
+    ((0.114614, 0.555649, 0.852547),),
+    noise=0.05,
 )
 HARTMANN6 = Function(
     "hartmann6",
@@ -147,3 +191,15 @@ def ackley(dimension: int = 2) -> Function:
     dimension = whole(dimension, "dimension", least=1)
     box, where = ((-32.768, 32.768),) * dimension, ((0.0,) * dimension,)
     return Function("ackley", _ackley, box, 0.0, where, noise=0.15)
+
+
+def levy(dimension: int = 2) -> Function:
+    """Return the Levy function of so many coordinates."""
+    box, where = ((-10.0, 10.0),) * dimension, ((1.0,) * dimension,)
+    return Function("levy", _levy, box, 0.0, where, noise=1.8)
+
+
+def rosenbrock(dimension: int = 2) -> Function:
+    """Return the Rosenbrock function of so many coordinates, on the smaller of its usual boxes."""
+    box, where = ((-2.048, 2.048),) * dimension, ((1.0,) * dimension,)
+    return Function("rosenbrock", _rosenbrock, box, 0.0, where, noise=60.0)

@@ -1,9 +1,16 @@
 """Policies with `ask` and `tell`."""
 
 from bough.searchers.air import UCBAIR
-from bough.searchers.base import Certificate, Exhausted, Searcher
+from bough.searchers.base import (
+    Certificate,
+    Exhausted,
+    Searcher,
+    SpaceCertificate,
+    SpaceSearcher,
+)
 from bough.searchers.bast import BAST
 from bough.searchers.best_first import BestFirst
+from bough.searchers.forest import Forest
 from bough.searchers.gpb import GPB
 from bough.searchers.gpts import GPTS
 from bough.searchers.hoo import HOO
@@ -26,7 +33,10 @@ __all__ = [
     "BestFirst",
     "Certificate",
     "Exhausted",
+    "Forest",
     "LinRel",
     "RandomSearch",
     "Searcher",
+    "SpaceCertificate",
+    "SpaceSearcher",
 ]

@@ -2,14 +2,16 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from bough._checks import listed, real
 from bough._choice import Arm
 from bough._random import SplitMix64
+from bough.spaces import Space
 from bough.trees import Path, Tree
 
 RULES = ("lower", "mean", "observed")
@@ -45,6 +47,23 @@ class Certificate:
     gap: float
     delta: float
     conditional: bool = False
+
+
+@dataclass(frozen=True)
+class SpaceCertificate(Certificate):
+    """A certificate about one covering of a space: its cells are the arms.
+
+    Attributes
+    ----------
+    params
+        What `path` stands for.
+    covering, coverings
+        Which covering it is, the one that asks next, of how many. The others may say otherwise.
+    """
+
+    params: Any = None
+    covering: int = 0
+    coverings: int = 1
 
 
 class Searcher(ABC):
@@ -94,6 +113,38 @@ class Searcher(ABC):
         if not path:
             raise ValueError("the best path is that of the root: it has no actions")
         return path[0]
+
+
+class SpaceSearcher(ABC):
+    """A policy that says which params of a space to evaluate next; otherwise like `Searcher`."""
+
+    space: Space
+
+    @abstractmethod
+    def ask(self) -> dict[str, Any]:
+        """Return params to evaluate; raise `Exhausted` if nothing is left to learn."""
+
+    @abstractmethod
+    def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
+        """Take in the reward of params, asked for or not; again is another observation."""
+
+    @abstractmethod
+    def forget(self, params: Mapping[str, Any]) -> None:
+        """Drop a pending evaluation of the params, the oldest if there are several: it failed."""
+
+    @abstractmethod
+    def best(self, rule: str | None = None) -> Arm:
+        """Return the best of the points that were told."""
+
+    @property
+    @abstractmethod
+    def observations(self) -> int:
+        """How many rewards were told."""
+
+    @property
+    @abstractmethod
+    def pending(self) -> tuple[dict[str, Any], ...]:
+        """The params that were asked for and not yet told or forgotten, the oldest first."""
 
 
 def new_generator(rng: np.random.Generator | int | None) -> SplitMix64:

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from bough.searchers.air import UCBAIR
-from bough.searchers.base import Searcher
+from bough.searchers.base import Searcher, SpaceSearcher
 from bough.searchers.bast import BAST
 from bough.searchers.best_first import BestFirst
+from bough.searchers.covered import Covered
+from bough.searchers.forest import Forest
 from bough.searchers.gpb import GPB
 from bough.searchers.gpts import GPTS
 from bough.searchers.hoo import HOO
@@ -15,6 +17,7 @@ from bough.searchers.olop import KLOLOP, OLOP
 from bough.searchers.random_search import RandomSearch
 from bough.searchers.ucb import UCB1
 from bough.searchers.uct import UCT
+from bough.spaces import Space
 from bough.trees import Tree
 
 #: For `maximize(..., searcher="gpts")`, `Study.create(..., searcher="uct")`.
@@ -38,7 +41,7 @@ PLANNERS = ("kl_olop", "olop")
 
 def make_searcher(
     given: Any,
-    tree: Tree,
+    tree_or_space: Tree | Space,
     rng: Any,
     options: dict[str, Any] | None = None,
     plays: int | None = None,
@@ -48,25 +51,23 @@ def make_searcher(
     Parameters
     ----------
     given
-        A searcher, a name, a function `tree -> searcher`, or None for GPTS.
-    tree, rng
+        A searcher, a name, a function `tree -> searcher`, or None for GPTS. (On a space GPTS is
+        `Forest`, and any other searcher of trees searches the fixed covering of the space.)
+    tree_or_space, rng
         What it searches, and its seed.
     options
         Keywords for a searcher that is made by its name.
     plays
         How many there will be, if that is known.
     """
+    if isinstance(tree_or_space, Space):
+        return _on_space(given, tree_or_space, rng, options, plays)
+    tree = tree_or_space
     made = given(tree) if callable(given) and not isinstance(given, Searcher) else given
     if isinstance(made, Searcher):
         if made.tree != tree:
             raise ValueError(f"the searcher is for {made.tree!r}, not for {tree!r}")
-        if rng is not None:
-            raise ValueError("rng is for a searcher that is made here; give yours its own")
-        if options:
-            raise ValueError(
-                f"{', '.join(options)}: options are for a searcher that is made here by its name; "
-                "give them to yours"
-            )
+        _check_made(rng, options)
         return made
     if given is None or isinstance(given, str):
         name = "gpts" if given is None else given
@@ -79,6 +80,29 @@ def make_searcher(
             keywords["plays"] = plays
         return SEARCHERS[name](tree, rng=rng, **keywords)
     raise TypeError(
-        "searcher must be a searcher, the name of one, or a function of the tree that makes one, "
-        f"got {given!r}"
+        "searcher must be a searcher, the name of one, or a function of what is searched that "
+        f"makes one, got {given!r}"
     )
+
+
+def _on_space(given: Any, space: Space, rng: Any, options: Any, plays: int | None) -> SpaceSearcher:
+    if given is None or given == "gpts":
+        return Forest(space, rng=rng, **(options or {}))
+    known = isinstance(given, (Searcher, SpaceSearcher))
+    made = given(space) if callable(given) and not known else given
+    if isinstance(made, SpaceSearcher):
+        if made.space != space:
+            raise ValueError(f"the searcher is for {made.space!r}, not for {space!r}")
+        _check_made(rng, options)
+        return made
+    return Covered(space, make_searcher(made, space.tree, rng, options, plays))
+
+
+def _check_made(rng: Any, options: Any) -> None:
+    if rng is not None:
+        raise ValueError("rng is for a searcher that is made here; give yours its own")
+    if options:
+        raise ValueError(
+            f"{', '.join(options)}: options are for a searcher that is made here by its name; "
+            "give them to yours"
+        )

@@ -15,7 +15,7 @@ from bough.learning.ascent import climb, polish
 from bough.learning.data import gathered
 from bough.learning.model import Mean, Model, Settings
 from bough.learning.posterior import Found, Posterior
-from bough.learning.prior import WEAK
+from bough.learning.prior import WEAK, Prior
 from bough.mean import Heuristic
 from bough.trees import Path
 
@@ -68,8 +68,14 @@ class Learner:
     """
 
     def __init__(
-        self, kernel: Kernel | None, noise: float | None, mean: Mean | None, depth: int
+        self,
+        kernel: Kernel | None,
+        noise: float | None,
+        mean: Mean | None,
+        depth: int,
+        prior: Prior = WEAK,
     ) -> None:
+        self.prior = prior
         # A geometric kernel can be like any other: Linear and Discounted are special cases, and
         # so is Gaussian, but for the root, of which the learnt mean takes care.
         kernel = Geometric(None, None) if kernel is None else kernel
@@ -87,7 +93,7 @@ class Learner:
 
     def first(self) -> Settings:
         """Return what to believe before anything was told."""
-        settings = self.model.settings(self.model.typical(WEAK), 0.0, 1.0)
+        settings = self.model.settings(self.model.typical(self.prior), 0.0, 1.0)
         mean = self.model.mean
         return replace(settings, mean=mean) if isinstance(mean, Heuristic) else settings
 
@@ -137,8 +143,8 @@ class Learner:
 
     def _is_possible(self, belief: Belief) -> bool:
         """Return whether there may be no noise: a kernel that is given may need some."""
-        posterior = Posterior(self.exact_model, gathered(belief, self.model.mean), WEAK)
-        return posterior(self.exact_model.typical(WEAK))[0] > -math.inf
+        posterior = Posterior(self.exact_model, gathered(belief, self.model.mean), self.prior)
+        return posterior(self.exact_model.typical(self.prior))[0] > -math.inf
 
     def _fit(self, belief: Belief) -> None:
         """Let a belief take what is learnt now, or was learnt then."""
@@ -155,10 +161,10 @@ class Learner:
         model = self._model()
         evidence = gathered(belief, model.mean)
         shift, scale = evidence.shift, evidence.scale
-        posterior = Posterior(model, evidence, WEAK)
+        posterior = Posterior(model, evidence, self.prior)
         starts = [] if self.values is None else [model.standard(self.values, shift, scale)]
         if not starts or len(belief) <= FEW:
-            starts.append(model.typical(WEAK))
+            starts.append(model.typical(self.prior))
         found = max((_ascend(posterior, x) for x in starts), key=lambda found: found.density)
         posterior(found.theta)
         values = model.natural(found.theta, shift, scale)

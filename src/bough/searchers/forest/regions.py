@@ -1,0 +1,155 @@
+"""Local refinement: regions around good points, each with a quadratic that is trusted so far.
+
+Cells of a tree know nothing of slopes, and smooth rewards have them. So every second evaluation
+goes to the top of a quadratic fitted near a good point. There are several such regions, since the
+best point so far may be near a local optimum only, or have the wrong option of a choice.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.searchers.forest.quadratic import fit
+
+Array = NDArray[np.float64]
+
+#: How far from its centre a region reaches: at first, at least, at most. Parameters range over 1.
+RADIUS, LEAST, MOST = 0.2, 1e-6, 0.4
+GROWTH = 1.6
+#: Points nearer to a centre than this belong to its region.
+APART = 0.05
+#: How many regions there may be that are not spent, and all in all.
+MOST_REGIONS = 8
+MOST_SPENT = 40
+#: How often the best region is chosen; of the others the next one, and so on.
+FOCUS = 0.75
+#: So many places are tried for the top of a quadratic.
+TRIALS = 64
+#: A gain of less than this share of the spread of rewards is none.
+SMALL = 1e-6
+#: Noise matters where rewards differ by less than so many times as much.
+BLURRED = 6.0
+#: Where no more is to be gained a region shrinks so fast.
+CONVERGED = 0.3
+
+
+@dataclass(eq=False)
+class Region:
+    """A good point, and how far around it its quadratic has proved right."""
+
+    kind: tuple[float, ...]  # which choices were made
+    centre: Array
+    number: int  # of the reading at the centre
+    value: float
+    radius: float = RADIUS
+
+    @property
+    def spent(self) -> bool:
+        """Whether it is so small that there is nothing more to gain."""
+        return self.radius <= LEAST
+
+    def learn(self, better: bool) -> None:
+        """Take note whether the last step was for the better."""
+        shrink = 0.5 ** (1.0 / max(len(self.centre), 2))
+        self.radius = min(max(self.radius * (GROWTH if better else shrink), LEAST), MOST)
+
+
+class Regions:
+    """All regions of a search."""
+
+    def __init__(self) -> None:
+        self.all: list[Region] = []
+
+    def note(
+        self, number: int, kind: tuple[float, ...], place: Array, value: float, good: bool
+    ) -> None:
+        """Take note of a reward that no region asked for, one of the better ones or not."""
+        first = True
+        for region in self.all:
+            if region.kind != kind:
+                continue
+            first = False
+            distance = float(np.abs(place - region.centre).max()) if len(place) else 0.0
+            if distance <= max(APART, region.radius):
+                if value > region.value:
+                    region.centre, region.number, region.value = place, number, value
+                    region.radius = max(region.radius, distance)
+                return
+        if (first or good) and len(place):
+            self.all.append(Region(kind, place, number, value))
+            self.all.sort(key=lambda region: region.value, reverse=True)
+            self._drop([region for region in self.all if not region.spent], MOST_REGIONS)
+            self._drop([region for region in self.all if region.spent], MOST_SPENT)
+
+    def _drop(self, some: list[Region], most: int) -> None:
+        """If there are too many, leave out the worst of those whose choices a better one has."""
+        if len(some) <= most:
+            return
+        kinds = [region.kind for region in some]
+        worst = some[-1]
+        for region in reversed(some):
+            if kinds.count(region.kind) > 1:
+                worst = region
+                break
+        self.all.remove(worst)
+
+    def choose(self, numbers: np.random.Generator) -> Region | None:
+        """Return a region that is not spent: most often the best one."""
+        active = [region for region in self.all if not region.spent]
+        if not active:
+            return None
+        rank = int(numbers.geometric(FOCUS)) - 1
+        return active[min(rank, len(active) - 1)]
+
+
+def propose(
+    region: Region,
+    places: Array,
+    values: Array,
+    least: Array,
+    noise: float,
+    small: float,
+    numbers: np.random.Generator,
+) -> tuple[Array, int | None]:
+    """Return where in a region rewards should be high.
+
+    If there is noise, also which of the places is the best by the quadratic.
+
+    Parameters
+    ----------
+    region
+    places, values
+        Of all that was told with the same choices.
+    least
+        How far the region reaches at least, along each parameter: single values are so far apart.
+    noise
+        The standard deviation of rewards.
+    small
+        A gain that is none.
+    """
+    radius = np.maximum(region.radius, least)
+    low = np.maximum(region.centre - radius, 0.0)
+    high = np.minimum(region.centre + radius, 1.0)
+    tries = numbers.uniform(low, high, (TRIALS, len(low)))
+    found = fit(places, values, region.centre, radius, False)
+    if found is None:
+        return tries[0], None
+    noisy = noise > 0.0 and float(np.ptp(found(tries))) < BLURRED * noise
+    if noisy:
+        found = fit(places, values, region.centre, radius, True) or found
+    top = found.top()
+    if top is not None:
+        tries[-1] = np.clip(top, low, high)
+    fitted = found(tries)
+    best = tries[int(np.argmax(fitted))]
+    if noise == 0.0 and top is not None and float(fitted.max()) - region.value < small:
+        region.radius *= CONVERGED  # there is little to gain
+    centre = None
+    if noisy:
+        inside = found.near[(np.abs(places[found.near] - region.centre) <= radius).all(axis=1)]
+        if len(inside):
+            fitted = found(places[inside])
+            centre = int(inside[int(np.argmax(fitted))])
+            region.value = float(fitted.max())
+    return best, centre

@@ -1,0 +1,92 @@
+"""The points that were told, as arrays."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.spaces import Choice, Space
+from bough.spaces.slots import Point
+
+Array = NDArray[np.float64]
+
+
+class Table:
+    """Points and their rewards, a row each; NaN for what does not matter for a point."""
+
+    def __init__(self, space: Space) -> None:
+        slots = space._slots
+        self._space = space
+        self.choices = [i for i, s in enumerate(slots) if isinstance(s.parameter, Choice)]
+        self._numeric = [
+            i for i, s in enumerate(slots)
+            if not isinstance(s.parameter, Choice) and s.parameter.count != 1
+        ]  # fmt: skip
+        self._size = 0
+        self._positions = np.empty((16, len(slots)))
+        self._places = np.empty((16, len(slots)))
+        self._values = np.empty(16)
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def positions(self) -> Array:
+        """Where points are, as coverings cut them."""
+        return self._positions[: self._size]
+
+    @property
+    def places(self) -> Array:
+        """Where points lie between 0 and 1; of a choice, the number of the option."""
+        return self._places[: self._size]
+
+    @property
+    def values(self) -> Array:
+        """Their rewards."""
+        return self._values[: self._size]
+
+    def add(self, point: Point, value: float) -> None:
+        """Add a row."""
+        number = self._size
+        if number == len(self._values):
+            self._places = np.concatenate([self._places, np.empty_like(self._places)])
+            self._positions = np.concatenate([self._positions, np.empty_like(self._positions)])
+            self._values = np.concatenate([self._values, np.empty_like(self._values)])
+        self._places[number] = [
+            math.nan if p is None else self._place(i, p) for i, p in enumerate(point)
+        ]
+        self._positions[number] = [math.nan if p is None else p for p in point]
+        self._values[number] = value
+        self._size += 1
+
+    def _place(self, slot: int, position: float) -> float:
+        parameter = self._space._slots[slot].parameter
+        if isinstance(parameter, Choice) or parameter.count is None:
+            return position
+        i = int(position)
+        return 0.5 * (parameter.edge(i) + parameter.edge(i + 1))
+
+    def active(self, point: Point) -> list[int]:
+        """Return the numbers (not the choices) that matter for a point, and can vary."""
+        return [i for i in self._numeric if point[i] is not None]
+
+    def kind(self, point: Point) -> tuple[float, ...]:
+        """Return which choices a point has made; -1 for those that do not matter."""
+        return tuple(-1.0 if point[i] is None else float(point[i] or 0) for i in self.choices)
+
+    def alike(self, point: Point, since: int) -> NDArray[np.intp]:
+        """Return the rows, from one on, of points with the same choices."""
+        if not self.choices:
+            return np.arange(since, self._size)
+        mine = [i for i in self.choices if point[i] is not None]
+        same = (self.places[since:, mine] == [point[i] for i in mine]).all(axis=1)
+        rows: NDArray[np.intp] = same.nonzero()[0] + since
+        return rows
+
+    def stretch(self, slot: int, position: float | None) -> float:
+        """Return how far one must look to see the neighbours of a single value."""
+        parameter = self._space._slots[slot].parameter
+        if isinstance(parameter, Choice) or parameter.count is None:
+            return 0.0
+        i = int(position or 0)
+        return 1.5 * (parameter.edge(i + 1) - parameter.edge(i))

@@ -1,0 +1,488 @@
+"""The searcher of spaces: laws of ask and tell, what it believes, and that it finds things."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import bough
+from bough import Choice, Exhausted, Float, Forest, Int, Space
+from bough.learning.data import paths_of as paths_of_nodes
+from bough.searchers.covered import Covered
+from bough.searchers.forest.cover import Cover
+from bough.searchers.forest.quadratic import fit
+from bough.searchers.forest.relevance import ratios, steps_of
+
+BOX = Space(x=Float(-1, 1), y=Float(0, 5))
+MIXED = Space(
+    kind=Choice({"a": Space(u=Float(0, 1), n=Int(1, 50, log=True)), "b": Space(u=Float(-2, 2))}),
+    scale=Choice([True, False]),
+)
+
+
+def bowl(params):
+    return -((params["x"] - 0.3) ** 2) - (params["y"] - 2) ** 2 / 10
+
+
+def mixed(params):
+    if params["kind"] == "a":
+        value = -((params["u"] - 0.5) ** 2) - (math.log(params["n"]) - 2) ** 2 / 10
+    else:
+        value = -0.1 - params["u"] ** 2
+    return value - 0.2 * params["scale"]
+
+
+def play(search, objective, count):
+    asked = []
+    for _ in range(count):
+        try:
+            params = search.ask()
+        except Exhausted:
+            break
+        asked.append(params)
+        search.tell(params, objective(params))
+    return asked
+
+
+def noisy(objective, seed, noise=0.05):
+    rng = np.random.default_rng(seed)
+    return lambda params: objective(params) + noise * rng.standard_normal()
+
+
+MAKERS = {
+    "forest": lambda space, seed: Forest(space, rng=seed),
+    "centre": lambda space, seed: Forest(space, point="centre", trees=3, rng=seed),
+    "noise": lambda space, seed: Forest(space, noise=0.1, rng=seed),
+    "hoo": lambda space, seed: Covered(space, bough.HOO(space.tree, rng=seed)),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def make(request):
+    return MAKERS[request.param]
+
+
+# ---------------------------------------------------------------------- laws of ask and tell
+
+
+def test_the_same_seed_gives_the_same_run(make):
+    runs = [play(make(MIXED, 3), mixed, 60) for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert runs[0] != play(make(MIXED, 4), mixed, 60)
+
+
+@pytest.mark.parametrize("objective", [mixed, noisy(mixed, 0)], ids=["exact", "noisy"])
+def test_looking_changes_nothing(objective):
+    """The best, the certificate and what is pending may be asked for at any time."""
+    runs = []
+    for look in (False, True):
+        search = Forest(MIXED, rng=0)
+        if look:
+            assert search.certificate.gap >= 0.0
+        run, waiting = [], []
+        for t in range(90):
+            params = search.ask()
+            run.append(params)
+            if look:
+                search.certificate  # noqa: B018 - it may have to be computed
+                len(search.pending)
+            waiting.append(params)
+            if len(waiting) > t % 4:  # several are pending at a time
+                for told in waiting:
+                    search.tell(told, mixed(told) + (objective is not mixed) * len(str(told)) / 99)
+                    if look and search.observations % 3:
+                        search.best()
+                        search.best("mean")
+                waiting = []
+        runs.append(run)
+    assert runs[0] == runs[1]
+
+
+def test_saved_and_reloaded_it_goes_on_identically(make):
+    search = make(MIXED, 1)
+    play(search, mixed, 45)
+    asked = [search.ask() for _ in range(3)]
+    search.forget(asked[1])
+    futures = []
+    for one in (search, pickle.loads(pickle.dumps(search)), copy.deepcopy(search)):
+        assert one.pending == (asked[0], asked[2])
+        one.tell(asked[0], mixed(asked[0]))
+        futures.append((play(one, mixed, 30), one.best(), one.observations))
+    assert futures[0] == futures[1] == futures[2]
+
+
+def test_scaling_rewards_by_a_power_of_two_changes_no_play():
+    runs = [
+        play(Forest(MIXED, rng=0), lambda p, f=factor: f * mixed(p), 80)
+        for factor in (1.0, 1024.0, 0.25)
+    ]
+    assert runs[0] == runs[1] == runs[2]
+
+
+def test_many_asks_before_a_tell(make):
+    for told in (0, 30):
+        search = make(MIXED, 2)
+        play(search, mixed, told)
+        asked = [search.ask() for _ in range(10)]
+        assert len({str(params) for params in asked}) >= 9
+        assert search.pending == tuple(asked)
+        for params in reversed(asked):
+            search.tell(params, mixed(params))
+        assert search.pending == ()
+        assert search.observations == told + 10
+
+
+def test_what_is_asked_belongs_to_the_space(make):
+    for params in play(make(MIXED, 5), mixed, 80):
+        MIXED.point(params)  # or it raises
+        for value in params.values():
+            assert type(value) in (float, int, str, bool)
+
+
+def test_tell_what_was_never_asked(make):
+    search = make(BOX, 0)
+    search.tell({"x": 0.1, "y": 0.7}, 1.5)
+    search.tell({"x": np.float64(0.5), "y": 3}, 2.5)
+    assert search.observations == 2
+    assert search.best("observed").params == {"x": 0.5, "y": 3}
+    assert search.best("observed").value == 2.5
+    assert search.best().path == BOX.encode(search.best().params)
+
+
+def test_known_results_are_a_warm_start():
+    """After what was told near the optimum, it looks there."""
+    search = Forest(BOX, rng=0)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        params = {"x": rng.uniform(-1, 1), "y": rng.uniform(0, 5)}
+        search.tell(params, bowl(params))
+    play(search, bowl, 10)
+    assert search.best().value > -1e-4
+
+
+def test_forget(make):
+    search = make(BOX, 0)
+    play(search, bowl, 10)
+    asked = [search.ask(), search.ask()]
+    search.forget(asked[0])
+    assert search.pending == (asked[1],)
+    with pytest.raises(ValueError, match="not pending"):
+        search.forget(asked[0])
+    search.tell(asked[0], 0.0)
+    assert search.observations == 11
+
+
+def test_bad_input_changes_nothing(make):
+    twins = [make(MIXED, 0) for _ in range(2)]
+    for search in twins:
+        play(search, mixed, 12)
+    good = {"kind": "b", "u": 0.5, "scale": True}
+    for params, value, noise in (
+        (good, math.nan, None),
+        (good, "high", None),
+        (good, math.inf, None),
+        (good, 1.0, -1.0),
+        (good | {"u": 7}, 1.0, None),
+        (good | {"n": 7}, 1.0, None),
+        ({"kind": "b"}, 1.0, None),
+        ("b", 1.0, None),
+        (None, 1.0, None),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            twins[0].tell(params, value, noise=noise)
+    with pytest.raises(ValueError, match="u must be"):
+        twins[0].forget(good | {"u": 7})
+    with pytest.raises(ValueError, match="rule must be"):
+        twins[0].best("loudest")
+    assert play(twins[0], mixed, 20) == play(twins[1], mixed, 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"space": 3}, "space must be a bough.Space"),
+        ({"point": "corner"}, "point must be"),
+        ({"trees": 0}, "trees must be at least 1"),
+        ({"noise": -1.0}, "noise must not be negative"),
+        ({"confidence": 0.5}, "confidence must be a bough.Confidence"),
+    ],
+)
+def test_bad_options(options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        Forest(**({"space": BOX} | options))
+
+
+def test_best_before_any_tell(make):
+    search = make(BOX, 0)
+    with pytest.raises(ValueError, match="nothing was told"):
+        search.best()
+    assert search.pending == ()
+
+
+# ---------------------------------------------------------------------- noise, and exhaustion
+
+
+def test_exact_rewards_are_recognised_by_one_repetition():
+    search = Forest(BOX, rng=0)
+    asked = play(search, bowl, 60)
+    keys = [tuple(params.values()) for params in asked]
+    assert len(set(keys)) == 59
+    best = search.best()
+    assert best.std == 0.0
+    assert best.mean == best.value == max(bowl(params) for params in asked)
+
+
+def test_without_noise_nothing_is_evaluated_twice():
+    asked = play(Forest(BOX, noise=0.0, rng=0), bowl, 80)
+    assert len({tuple(params.values()) for params in asked}) == 80
+
+
+def test_noise_is_recognised_and_the_best_is_no_lucky_draw():
+    errors = []
+    for seed in range(8):
+        search = Forest(BOX, rng=seed)
+        play(search, noisy(bowl, seed, 0.2), 80)
+        best = search.best()
+        assert 0.0 < best.std < 0.3
+        assert best.lower <= best.mean <= best.upper
+        errors.append((best.mean - bowl(best.params)) / best.std)
+        # The highest reward is a lucky one; what is believed of the best is not.
+        assert search._table.values.max() > best.mean
+    assert np.sqrt(np.mean(np.square(errors))) < 2.0
+
+
+@pytest.mark.parametrize("noise", [None, 0.0])
+def test_when_all_points_are_known_it_stops(noise):
+    space = Space(a=Int(1, 4), b=Choice({"x": Space(c=Choice([1, 2, 3])), "y": None}))
+    search = Forest(space, noise=noise, rng=0)
+    asked = play(search, lambda p: p["a"] + p.get("c", 0), 100)
+    assert len({str(params) for params in asked}) == space.size == 16
+    assert len(asked) == (17 if noise is None else 16)
+    with pytest.raises(Exhausted, match="all 16 points are known"):
+        search.ask()
+    assert search.best().params == {"a": 4, "b": "x", "c": 3}
+
+
+def test_with_noise_a_finite_space_is_never_exhausted():
+    space = Space(a=Int(1, 3))
+    search = Forest(space, rng=0)
+    assert len(play(search, noisy(lambda p: p["a"], 0, 0.3), 60)) == 60
+    best = search.best()
+    assert best.params == {"a": 3}
+    assert best.visits > 10
+    assert best.std < 0.15
+
+
+def test_more_asks_than_points():
+    search = Forest(Space(a=Choice([1, 2])), noise=0.0, rng=0)
+    assert {search.ask()["a"], search.ask()["a"]} == {1, 2}
+    with pytest.raises(Exhausted, match="2 pending"):
+        search.ask()
+
+
+def test_unusual_spaces():
+    for space in (
+        Space(),
+        Space(a=Int(3, 3)),
+        Space(a=Choice(["only"])),
+        Space(**{f"x{i}": Float(0, 1) for i in range(60)}),
+        Space(**{f"c{i}": Choice(range(5)) for i in range(10)}),
+        Space(a=Int(-(2**40), 2**40), b=Int(1, 2**40, log=True)),
+        Space(a=Choice(range(200))),
+    ):
+        search = Forest(space, rng=0)
+        asked = play(search, lambda p: float(len(str(p))), 30)
+        assert asked
+        assert search.observations == len(asked)
+        assert search.best().params in asked
+        assert search.certificate.gap >= 0.0
+        again = pickle.loads(pickle.dumps(search))
+        assert play(again, lambda p: 1.0, 3) == play(search, lambda p: 1.0, 3)
+
+
+def test_rewards_of_any_range():
+    for low, width in ((-3.0, 1.0), (1e6, 1e3), (0.0, 1e-9), (5.0, 0.0), (0.0, 0.0), (0.0, 1e30)):
+        search = Forest(MIXED, rng=0)
+        play(search, lambda p, a=low, b=width: a + b * mixed(p), 40)
+        assert search.observations == 40
+        assert math.isfinite(search.best().mean)
+        assert math.isfinite(search.certificate.gap)
+
+
+def test_readings_with_noise_of_their_own():
+    search = Forest(BOX, rng=0)
+    for params in [{"x": 0.0, "y": 1.0}] * 3 + [{"x": 0.5, "y": 1.0}]:
+        search.tell(params, 1.0 if params["x"] else 1.1, noise=0.01 if params["x"] else 5.0)
+    assert search.best().params == {"x": 0.5, "y": 1.0}
+
+
+# ---------------------------------------------------------------------- what is believed
+
+
+def _cover(readings, settings, seed=0, space=MIXED):
+    search = Forest(space, rng=seed)
+    rng = np.random.default_rng(seed)
+    cover = Cover(space, search._priority, settings, rng, len(readings))
+    table = np.array([[math.nan if x is None else x for x in r.point] for r in readings])
+    cover.catch_up(table, readings)
+    return cover
+
+
+@pytest.mark.parametrize("space", [BOX, MIXED], ids=["box", "mixed"])
+@pytest.mark.parametrize("late", [False, True])
+def test_the_belief_about_a_point_is_that_of_dense_algebra(space, late):
+    """With every reading at its own leaf, and the cells as placed: cavity and all.
+
+    The oracle has one arm for each reading: a leaf below the node where it is placed, whose last
+    step has all the variance that is left.
+    """
+    search = Forest(space, rng=1)
+    objective = noisy(bowl if space is BOX else mixed, 0)
+    play(search, objective, 25)
+    readings, settings = search._readings, search._settings
+    cover = _cover(readings[:12] if late else readings, settings, space=space)
+    if late:
+        table = np.array([[math.nan if x is None else x for x in r.point] for r in readings])
+        cover.catch_up(table, readings)
+    increments = settings.kernel.increments(cover.depth)
+    n = len(readings)
+    K = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            (a, deep), (b, _) = cover._placed[i], cover._placed[j]
+            common = 0
+            while common < min(len(a), len(b)) and a[common] == b[common]:
+                common += 1
+            K[i, j] = increments[: common + 1].sum()
+            if i == j:
+                K[i, j] = increments[: deep + 1].sum()
+    values = np.array([r.value for r in readings]) - settings.mean
+    gain = np.linalg.solve(K + settings.noise**2 * np.eye(n), K).T
+    mean = settings.mean + gain @ values
+    variance = np.diag(K - gain @ K)
+    for i in range(n):
+        m, V = cover.posterior(i, readings[i])
+        assert m == pytest.approx(mean[i], rel=1e-6, abs=1e-8)
+        assert pytest.approx(variance[i], rel=1e-5, abs=1e-10) == V
+
+
+def test_pending_points_narrow_what_is_unknown_and_nothing_else():
+    search = Forest(BOX, rng=1)
+    play(search, noisy(bowl, 0), 25)
+    turn = search._turn
+    cover = search._cover(turn)
+    before = cover.posterior(3, search._readings[3])
+    upper = cover.belief.highest_upper(2.0)
+    point = BOX.point({"x": 0.9, "y": 4.9})
+    cover.await_all({7: point})
+    assert cover.belief.pending == 1
+    assert cover.posterior(3, search._readings[3]) == before
+    assert cover.belief.highest_upper(2.0).upper <= upper.upper
+    cover.await_all({})
+    assert cover.belief.pending == 0
+
+
+def test_relevance_is_read_off_the_belief():
+    space = Space(dull=Float(0, 1), **{"most of all": Float(0, 1)}, little=Float(0, 1))
+    search = Forest(space, rng=0)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        params = {name: float(rng.random()) for name in space.parameters}
+        search.tell(params, math.sin(7 * params["most of all"]) + 0.1 * params["little"])
+    dull, most, little = search._priority
+    assert most > little + 1.0
+    assert most > dull + 2.0
+    found = ratios(search._cover(0))
+    assert found.shape == (3,)
+    assert (found > 0).all()
+
+
+def test_steps_are_those_of_the_joint_posterior():
+    search = Forest(BOX, rng=2)
+    play(search, noisy(bowl, 0), 15)
+    belief = _cover(search._readings, search._settings, space=BOX).belief
+    paths = paths_of_nodes(belief, range(len(belief.nodes)))
+    draws = belief.sample(paths, 4000, rng=0)
+    means, variances = steps_of(belief)
+    numbers = {path: i for i, path in enumerate(paths)}
+    for i, path in enumerate(paths):
+        if path:
+            steps = draws[:, i] - draws[:, numbers[path[:-1]]]
+            spread = math.sqrt(variances[i])
+            assert means[i] == pytest.approx(steps.mean(), abs=0.1 * spread + 1e-12)
+            assert spread == pytest.approx(steps.std(), rel=0.1)
+
+
+def test_a_certificate_says_whose_it_is():
+    search = Forest(MIXED, rng=0)
+    play(search, mixed, 50)
+    certificate = search.certificate
+    assert certificate.coverings == 8
+    assert 0 <= certificate.covering < 8
+    assert certificate.conditional
+    MIXED.point(certificate.params)
+    assert certificate.lower <= certificate.upper
+    assert certificate.lower >= search.best().mean  # which is exact
+    assert certificate.upper >= -0.0  # the maximum
+
+
+# ---------------------------------------------------------------------- quadratics
+
+
+def test_a_quadratic_is_found_exactly():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((3, 3))
+    A = -A @ A.T - np.eye(3)
+    top = np.array([0.4, 0.6, 0.5])
+    places = rng.random((40, 3))
+    values = 7.0 + np.einsum("ni,ij,nj->n", places - top, A, places - top)
+    found = fit(places, values, np.full(3, 0.5), np.full(3, 0.2), False)
+    assert found.top() == pytest.approx(top, abs=1e-4)
+    assert found(top[None, :])[0] == pytest.approx(7.0, abs=1e-4)
+
+
+def test_too_few_places_for_a_quadratic():
+    places = np.random.default_rng(0).random((5, 3))
+    assert fit(places, places[:, 0], np.full(3, 0.5), np.full(3, 0.2), False) is None
+
+
+def test_a_saddle_has_no_top():
+    places = np.random.default_rng(0).random((40, 2))
+    values = (places[:, 0] - 0.5) ** 2 - (places[:, 1] - 0.5) ** 2
+    assert fit(places, values, np.full(2, 0.5), np.full(2, 0.2), False).top() is None
+
+
+# ---------------------------------------------------------------------- it finds things
+
+
+def test_it_finds_the_minimum_of_branin():
+    from bough.problems.functions import BRANIN
+
+    space = Space(x=Float(-5, 10), y=Float(0, 15))
+    for seed in range(3):
+        result = bough.minimize(lambda p: BRANIN(p["x"], p["y"]), space, budget=100, rng=seed)
+        assert result.best.mean < 0.398
+
+
+def test_it_finds_the_right_option():
+    for seed in range(3):
+        search = Forest(MIXED, rng=seed)
+        play(search, mixed, 120)
+        best = search.best().params
+        assert (best["kind"], best["scale"]) == ("a", False)
+        assert mixed(best) > -0.002
+
+
+def test_it_is_better_than_chance_with_noise():
+    ours, chance = [], []
+    for seed in range(5):
+        search = Forest(BOX, rng=seed)
+        play(search, noisy(bowl, seed, 0.1), 80)
+        ours.append(bowl(search.best().params))
+        rng = np.random.default_rng(seed)
+        drawn = [{"x": rng.uniform(-1, 1), "y": rng.uniform(0, 5)} for _ in range(80)]
+        chance.append(bowl(max(drawn, key=noisy(bowl, seed, 0.1))))
+    assert np.mean(ours) > np.mean(chance)
+    assert np.mean(ours) > -0.05

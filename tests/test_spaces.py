@@ -1,0 +1,339 @@
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bough import Choice, Float, Int, Space, Tree
+from bough.spaces.bulk import depths_apart, paths_of
+from bough.spaces.covering import Covering
+
+
+class Thing:
+    """An option that can be compared with nothing."""
+
+    def __eq__(self, other):
+        raise TypeError("no")
+
+    __hash__ = None
+
+
+MODELS = Space(
+    **{"learning rate": Float(1e-5, 1, log=True)},
+    model=Choice(
+        {
+            "svm": Space(
+                C=Float(1e-3, 1e3, log=True),
+                kernel=Choice({"linear": None, "rbf": Space(gamma=Float(0, 1))}),
+            ),
+            "forest": Space(trees=Int(10, 1000, log=True), C=Int(1, 3)),
+        }
+    ),
+    steps=Float(0, 1, step=0.1),
+    one=Int(7, 7),
+    only=Choice(["this"]),
+)
+
+
+def parameters():
+    bounds = st.tuples(st.integers(-50, 50), st.integers(0, 60))
+    return st.one_of(
+        bounds.map(lambda b: Int(b[0], b[0] + b[1])),
+        bounds.map(lambda b: Int(abs(b[0]) + 1, abs(b[0]) + 1 + b[1] ** 3, log=True)),
+        st.tuples(bounds, st.integers(1, 7)).map(
+            lambda b: Int(b[0][0], b[0][0] + b[0][1], step=b[1])
+        ),
+        bounds.map(lambda b: Float(b[0], b[0] + b[1])),
+        bounds.map(lambda b: Float(2.0 ** (b[0] / 5), 2.0 ** ((b[0] + b[1]) / 5), log=True)),
+        st.tuples(bounds, st.sampled_from([0.1, 0.25, 3.0])).map(
+            lambda b: Float(b[0][0], b[0][0] + b[0][1], step=b[1])
+        ),
+        st.integers(1, 40).map(lambda n: Choice(range(n))),
+    )
+
+
+@st.composite
+def spaces(draw, depth=2, prefix=""):
+    """Draw spaces within spaces, whose names differ where both may be there."""
+    found = {}
+    for i in range(draw(st.integers(0, 3))):
+        name = f"{prefix}{i}"
+        if depth and draw(st.booleans()):
+            options = draw(st.integers(1, 3))
+            inner = {j: draw(spaces(depth - 1, f"{name} ")) for j in range(options)}
+            found[name] = Choice(inner)
+        else:
+            found[name] = draw(parameters())
+    return Space(**found)
+
+
+def random_path(tree, rng):
+    path = ()
+    while (count := tree.children(path)) > 0:
+        path = (*path, int(rng.integers(int(count))))
+    return path
+
+
+def all_paths(tree, path=()):
+    count = int(tree.children(path))
+    if count == 0:
+        yield path
+    for k in range(count):
+        yield from all_paths(tree, (*path, k))
+
+
+# ---------------------------------------------------------------------- laws of the covering
+
+
+@given(spaces(), st.integers(0, 2**32 - 1))
+def test_a_path_comes_back_as_the_same_cell(space, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        path = random_path(space.tree, rng)
+        params = space.decode(path)
+        assert space.encode(params) == path
+        assert space.decode(space.encode(params)) == params
+
+
+@given(spaces())
+def test_every_point_of_a_finite_space_is_in_exactly_one_leaf(space):
+    if space.size > 300:
+        return
+    points = list(space.points())
+    assert len(points) == len(set(points)) == space.size
+    paths = list(all_paths(space.tree))
+    assert len(paths) == space.size
+    assert {space.encode(space.params(point)) for point in points} == set(paths)
+    assert math.isclose(space.tree.log_arms, math.log(space.size), abs_tol=1e-9)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(1e-5, 1))
+def test_a_point_lies_in_its_cell(x, y, rate):
+    space = Space(x=Float(0, 1), y=Float(-3, 5), rate=Float(1e-5, 1, log=True))
+    params = {"x": x, "y": -3 + 8 * y, "rate": rate}
+    centre = space.decode(space.encode(params))
+    assert abs(centre["x"] - x) <= 2.0**-21 + 1e-12
+    assert abs(centre["y"] - params["y"]) <= 8 * 2.0**-21 + 1e-12
+    assert abs(math.log(centre["rate"] / rate)) <= math.log(1e5) * 2.0**-21 + 1e-12
+
+
+def test_both_ends_belong_to_a_range():
+    space = Space(x=Float(-2, 5), r=Float(1e-3, 7, log=True), n=Int(1, 10**9, log=True))
+    for params in ({"x": -2, "r": 1e-3, "n": 1}, {"x": 5, "r": 7, "n": 10**9}):
+        path = space.encode(params)
+        assert space.tree.complete(path) == path
+        assert space.decode(path)["n"] == params["n"]
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_random_coverings_have_every_point_once_too(seed):
+    rng = np.random.default_rng(seed)
+    space = Space(a=Int(0, 4), b=Choice({"x": Space(c=Int(1, 30, log=True)), "y": None}))
+    slots = len(space._slots)
+    covering = Covering(
+        space._slots,
+        space._first,
+        levels=9,
+        priority=rng.standard_normal(slots).tolist(),
+        shares=rng.uniform(0.3, 0.7, (slots, 40)).tolist(),
+    )
+    tree = Tree(covering, covering.most, log_arms=10.0)
+    paths = {covering.path(point) for point in space.points()}
+    assert len(paths) == space.size == 5 * 31
+    assert paths == set(all_paths(tree))
+    for point in space.points():  # the cell of a leaf holds the point alone
+        assert space.centre(covering.cell(covering.path(point))) == point
+
+
+@settings(max_examples=40)
+@given(spaces(), st.integers(0, 2**32 - 1))
+def test_many_paths_at_once_are_the_same(space, seed):
+    rng = np.random.default_rng(seed)
+    covering = space._covering
+    points = [space.point(space.decode(random_path(space.tree, rng))) for _ in range(40)]
+    table = np.array([[math.nan if x is None else x for x in point] for point in points])
+    steps, widths = paths_of(covering, table.reshape(40, len(space._slots)))
+    for point, row, width in zip(points, steps.tolist(), widths.tolist(), strict=True):
+        path, counts = covering.path_and_counts(point)
+        assert tuple(k for k in row if k >= 0) == path
+        assert width[: len(path)] == counts
+        assert [covering(path[:i]) for i in range(len(path))] == counts
+    shared = depths_apart(steps)
+    for i, j in itertools.combinations(range(10), 2):
+        common = int((np.cumprod(steps[i] == steps[j])).sum()) if steps.shape[1] else 0
+        assert shared[i] >= min(common, steps.shape[1])
+
+
+def test_priorities_decide_what_is_cut_first():
+    space = Space(x=Float(0, 1), y=Float(0, 1))
+    covering = Covering(space._slots, space._first, levels=4, priority=[0.0, math.log(4.0) * 2.5])
+    assert [cut.slot for cut in covering.first.cuts] == [1, 1, 1, 0, 1, 0, 0, 0]
+
+
+def test_choices_split_at_once_into_their_options():
+    space = Space(c=Choice("abcde"[i] for i in range(5)))
+    assert space.tree.depth == 1
+    assert space.tree.children(()) == 5
+    assert [space.decode((k,))["c"] for k in range(5)] == list("abcde")
+
+
+# ---------------------------------------------------------------------- params
+
+
+def test_params_are_flat_and_as_they_were_given():
+    params = {
+        "learning rate": 0.01, "model": "svm", "C": 2.0, "kernel": "rbf", "gamma": 0.5,
+        "steps": 0.3, "one": 7, "only": "this",
+    }  # fmt: skip
+    assert MODELS.decode(MODELS.encode(params)).keys() == params.keys()
+    point = MODELS.point(params)
+    for name, value in MODELS.params(point).items():
+        assert value == (pytest.approx(params[name]) if isinstance(value, float) else params[name])
+    forest = params | {"model": "forest", "trees": 100, "C": 2}
+    del forest["kernel"], forest["gamma"]
+    assert MODELS.params(MODELS.point(forest))["C"] == 2
+
+
+def test_sixty_parameters():
+    space = Space(**{f"x{i}": Float(0, 1) for i in range(60)})
+    path = space.encode({f"x{i}": i / 60 for i in range(60)})
+    assert len(path) == 60 * 20
+    assert space.decode(path)["x30"] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_an_empty_space_has_one_point():
+    space = Space()
+    assert space.size == 1
+    assert space.encode({}) == ()
+    assert space.decode(()) == {}
+    assert space.tree.depth == 0
+
+
+def test_one_value():
+    space = Space(a=Float(2, 2), b=Float(3, 3, log=True), c=Int(4, 4), d=Float(1, 1, step=2))
+    params = {"a": 2.0, "b": 3.0, "c": 4, "d": 1.0}
+    assert space.size == 1
+    assert space.decode(space.encode(params)) == params
+
+
+def test_options_may_be_any_objects():
+    thing, array = Thing(), np.arange(3)
+    space = Space(what=Choice([thing, array, None, True, 1, 2.5, len]))
+    for i, option in enumerate((thing, array, None, True, 1, 2.5, len)):
+        assert space.point({"what": option}) == (i,)
+        assert space.decode(space.encode({"what": option}))["what"] is option
+    with pytest.raises(ValueError, match="what must be one of"):
+        space.encode({"what": Thing()})
+
+
+def test_a_grid_of_decimal_fractions():
+    parameter = Float(0, 1, step=0.1)
+    assert parameter.count == 11
+    space = Space(x=parameter)
+    assert space.encode({"x": 0.3}) == space.encode({"x": 0.1 + 0.2})
+    with pytest.raises(ValueError, match="x must be a number from 0.0 to 1.0 in steps of 0.1"):
+        space.encode({"x": 0.35})
+
+
+def test_numbers_of_any_kind_are_taken():
+    space = Space(n=Int(1, 5), x=Float(0, 1))
+    assert space.encode({"n": np.int64(3), "x": np.float32(0.5)}) == space.encode(
+        {"n": 3.0, "x": 0.5}
+    )
+
+
+# ---------------------------------------------------------------------- JSON
+
+
+@settings(max_examples=50)
+@given(spaces())
+def test_a_space_comes_back_from_json(space):
+    again = Space.from_json(space.to_json())
+    assert again == space
+    assert again.tree.log_arms == space.tree.log_arms
+    assert hash(again) == hash(space)
+
+
+def test_what_json_cannot_hold():
+    with pytest.raises(TypeError, match="of 'what' cannot be written as JSON"):
+        Space(what=Choice([len])).to_json()
+    for text in ('{"x": {"kind": "complex"}}', '{"x": 3}', "[1]", '{"x": {"kind": "int"}}'):
+        with pytest.raises(ValueError, match="JSON of"):
+            Space.from_json(text)
+    json.loads(MODELS.to_json())
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Float(1, 0), "low must not be above high"),
+        (lambda: Float(0, math.inf), "high must be finite"),
+        (lambda: Float(math.nan, 1), "low must be finite"),
+        (lambda: Float(-1e308, 1e308), "high - low must be finite"),
+        (lambda: Float("0", 1), "low must be one real number"),
+        (lambda: Float(0, 1, log=True), "low must be positive on a log scale"),
+        (lambda: Float(1, 2, log=1), "log must be True or False"),
+        (lambda: Float(0, 1, step=0), "step must be above zero"),
+        (lambda: Float(1, 2, step=0.1, log=True), "give one of them"),
+        (lambda: Int(1.5, 2), "low must be an int"),
+        (lambda: Int(3, 2), "low must not be above high"),
+        (lambda: Int(0, 2, log=True), "low must be positive"),
+        (lambda: Int(0, 2, step=0), "step must be at least 1"),
+        (lambda: Int(1, 9, step=2, log=True), "give one of them"),
+        (lambda: Int(0, 2**60), "high must be at most"),
+        (lambda: Choice([]), "at least one option"),
+        (lambda: Choice("abc"), "options must be a list"),
+        (lambda: Choice(3), "options must be a list"),
+        (lambda: Choice(["a", "b", "a"]), "'a' is there twice"),
+        (lambda: Choice([Space()]), "needs a name"),
+        (lambda: Choice({"a": 3}), "of option 'a' must be a bough.Space"),
+        (lambda: Space(x=3), "parameter 'x' must be a Float, Int or Choice"),
+        (lambda: Space(x=Space()), "a space inside a space is an option"),
+        (lambda: Space(x=Choice({"a": Space(x=Int(0, 1))})), "'x' has a parameter of that name"),
+        (
+            lambda: Space(
+                a=Choice({1: Space(z=Int(0, 1))}), b=Choice({2: Space(z=Int(0, 1)), 3: None})
+            ),
+            "the name 'z' is there twice",
+        ),
+    ],
+)
+def test_bad_spaces(make, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"n": 3}, "params must have 'c'"),
+        ({"n": 3, "c": "a", "y": 1.0}, "params has 'y'"),
+        ({"n": 3, "c": "b"}, "params must have 'x', a number from 0.0 to 1.0"),
+        ({"n": 3, "c": "b", "x": 1.5}, "x must be a number from 0.0 to 1.0, got 1.5"),
+        ({"n": 3, "c": "b", "x": math.nan}, "x must be finite"),
+        ({"n": 3, "c": "b", "x": "1"}, "x must be one real number"),
+        ({"n": 6, "c": "a"}, "n must be a whole number from 1 to 5, got 6"),
+        ({"n": 2.5, "c": "a"}, "n must be an int"),
+        ({"n": 2, "c": "z"}, "c must be one of 'a', 'b', got 'z'"),
+        ([1, 2], "params must be a dict"),
+    ],
+)
+def test_bad_params(params, words):
+    space = Space(n=Int(1, 5), c=Choice({"a": None, "b": Space(x=Float(0, 1))}))
+    with pytest.raises((TypeError, ValueError), match=words):
+        space.encode(params)
+
+
+def test_bad_paths():
+    space = Space(x=Float(0, 1))
+    with pytest.raises(ValueError, match="too short"):
+        space.decode((0, 1))
+    with pytest.raises(ValueError, match="children"):
+        space.decode((2,) * 20)
