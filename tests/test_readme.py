@@ -1,5 +1,6 @@
 """The README tells the truth: its programs run, its commands are there."""
 
+import importlib.util
 import pathlib
 import re
 
@@ -8,8 +9,10 @@ README = (pathlib.Path(__file__).parent.parent / "README.md").read_text()
 
 def test_the_programs_of_the_readme_run():
     programs = re.findall(r"```python\n(.*?)```", README, re.S)
-    assert len(programs) >= 2
+    assert len(programs) >= 5
     for program in programs:
+        if "import gymnasium" in program and importlib.util.find_spec("gymnasium") is None:
+            continue  # it is run where that is installed
         exec(program, {})
 
 

@@ -179,7 +179,8 @@ def _reproduce(run: Run) -> dict[str, Any]:
         facts["file"] = run.study.path.name
         facts["specification"] = {
             name: run.study.specification[name]
-            for name in ("tree", "searcher", "options", "direction", "seed")
+            for name in ("tree", "space", "searcher", "options", "direction", "seed")
+            if name in run.study.specification
         }
         del facts["searcher"]
     return facts

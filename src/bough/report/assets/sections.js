@@ -88,7 +88,7 @@ function makeLearnt(state) {
   if (learnt) {
     parts.push(el("div", { class: "tiles" }, tile(learnt.learnt ? "learnt kernel" : "kernel", learnt.kernel, "", "wide"),
       tile("noise", number(learnt.noise), "standard deviation of a value"), tile("mean", number(learnt.mean), "before anything is told")));
-  } else parts.push(el("p", { class: "note", text: "This searcher has no model: it counts and averages." }));
+  } else parts.push(el("p", { class: "note", text: "There is no kernel to show of this searcher." }));
   parts.push(el("div", { class: "pair" },
     learnt ? el("div", {}, el("h3", { text: "What each depth adds" }), el("div", { class: "chart low", id: "increments-chart" })) : null,
     el("div", {}, el("h3", { text: "Along the best path" }), el("div", { class: "chart low", id: "along-chart" }))));
