@@ -33,7 +33,9 @@ class Prior:
 
     The variance of the rewards themselves is the unit. A search forgives a kernel whose variance is
     too large, but not one whose variance is too small; so the prior of all steps together is an
-    inverse gamma distribution, which falls off steeply towards 0 and slowly upwards.
+    inverse gamma distribution, which falls off steeply towards 0 and slowly upwards. Much noise is
+    expected: while no arm was played twice it looks like the last steps of a path, and a search
+    that believes in noise plays arms again, and finds out, while one that does not never would.
 
     Attributes
     ----------
@@ -49,7 +51,7 @@ class Prior:
 
     variance: float = 2.0
     worth: float = 4.0
-    noise: Guess = Guess(0.1, 1.5, 1e-3, 1e2)
+    noise: Guess = Guess(0.5, 1.5, 1e-3, 1e2)
     width: Guess = Guess(2.0, 1.0, 0.2, 1e3)
     discount: Guess = Guess(0.8, 0.5, 1e-2, 1.0)
     ratio: Guess = Guess(0.7, 1.0, 1e-4, 1e4)

@@ -199,7 +199,7 @@ def prior_of(space: Space) -> Prior:
 
     If d parameters are cut in turn, a cell gets half as wide in d steps, and what varies in it
     falls by a factor of 4 in variance if rewards are smooth. Rewards much rougher than that could
-    not be told from noise.
+    not be told from noise, of which there is little as a rule: the best point is played again.
     """
 
     def parallel(slots: Sequence[int]) -> int:
@@ -208,7 +208,7 @@ def prior_of(space: Space) -> Prior:
 
     d = max(parallel(space._first), 1)
     ratio = Guess(typical=2.0 ** (-2.0 / d), spread=0.5, low=1e-2, high=2.0 ** (-ROUGHEST / d))
-    return replace(WEAK, ratio=ratio)
+    return replace(WEAK, ratio=ratio, noise=replace(WEAK.noise, typical=0.1))
 
 
 def log_cells(space: Space) -> float:
