@@ -25,7 +25,7 @@ class Parameter:
     low, high
         Two standard errors to either side. Those of a positive parameter are of its logarithm, so
         that `low` is positive too. (Where the data hardly tell deep increments from noise, as 2,000
-        random paths of 5^10 do, the prior decides, and they cover the truth in 87 of 100 cases.)
+        random paths of 5^10 do, the prior decides: they then cover it in 91 to 100 of 100 cases.)
     at_bound
         Whether it is at the end of its range, so that the data would have it further still.
     """
