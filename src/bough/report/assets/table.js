@@ -73,7 +73,7 @@ function drawTable(state) {
     el("tr", { class: trials.path[i] === best ? "best" : null },
       ...columns.map((name) => cell(state, name, i)),
       failures ? el("td", { class: "reason", text: trials.reason[i] ?? "" }) : null));
-  $("trial-table").replaceChildren(
+  refill($("trial-table"),
     el("thead", {}, el("tr", {}, ...heads, failures ? el("th", { scope: "col", text: "reason" }) : null)),
     el("tbody", {}, ...rows));
   $("trial-count").textContent = chosen.length === trials.path.length
