@@ -427,7 +427,8 @@ def test_names_are_drawn_as_they_are():
     """No formula is made of them, and long ones are cut."""
     figure = pytest.importorskip("matplotlib.figure")
     names = ["$\\frac$", "a$b_$", "x" * 200]
-    result = bough.maximize(lambda words: words.count(names[1]), bough.Tree(3, 2, labels=names), budget=9, rng=0)  # fmt: skip
+    tree = bough.Tree(3, 2, labels=names)
+    result = bough.maximize(lambda words: words.count(names[1]), tree, budget=9, rng=0)
     for kind in ("along", "slice", "importance"):
         ax = result.plot(kind, ax=figure.Figure().subplots())
         ax.figure.canvas.draw()

@@ -22,10 +22,10 @@ def axes(ax: Any, figsize: tuple[float, float] = (7.0, 4.0)) -> Any:
 
 
 def literal(text: object, most: int = 32) -> str:
-    """Return a name as matplotlib shows it as it is, and not longer than a label can be.
+    r"""Return a name as matplotlib shows it as it is, and not longer than a label can be.
 
     >>> literal("cost in $")
-    'cost in \\\\$'
+    'cost in \\$'
     """
     name = str(text)
     if len(name) > most:
