@@ -14,7 +14,7 @@ function layout(more) {
     hoverlabel: { bgcolor: style("--raised"), bordercolor: style("--line"),
       font: { color: style("--ink") } },
     uirevision: "zoom", // news leave the reader's zoom as it is
-    xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis }, ...rest,
+    xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis, title: { standoff: 8, ...yaxis?.title } }, ...rest,
   };
 }
 
@@ -161,7 +161,8 @@ function drawSlice(state) {
   const positive = !column.categories && at.every((x) => x > 0);
   const far = positive && Math.max(...at) > 100 * Math.min(...at);
   const ticks = column.categories
-    ? { tickvals: column.categories.map((_, i) => i), ticktext: column.categories.map(brief) } : {};
+    ? { tickvals: column.categories.map((_, i) => i), ticktext: column.categories.map(brief),
+      range: [-0.5, column.categories.length - 0.5] } : {};
   chart($("slice-chart"), [{ type: "scattergl", mode: "markers", x: at,
     y: few.map((k) => values[k]), customdata: few.map((k) => has[k]),
     marker: { color: style("--value"), size: 5 },
