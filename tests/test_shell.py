@@ -140,6 +140,11 @@ def test_an_objective_that_raises(tmp_path):
     assert "Traceback" not in told.output
     words = ("search", f"{tmp_path}/mine.py:f", "--branching", 2, "--depth", 2, "--traceback")
     assert "return 1 / 0" in run(*words).stderr
+    (tmp_path / "tuned.py").write_text(
+        "from bough import *\nspace = Space(x=Float(0, 1))\n\n\ndef f(params):\n    return 1 / 0\n"
+    )
+    words = ("tune", f"{tmp_path}/tuned.py:f", "--traceback")
+    assert "return 1 / 0" in run(*words).stderr
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(file):

@@ -105,7 +105,7 @@ function drawReproduce(state) {
   if (reproduce.specification) {
     const quoted = `'${reproduce.file.replace(/'/g, "'\\''")}'`;
     lines.push("# The file holds everything. To look at it:", `bough study ${quoted}`,
-      "", "# To go on where it was left, in Python:", `bough.${state.snapshot.summary.direction}(objective, tree, budget=..., study=${JSON.stringify(reproduce.file)})`,
+      "", "# To go on where it was left, in Python:", `bough.${state.snapshot.summary.direction}(objective, ${reproduce.specification.space ? "space" : "tree"}, budget=..., study=${JSON.stringify(reproduce.file)})`,
       "", "# What is searched, and how:", JSON.stringify(reproduce.specification, null, 2));
   } else lines.push("# The searcher as it stood:", reproduce.searcher);
   lines.push("", "# Made with:", ...Object.entries(reproduce.versions).map(([name, version]) => `${name} ${version}`));

@@ -56,7 +56,8 @@ function drawTable(state) {
   const pages = Math.max(1, Math.ceil(chosen.length / ROWS));
   shownTrials.page = Math.min(shownTrials.page, pages - 1);
   const optional = ["noise", "took"].filter((name) => trials[name]);
-  const columns = ["id", "state", "value", "path", ...state.names.map((name) => OF_USER + name), ...optional, "ended"];
+  // What has names is read by them; its path, which may be long, comes after.
+  const columns = ["id", "state", "value", ...state.names.map((name) => OF_USER + name), "path", ...optional, "ended"];
   const numeric = new Set(["id", "value", "noise", "took", "ended"]);
   const heads = columns.map((name) => el("th", { scope: "col", class: numeric.has(name) ? "number" : null,
     "aria-sort": shownTrials.sort === name ? (shownTrials.down ? "descending" : "ascending") : "none" },
