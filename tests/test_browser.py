@@ -34,7 +34,9 @@ class Look:
 
     def __init__(self, browser, url, width=1000, scheme="light"):
         self.context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            reduced_motion="reduce",  # no smooth scrolling: what is pointed at stays where it is
         )
         self.page = self.context.new_page()
         self.complaints, self.requests = [], []
@@ -137,15 +139,14 @@ def test_the_tree_can_be_explored_by_mouse(opened, result):
     page.page.press("#tree-chart", "Home")
     slices = page.page.locator("#tree-chart .slice")
     slices.first.wait_for()
-    box = slices.nth(1).bounding_box()  # a child of the root
-    page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    slices.nth(1).hover()
     hover = page.page.locator("#tree-chart .hoverlayer .hovertext")
     hover.first.wait_for()
     text = hover.first.text_content()
     assert "mean" in text
     assert "visit" in text
     assert "95 %" in text
-    page.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    slices.nth(1).click()  # a child of the root
     page.page.wait_for_function("document.querySelectorAll('#crumbs button').length === 2")
     step = int(page.page.locator("#crumbs button").nth(1).inner_text())
     mean, std = result.searcher.belief.posterior([(step,)])
