@@ -34,7 +34,9 @@ class Look:
 
     def __init__(self, browser, url, width=1000, scheme="light"):
         self.context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            reduced_motion="reduce",  # no smooth scrolling: what is pointed at stays where it is
         )
         self.page = self.context.new_page()
         self.complaints, self.requests = [], []
@@ -137,15 +139,14 @@ def test_the_tree_can_be_explored_by_mouse(opened, result):
     page.page.press("#tree-chart", "Home")
     slices = page.page.locator("#tree-chart .slice")
     slices.first.wait_for()
-    box = slices.nth(1).bounding_box()  # a child of the root
-    page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    slices.nth(1).hover()
     hover = page.page.locator("#tree-chart .hoverlayer .hovertext")
     hover.first.wait_for()
     text = hover.first.text_content()
     assert "mean" in text
     assert "visit" in text
     assert "95 %" in text
-    page.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    slices.nth(1).click()  # a child of the root
     page.page.wait_for_function("document.querySelectorAll('#crumbs button').length === 2")
     step = int(page.page.locator("#crumbs button").nth(1).inner_text())
     mean, std = result.searcher.belief.posterior([(step,)])
@@ -297,11 +298,13 @@ def one():
 )
 def test_any_search_has_a_page(look, source):
     page = look(source())
-    for section in SECTIONS:
-        page.page.evaluate(f"document.getElementById('{section}').scrollIntoView()")
-        page.page.wait_for_timeout(50)
+    told = page.value("#told") > 0
+    for section in SECTIONS if told else ("summary", "trials", "reproduce"):
+        page.show(section)
     assert page.complaints == []
     assert page.page.locator("#summary .tile").count() >= 3
+    empty = page.page.get_by_text("Nothing was told yet.").count()
+    assert empty == (0 if told else 4)
 
 
 def test_a_hundred_thousand_trials(look):
@@ -353,6 +356,55 @@ def test_watch_follows_a_running_study(look, tmp_path):
             page.page.wait_for_selector("#tree-chart .slice")
             assert page.complaints == []
             assert all(url.startswith(server.url) for url in page.requests)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_news_leave_the_reader_where_he_was(look, tmp_path):
+    file = tmp_path / "run.db"
+    tree = bough.Tree(4, 4)
+    study = bough.Study.create(file, tree, rng=0, durability="process")
+
+    def go_on(count):
+        for _ in range(count):
+            trial = study.ask()
+            study.tell(trial, sum(0.5**i * step for i, step in enumerate(trial.path)))
+
+    go_on(6)
+    with study, Watch(file) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            page = look(server.url)
+            for section in SECTIONS:
+                page.show(section)
+            page.page.wait_for_function("document.documentElement.dataset.version")
+            page.page.locator("#tree-children button").first.click()
+            page.page.locator("#tree-children button").first.click()
+            there = page.page.inner_text("#node").split(":")[0]
+            page.page.locator("#slice-name").select_option("step 3")
+            page.page.locator("[data-sort=value]").click()
+            page.page.evaluate(
+                "Plotly.relayout('convergence-chart', {'xaxis.range[0]': 0, 'xaxis.range[1]': 0.5})"
+            )
+            go_on(60)
+            page.page.wait_for_function(
+                "document.querySelector('#told [data-value]')?.dataset.value === '66'"
+            )
+            page.page.wait_for_function(
+                "document.getElementById('convergence-chart').data[1].x.at(-1) === 66"
+            )
+            assert page.page.inner_text("#node").split(":")[0] == there
+            assert page.page.locator("#slice-name").input_value() == "step 3"
+            focus = page.page.evaluate("document.activeElement.dataset.sort")
+            assert focus == "value"
+            zoom = "document.getElementById('convergence-chart').layout.xaxis.range"
+            assert page.page.evaluate(zoom) == [0, 0.5]
+            belief = study.searcher.belief
+            assert page.page.inner_text("#learnt-tiles .wide .figure") == repr(belief.kernel)
+            assert page.value("#learnt-tiles .tile:nth-child(3)") == belief.center
+            assert page.complaints == []
         finally:
             server.shutdown()
             thread.join()

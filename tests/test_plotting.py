@@ -423,6 +423,34 @@ def test_drawings(histories, name, kind):
     assert len(ax.lines) + len(ax.patches) + len(ax.collections) + len(ax.texts) > 0
 
 
+def test_names_are_drawn_as_they_are():
+    """No formula is made of them, and long ones are cut."""
+    figure = pytest.importorskip("matplotlib.figure")
+    names = ["$\\frac$", "a$b_$", "x" * 200]
+    tree = bough.Tree(3, 2, labels=names)
+    result = bough.maximize(lambda words: words.count(names[1]), tree, budget=9, rng=0)
+    for kind in ("along", "slice", "importance"):
+        ax = result.plot(kind, ax=figure.Figure().subplots())
+        ax.figure.canvas.draw()
+    ax = result.plot("slice", ax=figure.Figure().subplots())
+    texts = [text.get_text() for text in ax.get_xticklabels()]
+    assert texts == [r"\$\frac\$", r"a\$b_\$", "x" * 31 + "\u2026"]
+
+
+def test_long_paths_and_single_points():
+    figure = pytest.importorskip("matplotlib.figure")
+    deep = bough.maximize(lambda path: float(path[0]), bough.Tree(2, 200), budget=3, rng=0)
+    ax = deep.plot("along", ax=figure.Figure().subplots())
+    assert 5 < len(ax.get_xticks()) <= 16
+    assert len(deep.plot("tree", ax=figure.Figure().subplots()).get_yticks()) <= 20
+    one = bough.maximize(sum, bough.Tree(2, 3), budget=1, rng=0)
+    for kind, options in (("convergence", {}), ("regret", {"optimum": 3.0})):
+        ax = one.plot(kind, ax=figure.Figure().subplots(), **options)
+        assert ax.lines[-2].get_marker() == "o"  # a line would not be seen
+    with pytest.raises(ValueError, match="optimum"):
+        one.plot("regret", optimum=math.nan)
+
+
 def test_the_structure_of_drawings(histories):
     figure = pytest.importorskip("matplotlib.figure")
     axes = figure.Figure().subplots(6)

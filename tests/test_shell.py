@@ -1,6 +1,7 @@
 """The command line as a whole: what holds for every command, those to come included."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -109,6 +110,8 @@ def test_a_refusal_of_click_shows_where_it_comes_from_too(tmp_path):
         (["watch", "missing.db"], 2, "does not exist"),
         (["completion", "cmd"], 2, "is not one of"),
         (["search", "smooth", "--budget", "0"], 2, "--budget"),
+        (["compare", "nothing"], 2, "there is no problem"),
+        (["compare", "smooth", "--searchers", "nothing"], 2, "there is no searcher"),
     ],
 )
 def test_exit_codes(words, code, message):
@@ -135,6 +138,37 @@ def test_an_objective_that_raises(tmp_path):
     assert "division by zero" in json.loads(told.stdout)["error"]
     assert "division by zero" in told.stderr
     assert "Traceback" not in told.output
+    words = ("search", f"{tmp_path}/mine.py:f", "--branching", 2, "--depth", 2, "--traceback")
+    assert "return 1 / 0" in run(*words).stderr
+    (tmp_path / "tuned.py").write_text(
+        "from bough import *\nspace = Space(x=Float(0, 1))\n\n\ndef f(params):\n    return 1 / 0\n"
+    )
+    words = ("tune", f"{tmp_path}/tuned.py:f", "--traceback")
+    assert "return 1 / 0" in run(*words).stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(file):
+    script = "import sys; from bough.cli import main; sys.argv[0] = 'bough'; main()"
+    program = subprocess.Popen(
+        [sys.executable, "-c", script, "study", str(file), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    program.stdout.close()
+    assert program.stderr.read() == b""
+    program.stderr.close()
+    assert program.wait() == 1
+
+
+@pytest.mark.parametrize("reason", ["", "\n", "\nsecond line"])
+def test_trials_that_failed_for_any_reason(reason, tmp_path):
+    file = tmp_path / "run.db"
+    with bough.Study.create(file, bough.Tree(2, 2), rng=0) as study:
+        study.fail(study.ask(), reason)
+    told = run("study", file)
+    assert told.exit_code == 0, told.output
+    assert "1 failed" in told.output
+    assert "()" not in told.output
 
 
 # ---------------------------------------------------------------------- output
@@ -153,6 +187,27 @@ def test_report_and_its_json(file, tmp_path):
         "trials": 10,
     }
     assert "<title>Night - bough</title>" in (tmp_path / "page.html").read_text()
+
+
+def test_a_report_never_takes_the_place_of_the_study(tmp_path):
+    pytest.importorskip("plotly")
+    file = tmp_path / "run.html"
+    result = bough.maximize(sum, bough.Tree(3, 4), budget=10, rng=0, study=file)
+    for words in (("report", file), ("report", file, "-o", tmp_path / ".." / tmp_path.name / file)):
+        told = run(*words)
+        assert told.exit_code == 1
+        assert "is the study itself" in told.stderr
+    with pytest.raises(ValueError, match="path: .* is the study itself"):
+        result.report(file)
+    assert len(bough.Study.look(file).trials) == 10
+
+
+def test_a_file_whose_name_is_no_text(file, tmp_path):
+    pytest.importorskip("plotly")
+    odd = pathlib.Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.db"))
+    file.rename(odd)
+    assert run("report", odd, "-o", tmp_path / "page.html").exit_code == 0
+    assert "<title>?.db - bough</title>" in (tmp_path / "page.html").read_text()
 
 
 def test_study_commands_have_json(file, tmp_path):

@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import socket
+import struct
 import threading
 
 import pytest
@@ -111,6 +113,19 @@ def test_the_server_is_for_this_machine_and_only_reads(server, file):
     assert file.read_bytes() == before
     with bough.Study.open(file) as study:  # nobody holds it
         study.ask()
+
+
+def test_a_browser_that_leaves_is_not_worth_a_word(server, capfd):
+    pytest.importorskip("plotly")
+    for _ in range(3):
+        connection = socket.create_connection(server.server_address)
+        connection.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        at_once = struct.pack("ii", 1, 0)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        connection.close()
+    assert get(server, "/")[0] == 200
+    assert get(server, f"/snapshot?settled={'9' * 5000}")[0] == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_news_are_what_is_new(server, file):

@@ -47,9 +47,12 @@ class Shell(click.Group):
             click.echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)
         except click.ClickException as error:
-            if ctx.meta.get("bough.traceback") and error.__context__ is not None:
-                traceback.print_exception(error.__context__)
+            reason = error.__cause__ or error.__context__
+            if ctx.meta.get("bough.traceback") and reason is not None:
+                traceback.print_exception(reason)
             raise
+        except BrokenPipeError:
+            raise  # `| head` has seen enough: click ends without a word
         except Exception as error:
             if ctx.meta.get("bough.traceback"):
                 traceback.print_exception(error)

@@ -187,7 +187,7 @@ def search(
         facts["error"] = str(failure)
     click.echo(json.dumps(facts, indent=2) if as_json else _page(facts))
     if failure is not None:
-        raise click.ClickException(str(failure))
+        raise click.ClickException(str(failure)) from failure
     if result.stopped_by == "interrupt":
         if file is not None:
             click.echo(f"interrupted; {file} has it all: give the same command to go on", err=True)

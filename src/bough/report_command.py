@@ -6,6 +6,7 @@ import pathlib
 import click
 
 from bough.study import open_to_read
+from bough.study_command import warnings_in_words
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 
@@ -32,7 +33,8 @@ def report_command(
     from bough.report.page import write  # no other command needs figures or a server
 
     target = file.with_suffix(".html") if output is None else output
-    study = open_to_read(file)
+    with warnings_in_words():
+        study = open_to_read(file)
     write(study, target, title=title)
     size = target.stat().st_size
     if as_json:

@@ -205,7 +205,8 @@ def _page(facts: dict[str, Any], study: Study) -> str:
         lines.append(f"  the last trials (of {len(study.trials):,}; --csv or --json for all)")
     for trial in study.trials[-SHOWN:]:
         value = "" if trial.value is None else f"{trial.value:.6g}"
-        reason = "" if trial.reason is None else f"({trial.reason.splitlines()[0][:60]})"
+        said = (trial.reason or "").strip().splitlines()
+        reason = f"({said[0][:60]})" if said else ""
         what = " ".join(map(str, trial.path)) if trial.params is None else _listed(trial.params)
         lines.append(f"  {trial.id:>7}  {trial.state:<8} {value:>12}  {what}  {reason}".rstrip())
     return "\n".join(lines)

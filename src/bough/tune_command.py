@@ -72,7 +72,7 @@ def tune_command(
         facts["error"] = str(failure)
     click.echo(json.dumps(facts, indent=2, default=repr) if as_json else _page(facts, result))
     if failure is not None:
-        raise click.ClickException(str(failure))
+        raise click.ClickException(str(failure)) from failure
     if result.stopped_by == "interrupt":
         sys.exit(130)
 

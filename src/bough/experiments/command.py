@@ -73,7 +73,9 @@ def command(
             seed=seed, steps=steps, out=out, study=study, workers=workers,
             progress=False if as_json else None,
         )  # fmt: skip
-    except (ValueError, RuntimeError, OSError) as error:
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except (RuntimeError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         place = study or out

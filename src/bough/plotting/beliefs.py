@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.plotting.run import Array, Run
-from bough.plotting.style import BLUE, GREY, ORANGE, axes, say_empty
+from bough.plotting.style import BLUE, GREY, ORANGE, axes, literal, say_empty
 from bough.trees import Path
+
+#: As many depths as can be written beside one another.
+MOST_TICKS = 16
 
 
 class Along(NamedTuple):
@@ -80,7 +83,9 @@ def along(source: Any, path: Sequence[int] | None = None, *, ax: Any = None) -> 
     steps = [""] + [str(step) for step in data.path]
     if run.tree is not None and run.labels is not None:
         steps = [""] + [str(label) for label in run.tree.decode(data.path)]
-    ax.set_xticks(depth, [f"{i}\n{step}" for i, step in enumerate(steps)], fontsize="small")
+    every = -(-len(steps) // MOST_TICKS)
+    texts = [f"{i}\n{literal(step, 16)}" for i, step in enumerate(steps)]
+    ax.set_xticks(depth[::every], texts[::every], fontsize="small")
     ax.set_xlabel("depth and step")
     ax.set_ylabel("reward")
     ax.legend(fontsize="small")
@@ -143,6 +148,7 @@ def increments(source: Any, *, ax: Any = None) -> Any:
         return say_empty(ax, "this searcher has no kernel, or was told nothing")
     ax.bar(np.arange(len(data.variance)), data.variance, color=BLUE, label="variance of the step")
     ax.axhline(data.noise**2, color=ORANGE, linestyle="--", label="variance of the noise")
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("depth")
     ax.set_ylabel("variance")
     ax.set_title(("learnt: " if data.learnt else "") + data.kernel, fontsize="small")

@@ -10,7 +10,7 @@ from bough.experiments.jobs import MEASURES
 from bough.experiments.results import Comparison, Estimate
 from bough.plotting.replay import checkpoints
 from bough.plotting.run import Array, Run
-from bough.plotting.style import axes
+from bough.plotting.style import axes, literal
 
 
 class Progress(NamedTuple):
@@ -88,7 +88,7 @@ def comparison(
     """Draw searchers side by side; return the Axes."""
     data = comparison_data(source, problem, measure)
     ax = axes(ax)
-    rows = [(name, p.at, Estimate(p.mean, p.low, p.high)) for name, p in data.items()]
+    rows = [(literal(name), p.at, Estimate(p.mean, p.low, p.high)) for name, p in data.items()]
     draw_panel(ax, rows, linear=measure in LINEAR)
     ax.set_xlabel("evaluations")
     ax.set_ylabel(MEASURES[measure] if isinstance(source, Comparison) else "best value so far")

@@ -104,9 +104,13 @@ def convergence(source: Any, *, ax: Any = None) -> Any:
         plays, data.values, ".", color=GREY, alpha=0.15 if dense else 0.4,
         markersize=3, label="values", rasterized=dense,
     )  # fmt: skip
-    ax.plot(plays, data.best, color=BLUE, drawstyle="steps-post", label="best value so far")
+    alone = "o" if len(plays) == 1 else None  # one point makes no line
+    ax.plot(
+        plays, data.best, color=BLUE, drawstyle="steps-post", marker=alone,
+        label="best value so far",
+    )  # fmt: skip
     if len(data.at):
-        ax.plot(data.at, data.mean, color=GREEN, label="mean of the recommended path")
+        ax.plot(data.at, data.mean, color=GREEN, marker=alone, label="mean of the recommended path")
         shown = np.isfinite(data.lower) & np.isfinite(data.upper)
         ax.fill_between(
             data.at[shown], data.lower[shown], data.upper[shown], color=ORANGE, alpha=0.15,

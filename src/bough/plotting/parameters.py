@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.plotting.run import Array, Run
-from bough.plotting.style import BLUE, GREY, ORANGE, axes, say_empty
+from bough.plotting.style import BLUE, GREY, ORANGE, axes, literal, say_empty
 
 #: A number with more different values than this is cut into so many intervals of equal counts.
 INTERVALS = 8
@@ -134,7 +134,7 @@ def importance(source: Any, *, most: int = 20, ax: Any = None) -> Any:
         return say_empty(ax, "nothing was told")
     names, shares = data.names[:most], data.shares[:most]
     ax.barh(np.arange(len(names)), shares, color=BLUE)
-    ax.set_yticks(np.arange(len(names)), names)
+    ax.set_yticks(np.arange(len(names)), [literal(name) for name in names])
     ax.invert_yaxis()
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel("share of the variance of the values that it explains by itself")
@@ -155,9 +155,11 @@ def slice_of(source: Any, name: str | None = None, *, ax: Any = None) -> Any:
         ax.plot(data.at[best], data.values[best], "o", color=ORANGE, label="best value")
         ax.legend(fontsize="small")
     if data.categories is not None:
-        ax.set_xticks(np.arange(len(data.categories)), data.categories)
+        texts = [literal(name) for name in data.categories]
+        crowded = sum(map(len, texts)) > 60
+        ax.set_xticks(np.arange(len(texts)), texts, rotation=90 if crowded else 0)
     if data.logarithmic:
         ax.set_xscale("log")
-    ax.set_xlabel(data.name)
+    ax.set_xlabel(literal(data.name))
     ax.set_ylabel("value")
     return ax

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough import theory
+from bough._checks import real
 from bough.plotting.replay import checkpoints
 from bough.plotting.run import Array, Run
 from bough.plotting.style import BLUE, GREEN, ORANGE, axes, say_empty
@@ -53,6 +54,7 @@ def regret_data(
     True
     """
     run = Run.of(source)
+    optimum = real(optimum, "optimum")
     truth = run.told
     if value is not None:
         truth = np.array([value(trial.path) for trial in run.told_trials], dtype=float)
@@ -84,9 +86,12 @@ def regret(
     ax = axes(ax)
     if not len(data.plays):
         return say_empty(ax, "nothing was told")
-    ax.plot(data.plays, data.cumulative, color=BLUE, label="regret")
+    alone = "o" if len(data.plays) == 1 else None  # one point makes no line
+    ax.plot(data.plays, data.cumulative, color=BLUE, marker=alone, label="regret")
     if len(data.bound):
-        ax.plot(data.plays, data.bound, "--", color=ORANGE, label="bound of the theory")
+        ax.plot(
+            data.plays, data.bound, "--", color=ORANGE, marker=alone, label="bound of the theory"
+        )
     ax.plot(data.plays, data.plays * (data.cumulative[0] / data.plays[0]), ":", color=GREEN,
             label="every play as the first")  # fmt: skip
     positive = data.cumulative[0] > 0 and bool((data.cumulative > 0).all())

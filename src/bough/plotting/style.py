@@ -21,6 +21,18 @@ def axes(ax: Any, figsize: tuple[float, float] = (7.0, 4.0)) -> Any:
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
+def literal(text: object, most: int = 32) -> str:
+    r"""Return a name as matplotlib shows it as it is, and not longer than a label can be.
+
+    >>> literal("cost in $")
+    'cost in \\$'
+    """
+    name = str(text)
+    if len(name) > most:
+        name = name[: most - 1] + "\u2026"
+    return name.replace("$", r"\$")  # what stands between two of them would be a formula
+
+
 def say_empty(ax: Any, why: str) -> Any:
     """Say on the Axes why there is nothing to see."""
     ax.text(0.5, 0.5, why, ha="center", va="center", transform=ax.transAxes, color=GREY)

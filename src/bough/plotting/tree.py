@@ -260,6 +260,8 @@ def tree(source: Any, *, most: int = 2000, ax: Any = None) -> Any:
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(int(explored.depth.max()) + 1, 0)
     ax.set_xticks([])
+    levels = np.arange(int(explored.depth.max()) + 1)[:: 1 + int(explored.depth.max()) // 16]
+    ax.set_yticks(levels + 0.5, levels)  # in the middle of each level
     ax.set_ylabel("depth")
     ax.set_title("width: visits, colour: mean, opacity: certainty", fontsize="small", color=GREY)
     ax.figure.colorbar(ScalarMappable(scale, COLOURS), ax=ax, label="mean", fraction=0.05)

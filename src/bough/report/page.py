@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import json
 import os
 import pathlib
@@ -18,7 +19,10 @@ SCRIPTS = ("elements.js", "charts.js", "tree.js", "table.js", "sections.js", "st
 def write(source: Any, path: str | os.PathLike[str], *, title: str | None = None) -> None:
     """Write the page of a search to a file, which appears as a whole or not at all."""
     target = pathlib.Path(path)
-    text = page(source, title=title)
+    run = Run.of(source)
+    if run.study is not None and target.exists() and target.samefile(run.study.path):
+        raise ValueError(f"path: {target} is the study itself; give the page another name")
+    text = page(run, title=title)
     unfinished = target.with_name(target.name + ".part")
     try:
         unfinished.write_text(text, encoding="utf-8")
@@ -74,9 +78,8 @@ def json_in_html(value: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    import html
-
-    return html.escape(text)
+    # Names of files may have bytes in them that are no UTF-8, which no page can show.
+    return html.escape(text.encode("utf-8", "replace").decode())
 
 
 def _hash(script: str) -> str:

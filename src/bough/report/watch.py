@@ -1,6 +1,7 @@
 """The page of a running study, served to this machine alone. It has no controls."""
 
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -80,12 +81,14 @@ class _Answer(BaseHTTPRequestHandler):
             elif place.path == "/snapshot":
                 asked = parse_qs(place.query)
                 settled = asked.get("settled", ["0"])[0]
-                number = int(settled) if settled.isdecimal() else 0
+                number = int(settled) if re.fullmatch("[0-9]{1,12}", settled) else 0
                 news = self.server.news(asked.get("version", [""])[0], number)
                 text = "" if news is None else json.dumps(news, allow_nan=False)
                 self._send(204 if news is None else 200, "application/json", text)
             else:
                 self.send_error(404)
+        except ConnectionError:
+            self.close_connection = True  # the browser has gone: nobody to tell
         except (OSError, StudyError) as error:
             self.send_error(503, explain=str(error))
 

@@ -13,7 +13,8 @@ function layout(more) {
     margin: { l: 56, r: 12, t: 8, b: 44 }, legend: { orientation: "h", y: 1.02, yanchor: "bottom" },
     hoverlabel: { bgcolor: style("--raised"), bordercolor: style("--line"),
       font: { color: style("--ink") } },
-    xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis }, ...rest,
+    uirevision: "zoom", // news leave the reader's zoom as it is
+    xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis, title: { standoff: 8, ...yaxis?.title } }, ...rest,
   };
 }
 
@@ -81,7 +82,7 @@ function drawConvergence(state) {
         hovertemplate: `${hover}, gap %{customdata}<extra>upper bound</extra>` });
   }
   chart(place, traces, { xaxis: { title: { text: "evaluations" }, type: wide ? "log" : "linear" },
-    yaxis: { title: { text: "value" } }, hovermode: "closest" }).then(() => {
+    yaxis: { title: { text: "value" } }, hovermode: "closest", uirevision: String(wide) }).then(() => {
     if (place.dataset.zooms) return;
     place.dataset.zooms = "yes";
     // Zoomed in, every point of the part that is seen is drawn.
@@ -103,6 +104,9 @@ function drawConvergence(state) {
 function drawLearnt(state) {
   const { learnt, along } = state.snapshot;
   if (learnt) {
+    $("learnt-tiles").replaceChildren(tile(learnt.learnt ? "learnt kernel" : "kernel", learnt.kernel, "", "wide"),
+      tile("noise", number(learnt.noise), "standard deviation of a value"),
+      tile("mean", number(learnt.mean), "before anything is told"));
     chart($("increments-chart"), [{ type: "bar", x: learnt.variance.map((_, i) => i),
       y: learnt.variance, marker: { color: style("--best") },
       hovertemplate: "depth %{x} adds %{y:.4g}<extra></extra>" }],
@@ -130,6 +134,7 @@ let parameter = null; // the one whose slice is shown
 
 function drawParameters(state) {
   const { names, shares } = state.snapshot.parameters;
+  if (!names.length) return; // a tree of one path
   const shown = Math.min(names.length, 15);
   chart($("importance-chart"), [{ type: "bar", orientation: "h",
     x: shares.slice(0, shown), y: names.slice(0, shown).map((_, i) => i),
@@ -137,7 +142,10 @@ function drawParameters(state) {
     hovertemplate: "%{x:.3f} of the variance<extra></extra>" }],
   { xaxis: { title: { text: "share of the variance that it explains by itself" }, range: [0, 1] },
     yaxis: { autorange: "reversed", tickvals: names.slice(0, shown).map((_, i) => i),
-      ticktext: names.slice(0, shown).map((name) => plain(name).slice(0, 40)) } });
+      ticktext: names.slice(0, shown).map(brief) } });
+  const choice = $("slice-name"); // news may bring other names, or another order
+  choice.replaceChildren(...names.map((text) => el("option", { text })));
+  choice.selectedIndex = Math.max(0, names.indexOf(parameter));
   drawSlice(state);
 }
 
@@ -153,11 +161,12 @@ function drawSlice(state) {
   const positive = !column.categories && at.every((x) => x > 0);
   const far = positive && Math.max(...at) > 100 * Math.min(...at);
   const ticks = column.categories
-    ? { tickvals: column.categories.map((_, i) => i), ticktext: column.categories.map(plain) } : {};
+    ? { tickvals: column.categories.map((_, i) => i), ticktext: column.categories.map(brief),
+      range: [-0.5, column.categories.length - 0.5] } : {};
   chart($("slice-chart"), [{ type: "scattergl", mode: "markers", x: at,
     y: few.map((k) => values[k]), customdata: few.map((k) => has[k]),
     marker: { color: style("--value"), size: 5 },
     hovertemplate: "trial %{customdata}: %{y:.6g}<extra></extra>" }],
   { xaxis: { title: { text: plain(name) }, type: far ? "log" : "linear", ...ticks },
-    yaxis: { title: { text: "value" } }, hovermode: "closest" });
+    yaxis: { title: { text: "value" } }, hovermode: "closest", uirevision: name });
 }

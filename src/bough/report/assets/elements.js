@@ -18,10 +18,17 @@ function body(section) {
   return document.querySelector(`#${section} > .body`);
 }
 
+// Replace what stands in an element; whoever was at one of its buttons still is.
+function refill(place, ...parts) {
+  const at = [...place.querySelectorAll("button")].indexOf(document.activeElement);
+  place.replaceChildren(...parts);
+  if (at >= 0) place.querySelectorAll("button")[at]?.focus({ preventScroll: true });
+}
+
 // A number for people: six digits, thousands apart. The full one is in the title of its element.
 function say(value, digits = 6) {
   if (value === null || value === undefined) return "-";
-  if (Number.isInteger(value)) return value.toLocaleString("en");
+  if (Number.isInteger(value) && Math.abs(value) < 1e15) return value.toLocaleString("en");
   return String(Number(value.toPrecision(digits)));
 }
 
@@ -35,6 +42,9 @@ const plural = (count, word) => `${say(count)} ${word}${count === 1 ? "" : "s"}`
 function plain(text) {
   return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
+
+// The same, short enough to stand beside an axis.
+const brief = (text) => plain(text.length > 32 ? `${text.slice(0, 31)}…` : text);
 
 function style(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -43,7 +43,12 @@ function drawSummary(state) {
     ...notes.map((text) => el("p", { class: "note", text })));
 }
 
+function sayNothing(section, text = "Nothing was told yet.") {
+  body(section).replaceChildren(el("p", { class: "note", text }));
+}
+
 function makeConvergence(state) {
+  if (!state.snapshot.along) return sayNothing("convergence");
   const button = el("button", { type: "button", text: "logarithmic", "aria-pressed": String(wide), onclick: () => {
     wide = !wide;
     button.setAttribute("aria-pressed", String(wide));
@@ -56,6 +61,7 @@ function makeConvergence(state) {
 }
 
 function makeTree(state) {
+  if (!state.snapshot.along) return sayNothing("tree");
   body("tree").replaceChildren(
     el("nav", { class: "crumbs", id: "crumbs", "aria-label": "Path to the node" }),
     el("p", { class: "note", id: "node", role: "status" }),
@@ -67,13 +73,12 @@ function makeTree(state) {
 }
 
 function makeParameters(state) {
-  const { names } = state.snapshot.parameters;
-  if (!names.length) return body("parameters").replaceChildren(el("p", { class: "note", text: "Nothing was told yet." }));
+  if (!state.snapshot.along) return sayNothing("parameters");
+  if (!state.snapshot.parameters.names.length) return sayNothing("parameters", "There is nothing to choose.");
   const choice = el("select", { id: "slice-name", "aria-label": "Parameter", onchange: (event) => {
-    parameter = names[event.target.selectedIndex];
+    parameter = state.snapshot.parameters.names[event.target.selectedIndex];
     drawSlice(state);
-  } }, ...names.map((text) => el("option", { text })));
-  choice.selectedIndex = Math.max(0, names.indexOf(parameter));
+  } });
   body("parameters").replaceChildren(el("div", { class: "pair" },
     el("div", {}, el("h3", { text: "Which matter" }), el("div", { class: "chart", id: "importance-chart" })),
     el("div", {}, el("h3", { text: "One by one" }), el("div", { class: "tools" }, choice),
@@ -83,11 +88,10 @@ function makeParameters(state) {
 
 function makeLearnt(state) {
   const { learnt, along } = state.snapshot;
-  if (!along) return body("learnt").replaceChildren(el("p", { class: "note", text: "Nothing was told yet." }));
+  if (!along) return sayNothing("learnt");
   const parts = [];
   if (learnt) {
-    parts.push(el("div", { class: "tiles" }, tile(learnt.learnt ? "learnt kernel" : "kernel", learnt.kernel, "", "wide"),
-      tile("noise", number(learnt.noise), "standard deviation of a value"), tile("mean", number(learnt.mean), "before anything is told")));
+    parts.push(el("div", { class: "tiles", id: "learnt-tiles" }));
   } else parts.push(el("p", { class: "note", text: "There is no kernel to show of this searcher." }));
   parts.push(el("div", { class: "pair" },
     learnt ? el("div", {}, el("h3", { text: "What each depth adds" }), el("div", { class: "chart low", id: "increments-chart" })) : null,
@@ -99,7 +103,9 @@ function drawReproduce(state) {
   const { reproduce } = state.snapshot;
   const lines = [];
   if (reproduce.specification) {
-    lines.push("# The file holds everything; it goes on where it was left:", `bough study ${reproduce.file}`,
+    const quoted = `'${reproduce.file.replace(/'/g, "'\\''")}'`;
+    lines.push("# The file holds everything. To look at it:", `bough study ${quoted}`,
+      "", "# To go on where it was left, in Python:", `bough.${state.snapshot.summary.direction}(objective, ${reproduce.specification.space ? "space" : "tree"}, budget=..., study=${JSON.stringify(reproduce.file)})`,
       "", "# What is searched, and how:", JSON.stringify(reproduce.specification, null, 2));
   } else lines.push("# The searcher as it stood:", reproduce.searcher);
   lines.push("", "# Made with:", ...Object.entries(reproduce.versions).map(([name, version]) => `${name} ${version}`));

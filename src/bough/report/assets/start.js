@@ -91,10 +91,11 @@ async function follow() {
       if (!answer.ok) throw new Error(`the server says ${answer.status}`);
       const news = answer.status === 204 ? null : await answer.json();
       if (news) {
+        const other = version && version.split(".")[0] !== news.version.split(".")[0]; // it was read anew
         version = news.version;
         state.snapshot = news.snapshot;
         state.take(news.trials);
-        makeChanging();
+        makeChanging(other);
         drawAll();
       }
       pause = Math.max(1, (performance.now() - asked) / 250); // at most a fifth of the time is ours
@@ -109,9 +110,11 @@ async function follow() {
 }
 
 // Sections whose parts depend on what was found; what the reader has chosen stays.
-function makeChanging() {
-  if (!body("parameters").querySelector("select")) makeParameters(state);
-  if (!$("increments-chart") && !$("along-chart")) makeLearnt(state);
+function makeChanging(all) {
+  for (const [name, section] of Object.entries(sections)) {
+    const there = body(name).querySelector(".chart");
+    if (section.chart && (all || !there || !state.snapshot.along)) section.make(state);
+  }
 }
 
 function start() {

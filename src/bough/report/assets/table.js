@@ -56,7 +56,8 @@ function drawTable(state) {
   const pages = Math.max(1, Math.ceil(chosen.length / ROWS));
   shownTrials.page = Math.min(shownTrials.page, pages - 1);
   const optional = ["noise", "took"].filter((name) => trials[name]);
-  const columns = ["id", "state", "value", "path", ...state.names.map((name) => OF_USER + name), ...optional, "ended"];
+  // What has names is read by them; its path, which may be long, comes after.
+  const columns = ["id", "state", "value", ...state.names.map((name) => OF_USER + name), "path", ...optional, "ended"];
   const numeric = new Set(["id", "value", "noise", "took", "ended"]);
   const heads = columns.map((name) => el("th", { scope: "col", class: numeric.has(name) ? "number" : null,
     "aria-sort": shownTrials.sort === name ? (shownTrials.down ? "descending" : "ascending") : "none" },
@@ -73,7 +74,7 @@ function drawTable(state) {
     el("tr", { class: trials.path[i] === best ? "best" : null },
       ...columns.map((name) => cell(state, name, i)),
       failures ? el("td", { class: "reason", text: trials.reason[i] ?? "" }) : null));
-  $("trial-table").replaceChildren(
+  refill($("trial-table"),
     el("thead", {}, el("tr", {}, ...heads, failures ? el("th", { scope: "col", text: "reason" }) : null)),
     el("tbody", {}, ...rows));
   $("trial-count").textContent = chosen.length === trials.path.length

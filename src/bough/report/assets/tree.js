@@ -4,6 +4,7 @@ const DEPTH = 4; // levels that are drawn at once
 const BOXES = 300; // and boxes
 
 let here = 0; // the node that is looked at
+let known = null; // the tree that it is a node of
 let family = null; // children of each node, made once for a snapshot
 
 function children(tree) {
@@ -63,9 +64,21 @@ function boxesBelow(tree, root) {
   return chosen;
 }
 
+// News number the nodes anew: go to where the reader was, as far as that exists.
+function stay(tree) {
+  const steps = known === null || known === tree ? [] : way(known, here).slice(1).map((n) => known.step[n]);
+  if (known !== tree) here = 0;
+  known = tree;
+  for (const step of steps) {
+    const next = children(tree)[here].find((n) => tree.step[n] === step);
+    if (next === undefined) break;
+    here = next;
+  }
+}
+
 function drawTree(state) {
   const { tree } = state.snapshot;
-  if (here >= tree.parent.length) here = 0;
+  stay(tree);
   drawCrumbs(state);
   const lists = children(tree);
   const chosen = boxesBelow(tree, here);
@@ -85,7 +98,7 @@ function drawTree(state) {
     const text = `<b>${plain(called(tree, n))}</b><br>path ${pathOf(tree, n) || "()"}`
       + `<br>mean ${say(tree.mean[n])}<br>95 % ${interval(tree, n)}`
       + `<br>${plural(tree.visits[n], "visit")}<br>${unexplored(tree, n)}`;
-    add(`n${n}`, plain(called(tree, n)).slice(0, 40), n === here ? "" : `n${tree.parent[n]}`,
+    add(`n${n}`, brief(called(tree, n)), n === here ? "" : `n${tree.parent[n]}`,
       inside.length ? 0 : tree.visits[n], text, colour(share, tree.certainty[n]), "", n);
   }
   // At the end, so that they stand at the right of the others.
@@ -132,7 +145,7 @@ function goTo(state, node) {
 function drawCrumbs(state) {
   const { tree } = state.snapshot;
   const nodes = way(tree, here);
-  $("crumbs").replaceChildren(...nodes.map((n) => el("button", { type: "button",
+  refill($("crumbs"), ...nodes.map((n) => el("button", { type: "button",
     text: called(tree, n), "aria-current": n === here ? "true" : null,
     onclick: () => goTo(state, n) })));
   const facts = [`mean ${say(tree.mean[here])}`, `95 % ${interval(tree, here)}`,
@@ -159,7 +172,7 @@ function drawChildren(state) {
   const rest = [];
   if (tree.hidden[here]) rest.push(`${say(tree.hidden[here])} rarely visited children are not in this page`);
   if (unexplored(tree, here)) rest.push(unexplored(tree, here));
-  $("tree-children").replaceChildren(
+  refill($("tree-children"),
     el("thead", {}, el("tr", {}, ...["step", "mean", "95 % interval", "visits", "explored below", "unexplored below"]
       .map((name, i) => el("th", { scope: "col", text: name, class: i ? "number" : null })))),
     el("tbody", {}, ...rows.slice(0, 200)));
