@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from bough import Study, Tree, kernels, mean
+from bough import Choice, Float, Space, Study, Tree, kernels, mean
 from bough.searchers import learner
 
 TREE = Tree(3, 5)
@@ -74,6 +74,30 @@ def test_what_was_learnt_is_taken_from_the_record(file, another_machine, options
             assert again.searcher._learner.fits == study.searcher._learner.fits
             play(again, 20, objective)
             assert len(again.searcher._learner.fits) > len(study.searcher._learner.fits)
+
+
+def test_so_it_is_in_a_space(file, another_machine):
+    space = Space(x=Float(0, 1), y=Float(0, 1), kind=Choice(["a", "b"]))
+
+    def play(study, count):
+        for _ in range(count):
+            trial = study.ask()
+            study.tell(trial, -((trial.params["x"] - 0.3) ** 2) - abs(trial.params["y"] - 0.7))
+
+    with Study.create(file, space, durability="process", rng=0) as study:
+        play(study, 70)
+    assert len(study.searcher._learner.fits) > 5
+    another_machine()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # each ask is what it was
+        with Study.open(file, durability="process") as again:
+            assert again.searcher._learner.fits == study.searcher._learner.fits
+            assert (again.best(), again.certificate) == (study.best(), study.certificate)
+            play(again, 40)
+            assert len(again.searcher._learner.fits) > len(study.searcher._learner.fits)
+    with Study.create(file.with_name("other.db"), space, durability="process", rng=0) as other:
+        play(other, 70)
+    assert other.certificate != study.certificate  # so the record does matter
 
 
 def test_rewards_that_looked_exact_and_are_not(file, another_machine):

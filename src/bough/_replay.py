@@ -41,7 +41,7 @@ class Replay:
         self.queue: deque[Any] = deque()
         self.failed = 0
         self._dropped: set[int] = set()  # operations that make no sense without lost ones
-        self._learner = getattr(search, "_learner", None)  # GPTS has one, if anything is learnt
+        self._learner = getattr(search, "_learner", None)  # where anything is learnt
         self._fits = 0  # so many of its fits are in the record
 
     # ------------------------------------------------------------------ from the record

@@ -114,8 +114,8 @@ class Forest(SpaceSearcher):
         self._random = new_generator(rng)
         self._numbers_: np.random.Generator | None = None
         # Values of a deterministic function differ within a cell like noise, so some is learnt.
-        self._teacher = Learner(None, noise or None, None, depth_of(space), prior_of(space))
-        self._settings: Settings = self._teacher.first()
+        self._learner = Learner(None, noise or None, None, depth_of(space), prior_of(space))
+        self._settings: Settings = self._learner.first()
         self._priority = np.array([1.5 * isinstance(s.parameter, Choice) for s in space._slots])
         self._readings: list[Reading] = []
         self._of_point: dict[Point, list[int]] = {}
@@ -342,7 +342,10 @@ class Forest(SpaceSearcher):
         if better:
             self._best_number = number
         self._note_regions(number, point, reward)
-        self._learn(reward)
+        if self._learner.only_zeros:
+            self._learner.note([reward])
+        if self._learner.is_due(number + 1):
+            self._learn()
 
     def _note_regions(self, number: int, point: Point, reward: float) -> None:
         region = self._asked_by.pop(point, None)
@@ -370,15 +373,12 @@ class Forest(SpaceSearcher):
             self._spread = float(values.std())
             self._good = float(np.quantile(values, 1 - GOOD))
 
-    def _learn(self, reward: float) -> None:
-        if self._teacher.only_zeros:
-            self._teacher.note([reward])
+    def _learn(self) -> None:
+        """Take what suits all that was told, and make the coverings anew by it."""
         told = len(self._readings)
-        if told < self._teacher.next:
-            return
         cover = self._cover(told % self.trees)
-        self._teacher.learn(cover.belief)
-        self._teacher.next = math.ceil(told * (GROWTH if told < OFTEN else LATER_GROWTH)) + 1
+        self._learner.learn(cover.belief)
+        self._learner.next = math.ceil(told * (GROWTH if told < OFTEN else LATER_GROWTH)) + 1
         belief = cover.belief
         self._settings = Settings(belief.kernel, belief.noise, belief.mean)
         if told >= 8:
