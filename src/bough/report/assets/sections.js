@@ -12,7 +12,7 @@ function drawSummary(state) {
   if (best) {
     const what = best.params ? Object.entries(best.params).map(([k, v]) => `${k} = ${v}`).join(", ")
       : best.decoded ?? (best.path || "()");
-    tiles.push(tile("best path", el("span", { id: "best-path", text: what }),
+    tiles.push(tile(best.params ? "best params" : "best path", el("span", { id: "best-path", text: what }),
       best.params || best.decoded ? `path ${best.path}` : null, "wide"));
     tiles.push(tile("its value", el("span", { id: "best-mean" }, number(best.mean)),
       best.std === null ? `seen ${plural(best.visits, "time")}`
@@ -28,15 +28,17 @@ function drawSummary(state) {
   tiles.push(tile("trials", el("span", { id: "told" }, number(trials.told)),
     [trials.failed ? `${say(trials.failed)} failed` : "", trials.running ? `${say(trials.running)} running` : ""]
       .filter(Boolean).join(", ") || "all told"));
-  tiles.push(tile("paths in the tree", summary.arms ?? "not known",
-    summary.depth === null ? "" : `depth ${summary.depth}`));
+  if (summary.arms || !(best && best.params)) {  // a space has points, and no tree of its own
+    tiles.push(tile("paths in the tree", summary.arms ?? "not known",
+      summary.depth === null ? "" : `depth ${summary.depth}`));
+  }
   tiles.push(tile(`${summary.direction} with`, summary.searcher ?? "unknown",
     summary.stopped_by ? `stopped by ${summary.stopped_by}` : ""));
   const notes = [];
   if (certificate) {
     notes.push(certificate.gap === null
       ? "There is no certificate: nobody knows how many paths the tree has."
-      : `With probability ${say(certificate.confidence)} no path is better than ${certificate.path || "()"} by more than the gap`
+      : `With probability ${say(certificate.confidence)} no path is better than ${best && best.params ? "that of these params" : certificate.path || "()"} by more than the gap`
         + (certificate.conditional ? ", as far as kernel, noise and mean, which were learnt, are right." : "."));
   } else if (best) notes.push("This searcher gives no certificate.");
   body("summary").replaceChildren(el("div", { class: "tiles" }, ...tiles),
