@@ -443,7 +443,6 @@ def nobody_left(process):
     return False
 
 
-@pytest.mark.skipif(os.name == "nt", reason="sessions and signals are those of POSIX")
 @pytest.mark.parametrize("how", ["killed", "interrupted"])
 def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path, how):
     words = ["compare", "smooth:3:4", "--searchers", "gpts-known,uct", "--budget", "300"]
