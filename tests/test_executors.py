@@ -344,16 +344,15 @@ def test_executors_that_do_not_say_how_many_workers_they_have():
 
 
 INTERRUPT = """
-import os, signal, sys, threading, time
+import itertools, os, signal, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 import bough
 
 presses, collect = int(sys.argv[2]), sys.argv[3] == "collect"
-begun, go_on, calls = threading.Semaphore(0), threading.Event(), []
+begun, go_on, calls = threading.Semaphore(0), threading.Event(), itertools.count()
 
 def objective(path):
-    calls.append(path)
-    first = len(calls) <= 3
+    first = next(calls) < 3
     begun.release()
     if not first:
         go_on.wait(30)
@@ -364,8 +363,9 @@ def press():
         begun.acquire()
     for _ in range(presses):
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.5)
-    go_on.set()
+        time.sleep(2)  # until it is heeded, on a busy machine too
+    if collect:
+        go_on.set()
 
 threading.Thread(target=press, daemon=True).start()
 executor = ThreadPoolExecutor(3)
@@ -373,6 +373,7 @@ result = bough.maximize(
     objective, bough.Tree(3, 4), budget=500, rng=0, executor=executor, study=sys.argv[1],
     searcher="uct", collect=collect,
 )
+go_on.set()
 counts = [result.study.trials.count(state) for state in ("told", "failed", "running")]
 print(result.stopped_by, *counts, len(result.history))
 """
