@@ -1,4 +1,5 @@
 import os
+import signal
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -10,3 +11,8 @@ settings.register_profile(
     "fast", settings.get_profile("ci"), max_examples=2000, phases=[Phase.explicit, Phase.generate]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# A shell starts what it runs in the background with Ctrl-C ignored, and every process that the
+# tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
