@@ -105,7 +105,11 @@ def suggest(trial: Any, space: Space, params: Params, prefix: str = "") -> None:
 
 
 class PyXAB:
-    """HOO of PyXAB, on boxes."""
+    """HOO of PyXAB, on boxes.
+
+    Its bounds are for rewards with a range of 1. It is told what its users would have to guess: the
+    range of the values at random points.
+    """
 
     def __init__(self, problem: Problem, seed: int) -> None:
         import random
@@ -118,6 +122,9 @@ class PyXAB:
         self._names = list(problem.space.parameters)
         box = [[p.low, p.high] for p in problem.space.parameters.values()]  # type: ignore[union-attr]
         self._algorithm = T_HOO(rounds=1000, domain=box, partition=BinaryPartition)
+        places = np.random.default_rng(seed).uniform(*np.transpose(box), size=(1000, len(box)))
+        values = [problem.function(dict(zip(self._names, x, strict=True))) for x in places]
+        self._range = max(values) - min(values)
         self._time = 0
         self._best: tuple[float, Params] | None = None
 
@@ -127,7 +134,7 @@ class PyXAB:
         return {name: float(x) for name, x in zip(self._names, point, strict=True)}
 
     def tell(self, params: Params, value: float) -> None:
-        self._algorithm.receive_reward(self._time, -value)
+        self._algorithm.receive_reward(self._time, -value / self._range)
         if self._best is None or value < self._best[0]:
             self._best = value, params
 

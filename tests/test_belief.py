@@ -1,5 +1,7 @@
 """The belief against the dense oracle, quantity by quantity, in any order of events."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -9,7 +11,8 @@ from oracle import Oracle, oracle_for
 from strategies import Hill, Truth, some_kernel, some_path, trees
 
 import bough
-from bough import Belief, Tree, kernels
+from bough import GPTS, Belief, Tree, kernels
+from bough.searchers.base import new_generator
 
 NOISES = [0.0, 1e-12, 1e-8, 1e-6, 1e-4, 0.01, 0.3, 1.0, 10.0]
 
@@ -114,6 +117,12 @@ class Beliefs(RuleBasedStateMachine):
         del self.pending[token]
         self.belief.forget(token)
 
+    @precondition(lambda self: len(self.readings) > 3)
+    @rule()
+    def clear(self):
+        self.belief.clear()
+        self.readings, self.told, self.pending = [], 0, {}
+
     @precondition(lambda self: len(self.readings) < 14)
     @rule(data=st.data())
     def compare(self, data):
@@ -190,6 +199,30 @@ def test_forgetting_restores_the_belief():
     assert after.upper == pytest.approx(before.upper, abs=1e-12)
     belief.forget(kept)
     assert belief.pending == 0
+
+
+@pytest.mark.parametrize("width", [3, 200])
+def test_a_belief_that_was_cleared_is_as_good_as_new(width):
+    tree, kernel = Tree(width, 4), kernels.Gaussian(2.0)
+
+    def run(search, seed):
+        random = np.random.default_rng(seed)
+        chosen = []
+        for _ in range(60):
+            path = search.ask()
+            search.tell(path, float(random.normal()))
+            chosen.append((path, search.belief.highest_upper(2.0).upper, search.best().path))
+        return chosen, search.belief.log_likelihood(), search.belief.subtree_maxima.tolist()
+
+    used, new = (GPTS(tree, kernel, 0.1, rng=0) for _ in range(2))
+    run(used, 1)
+    token = used.belief.pend((0, 1, 2, 0))
+    used.belief.clear()
+    assert len(used.belief) == used.belief.pending == 0
+    with pytest.raises(ValueError, match="token"):
+        used.belief.forget(token)
+    used._random, used._highest_reward = new_generator(0), -math.inf
+    assert run(used, 2) == run(new, 2)
 
 
 def test_samples_have_the_posterior_covariance():

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import bough
 from bough import planning
+from bough.planning.gaussian import SUM_NOISE
 from bough.planning.horizon import default_depth, read_depth
 from bough.planning.planner import Planner, Settings
-from bough.planning.policies import STEP_NOISE, SUM_NOISE
+from bough.planning.repeats import Repeats
 from bough.planning.simulator import Model
 
 SEARCHERS = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
@@ -204,52 +205,108 @@ def test_the_random_state_of_the_world_is_not_used():
 # ---------------------------------------------------------------------- agents
 
 
-def scratch_belief(planner):
+def scratch_belief(planner, rewards, noise):
     """The belief that the plays of a planner make, told one by one to a new one."""
     policy = planner.policy
-    scale, depth = policy.scale, policy.tree.depth
-    weights = np.array(scale.weights)
+    depth = policy.tree.depth
+    weights = np.array(policy.weights)
     variance = 1 / np.sum(weights**2)
     belief = bough.Belief(
         policy.tree, bough.kernels.Discounted(policy.discount, variance), policy.noise
     )
     for play in policy.plays:
-        n = len(play.path)
-        steps = weights[:n] * (np.array(play.rewards) - policy.center) / policy.unit
-        if play.ended:
-            steps[-1] -= policy.center * weights[n:].sum() / policy.unit
-        noises = STEP_NOISE[True] * weights[:n] * math.sqrt(variance)
-        belief.observe_steps(play.path, steps.tolist(), noise=noises.tolist())
-        belief.observe(play.path, float(steps.sum()))
+        taken, length = len(play.rewards), len(play.path)
+        given = np.array([*play.rewards, *[0.0] * (length - taken)])
+        steps = weights[:length] * (given - policy.center) / policy.unit
+        if play.ended and not noise:
+            steps[-1] -= policy.center * weights[length:].sum() / policy.unit
+        if rewards == "steps":
+            noises = policy._step_noise[0] * weights[:length]
+            belief.observe_steps(play.path, steps.tolist(), noise=noises.tolist())
+        if rewards == "sum" or not noise:
+            belief.observe(play.path, float(steps.sum()))
     return belief, depth
 
 
+@pytest.mark.parametrize("rewards", ["steps", "sum"])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
 @pytest.mark.parametrize("ends", [(), {4}])
-def test_the_rerooted_belief_is_that_of_what_was_seen_below_the_action(ends):
-    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2, -0.4, 0.8], 2, ends=ends)
-    agent = planning.Agent(world, budget=40, depth=6, rng=0)
-    taken = None
+def test_the_rerooted_belief_is_that_of_what_was_seen_below_the_action(ends, noise, rewards):
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2, -0.4, 0.8], 2, ends=ends, noise=noise)
+    agent = planning.Agent(world, budget=60, depth=6, rewards=rewards, rng=0)
+    taken = came = None
     for _ in range(5):
         before = agent.planner.policy
         action = agent.act()
         kept = agent.last.kept
         if before is not None:
             # Kept is what was played below the action that was taken, one step shorter.
-            below = [p for p in before.plays if p.path[0] == taken and len(p.path) > 1]
-            expected = [(p.path[1:], p.rewards[1:], p.ended) for p in below][-kept:]
-            assert kept > 0
-            assert [p[:3] for p in agent.planner.policy.plays[:kept]] == expected
-        belief, depth = scratch_belief(agent.planner)
+            below = [p for p in before.plays if p.path[0] == taken and len(p.rewards) > 1]
+            below = [p for p in below if not noise or p.states[0] == came]
+            expected = [(p.path[1:], p.rewards[1:], p.ended) for p in below]
+            assert [p[:3] for p in agent.planner.policy.plays[:kept]] == expected[-kept:]
+            assert kept > 0 or not expected
+        belief, depth = scratch_belief(agent.planner, rewards, noise)
         paths = list(itertools.product((0, 1), repeat=depth))
-        ended = {p.path for p in agent.planner.policy.plays if p.ended}
-        paths = [p for p in paths if not any(p[: len(e)] == e for e in ended)] + sorted(ended)
+        if not noise:
+            ended = {p.path for p in agent.planner.policy.plays if p.ended}
+            paths = [p for p in paths if not any(p[: len(e)] == e for e in ended)] + sorted(ended)
         now = agent.planner.policy.searcher.belief
         for one, other in zip(now.posterior(paths), belief.posterior(paths), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
         taken = agent.last.path[0]
-        _, _, over = world.step(action)
+        came, _, over = world.step(action)
         if over:
             break
+
+
+def shown(plan):
+    return plan.certificate, plan.choices, plan.tree(), repr(plan)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_old_plans_say_what_was_believed_then(noise):
+    """Their searchers have gone on to other decisions meanwhile."""
+    worlds = [Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2, noise=noise) for _ in range(2)]
+    agent, same = (planning.Agent(world, budget=100, depth=4, rng=0) for world in worlds)
+    plans, then = [], []
+    for _ in range(4):
+        worlds[0].step(agent.act())
+        worlds[1].step(same.act())
+        plans.append(agent.last)
+        then.append(shown(same.last))
+    for plan, expected in zip(plans, then, strict=True):
+        certificate, choices, tree, text = shown(plan)
+        assert certificate == expected[0]
+        assert choices == expected[1]
+        assert tree == expected[2]
+        # (All but the time it took.)
+        assert text.splitlines()[:-1] == expected[3].splitlines()[:-1]
+
+
+@given(
+    plays=st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 1), min_size=1, max_size=4),
+            st.lists(st.sampled_from([-1.0, 0.0, 0.5, 3.0]), min_size=1, max_size=4),
+        ),
+        max_size=12,
+    )
+)
+def test_repeated_steps_tell_the_noise(plays):
+    repeats, groups = Repeats(), {}
+    for path, rewards in plays:
+        rewards = rewards[: len(path)]
+        repeats.add(tuple(path), tuple(rewards))
+        for i in range(len(path)):
+            reward = rewards[i] if i < len(rewards) else 0.0
+            groups.setdefault(tuple(path[: i + 1]), []).append(reward)
+    squares = sum(len(group) * np.var(group) for group in groups.values())
+    freedom = sum(len(group) - 1 for group in groups.values())
+    assert repeats.freedom == freedom
+    assert repeats.squares == pytest.approx(squares, abs=1e-9)
+    assert 0.0 < repeats.noise(2.0) < 1.0
+    assert Repeats().noise(0.0) == Repeats().noise(2.0)
 
 
 def test_an_agent_keeps_the_steps_it_has_simulated():

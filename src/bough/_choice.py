@@ -113,6 +113,12 @@ class Choice(Reprior):
         Reprior.__init__(self, tree, increments, noise, mean, single_steps)
         self._make_frames()
 
+    def clear(self):
+        for row in range(self.rows):
+            for n in range(self.used):
+                self.bounds[row, n].valid = 0
+        Reprior.clear(self)
+
     def _make_frames(self):
         self.frames = aligned(FRAME, self.trail.shape[0])
         self.entries = aligned(ENTRY, 64)

@@ -33,6 +33,7 @@ cdef class Core(Nodes):
     cdef Reading[::1] readings_
     cdef int told  # how many of them there are
 
+    cdef void _forget_readings(self) noexcept
     cdef void _reserve(self, int more)
     cdef void _gather(self, int group) noexcept
     cdef double _precision(self, int n) noexcept

@@ -60,14 +60,21 @@ class Core(Nodes):
 
     def __init__(self, tree, increments, noise, mean, single_steps):
         self.noise = moderate(noise, "noise")
+        self._forget_readings()
+        self.readings_ = aligned(READING, 0)
+        Nodes.__init__(self, tree, increments, mean, single_steps)
+
+    def _forget_readings(self):
         self.observations = 0
         self.likelihood = 0.0
         self.likelihood_rest = 0.0
         self.farthest = 0.0
         self.fine = False
         self.told = 0
-        self.readings_ = aligned(READING, 0)
-        Nodes.__init__(self, tree, increments, mean, single_steps)
+
+    def clear(self):
+        self._forget_readings()
+        Nodes.clear(self)
 
     # ------------------------------------------------------------------ reading the state
 

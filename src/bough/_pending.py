@@ -30,6 +30,15 @@ class Pending(Steps):
         self.waiting_at = {}
         Steps.__init__(self, tree, increments, noise, mean, single_steps)
 
+    def clear(self):
+        self.tokens = {}
+        self.waiting_at = {}
+        if self.last_token:
+            for n in range(self.used):
+                self.pending_[n].count = 0
+                self.pending_[n].own = 0.0
+        Steps.clear(self)
+
     @property
     def pending(self):
         """How many evaluations are pending."""

@@ -91,6 +91,11 @@ class Subtree(Choice):
         self.summarised = 0
         self._summarise_all()
 
+    def clear(self):
+        Choice.clear(self)
+        if self.summarised:
+            self._summarise_all()
+
     @property
     def subtree_maxima(self):
         """The maxima as a read-only record array, one for each of `nodes`."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from bough.planning.policies import GaussianPolicy
+from bough.planning.gaussian import GaussianPolicy
 from bough.searchers.base import Certificate, Searcher
 from bough.trees import Path
 

@@ -11,8 +11,9 @@ import numpy as np
 from bough._checks import above_zero, real, whole
 from bough.planning.decision import Plan
 from bough.planning.environments import model_of
+from bough.planning.gaussian import GaussianPolicy
 from bough.planning.horizon import read_depth
-from bough.planning.policies import GaussianPolicy, PeerPolicy, check_searcher, is_gaussian
+from bough.planning.policies import PeerPolicy, check_searcher, is_gaussian
 from bough.planning.rollouts import Play, Rollouts
 from bough.planning.scaling import Scale
 from bough.planning.simulator import Model
@@ -142,6 +143,10 @@ class Planner:
             self._scale.set_depth(discount, depth)
         tree = Tree(actions, depth)
         if is_gaussian(searcher):
+            before = self.policy
+            spare = None
+            if isinstance(before, GaussianPolicy) and before.tree.depth == depth:
+                spare = before.give_up()
             return GaussianPolicy(
                 tree,
                 discount=discount,
@@ -150,6 +155,7 @@ class Planner:
                 scale=self._scale,
                 rng=self._rng,
                 plays=plays,
+                searcher=spare,
             )
         return PeerPolicy(
             searcher,
@@ -253,7 +259,7 @@ class Planner:
             return False
         same = self.model.same
         most = MOST_KEPT * max(len(policy.plays) - self._kept_before, 1)
-        below = [play for play in policy.plays if play.path[0] == action and len(play.path) > 1]
+        below = [play for play in policy.plays if play.path[0] == action and len(play.rewards) > 1]
         if self.model.deterministic:
             child = self.rollouts.root.children.get(action)
             if child is None or child.ended or child.snapshot is None:

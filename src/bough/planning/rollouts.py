@@ -16,10 +16,14 @@ LARGEST = 1e50
 
 
 class Play(NamedTuple):
-    """A path that was played: shorter than it was asked for if the episode or the budget ended."""
+    """A path that was played: shorter than it was asked for if the episode or the budget ended.
+
+    Where transitions are random and the episode ended, the path is the whole one: it did not end
+    because of its steps alone, and what comes after them is worth nothing this time.
+    """
 
     path: Path
-    rewards: tuple[float, ...]  # of each step, not discounted
+    rewards: tuple[float, ...]  # of each step taken, not discounted
     ended: bool
     states: tuple[Any, ...]  # snapshots of the first of them, where transitions are random
 
@@ -129,33 +133,43 @@ class Rollouts:
                 states.append(self.model.snapshot())
             if ended:
                 break
-        return Play(path[: len(rewards)], tuple(rewards), ended, tuple(states))
+        return Play(path if ended else path[: len(rewards)], tuple(rewards), ended, tuple(states))
 
     def _play_cached(self, path: Path) -> Play | None:
         place = self.root
-        take = self.model.snapshot
-        last = self.budget - self.repeat  # as many calls as there may have been before an action
         rewards = []
-        for i, action in enumerate(path):
+        for action in path:
             child = place.children.get(action)
             if child is None:
-                if self.calls > last:
-                    break
-                if place is not self._here and not self._return_to(path[:i]):
-                    break
-                reward, ended = self._take(action, i)
-                snapshot = None
-                if not ended and self._snapshots < MOST_SNAPSHOTS:
-                    snapshot = take()
-                    self._snapshots += 1
-                child = place.children[action] = self._here = Place(snapshot, reward, ended)
+                break
             rewards.append(child.reward)
             place = child
-            if child.ended:
-                break
+        known = len(rewards)
+        more = known < len(path) and not place.ended and self.left > 0
+        if more and (place is self._here or self._return_to(path[:known])):
+            place = self._explore(place, path, rewards)
         if not rewards:
             return None
         return Play(path[: len(rewards)], tuple(rewards), place.ended, ())
+
+    def _explore(self, place: Place, path: Path, rewards: list[float]) -> Place:
+        """Go on where nobody was before, as far as the budget and the episode go."""
+        snapshot = self.model.snapshot
+        self._here = None  # until it is known where the simulator is
+        for action in path[len(rewards) : len(rewards) + self.left]:
+            reward, ended = self._take(action, len(rewards))
+            kept = None
+            if not ended and self._snapshots < MOST_SNAPSHOTS:
+                kept = snapshot()
+                self._snapshots += 1
+            child = Place(kept, reward, ended)
+            place.children[action] = child
+            place = child
+            rewards.append(reward)
+            if ended:
+                break
+        self._here = place
+        return place
 
     def _return_to(self, path: Path) -> bool:
         """Bring the simulator to a place that it was at before; return whether a step is left."""
