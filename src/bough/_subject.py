@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bough.spaces import Choice, Space
+from bough.spaces.space import is_plain
 from bough.trees import Path, Tree
 from bough.trials import Trial
 
@@ -90,8 +91,7 @@ class OfSpace:
                 continue
             value = slot.parameter.value(position)  # type: ignore[arg-type]
             if isinstance(slot.parameter, Choice):
-                simple = value is None or type(value) in (str, int, float, bool)
-                plain[slot.name] = value if simple else {"option": int(position)}
+                plain[slot.name] = value if is_plain(value) else {"option": int(position)}
             else:
                 plain[slot.name] = type(value)(asked[slot.name])
         return json.dumps(plain, separators=(",", ":"))

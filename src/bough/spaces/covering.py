@@ -51,7 +51,7 @@ class Covering:
     slots, first
         The parameters of a space, and which of them are always there.
     levels
-        How often a continuous parameter is cut.
+        How often a continuous parameter is cut, or each of them.
     depth
         The longest path; by default as long as it takes.
     priority
@@ -66,7 +66,7 @@ class Covering:
         slots: Sequence[Slot],
         first: Sequence[int],
         *,
-        levels: int,
+        levels: int | Sequence[int],
         depth: int | None = None,
         priority: Sequence[float] | None = None,
         shares: Sequence[Sequence[float]] | None = None,
@@ -75,7 +75,8 @@ class Covering:
         self.levels = levels
         self._shares = shares
         self._priority = [0.0] * len(slots) if priority is None else list(priority)
-        self._cuts = [_cuts_of(slot, levels) for slot in slots]
+        each = [levels] * len(slots) if isinstance(levels, int) else levels
+        self._cuts = [_cuts_of(slot, n) for slot, n in zip(slots, each, strict=True)]
         self.counts = [slot.parameter.count for slot in slots]
         self._between: dict[tuple[int, int, int, int], int] = {}
         longest = sum(self._cuts) if depth is None else depth
