@@ -2,6 +2,8 @@ import enum
 import itertools
 import json
 import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -246,6 +248,42 @@ def test_priorities_decide_what_is_cut_first():
     space = Space(x=Float(0, 1), y=Float(0, 1))
     covering = Covering(space._slots, space._first, levels=4, priority=[0.0, math.log(4.0) * 2.5])
     assert [cut.slot for cut in covering.first.cuts] == [1, 1, 1, 0, 1, 0, 0, 0]
+
+
+def test_choices_that_bring_nothing_share_their_plans():
+    space = Space(**{f"c{i}": Choice(["x", "y"]) for i in range(60)})
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(20):
+        path = random_path(space.tree, rng)
+        assert space.encode(space.decode(path)) == path
+        plan = space._covering.first
+        for step in path:
+            seen.add(id(plan))
+            plan = space._covering.option(plan, step)
+    assert len(seen) == 60  # not a plan for each of the paths
+
+
+def test_threads_may_share_a_space():
+    space = Space(x=Float(0, 1), c=Choice({"a": Space(y=Float(0, 1)), "b": None}), n=Int(1, 50))
+    tree = space.tree
+    wrong = []
+
+    def walk(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(60):
+            path = space.encode(space.decode(random_path(tree, rng)))
+            if tree.complete(path) != path:
+                wrong.append(path)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(walk, range(3)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
 
 
 def test_choices_split_at_once_into_their_options():

@@ -86,7 +86,7 @@ class Covering:
         self._push(queue, first)
         self._first = Plan(0, queue)
         self._lay_out(self._first)
-        self._walk = Walk(self)
+        self._walks: list[Walk] = []  # where the last call was, to go on from there
 
     # ------------------------------------------------------------------ the plan
 
@@ -116,11 +116,14 @@ class Covering:
         """Return the plan after an option was chosen."""
         found = plan.options[choice]
         if found is None:
+            inner = self.slots[plan.slot].inner
             queue = list(plan.queue)
-            self._push(queue, self.slots[plan.slot].inner[choice])
+            self._push(queue, inner[choice])
             found = Plan(plan.depth + len(plan.cuts) + 1, queue)
             self._lay_out(found)
-            plan.options[choice] = found
+            for i in range(len(inner)):  # options that bring nothing go on alike
+                if i == choice or not (inner[i] or inner[choice]):
+                    plan.options[i] = found
         return found
 
     def cuts_of(self, slot: int) -> int:
@@ -136,14 +139,19 @@ class Covering:
 
     def __call__(self, path: Path) -> int:
         """Return how many children the cell of a path has."""
-        walk = self._walk
+        try:  # (taken while it is in use: threads may share a space)
+            walk = self._walks.pop()
+        except IndexError:
+            walk = Walk(self)
         done = len(walk.path)
         if len(path) < done or path[:done] != tuple(walk.path):
-            walk = self._walk = Walk(self)
+            walk = Walk(self)
             done = 0
         for step in path[done:]:
             walk.step(step)
-        return walk.children()
+        count = walk.children()
+        self._walks.append(walk)
+        return count
 
     def path(self, point: Point, length: int | None = None) -> Path:
         """Return the path of the cell that holds a point: complete, or its first steps."""
