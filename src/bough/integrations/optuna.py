@@ -107,7 +107,7 @@ class GPTSSampler(BaseSampler):
             return {}
         with self._guard:
             self._look(study)
-            self._learn(study)
+            self._learn()
             params: dict[str, Any] = {}
             if self._forest is not None:
                 with suppress(Exhausted):
@@ -169,7 +169,7 @@ class GPTSSampler(BaseSampler):
             maximize = study.direction == StudyDirection.MAXIMIZE
             self._values[trial.number] = value if maximize else 0.0 - value
 
-    def _learn(self, study: Study) -> None:
+    def _learn(self) -> None:
         """Tell the forest what it does not know yet; plant another if the space has changed."""
         if not self._rows:
             return
