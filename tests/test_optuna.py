@@ -1,6 +1,8 @@
 """Optuna's own conformance tests, unmodified, and what they do not look at."""
 
+import gc
 import math
+import pickle
 
 import pytest
 
@@ -180,3 +182,94 @@ def test_when_all_is_known_it_goes_on_by_chance():
 def test_options_one_and_true_are_not_the_same():
     study = study_of(lambda t: float(t.suggest_categorical("a", [True, 1.0, "1", None]) == "1"), 12)
     assert len(study.trials) == 12
+
+
+@pytest.mark.parametrize(
+    "suggest",
+    [
+        lambda t: t.suggest_int("n", -5, 2**60),
+        lambda t: t.suggest_int("n", 1, 2**62, log=True),
+        lambda t: t.suggest_int("n", 0, 2**70, step=2**50),
+        lambda t: math.log(t.suggest_float("x", 1e-300, 1e300, log=True)),
+        lambda t: t.suggest_float("x", 0.1, 1.1, step=1e-11),
+        lambda t: t.suggest_float("x", 1, 2, step=1e-17),
+        lambda t: len(t.suggest_categorical("c", ["a", "a", "bb"])),
+    ],
+)
+def test_ranges_and_options_that_only_optuna_takes(suggest):
+    study = study_of(lambda t: float(suggest(t)), 20)
+    assert all(trial.state.name == "COMPLETE" for trial in study.trials)
+    assert study.sampler._forest.observations == 19  # all but the last one
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
+def test_options_that_are_objects_which_look_alike():
+    class Thing:
+        def __repr__(self):
+            return "a thing"
+
+    things = [Thing(), Thing()]
+    study = study_of(lambda t: float(t.suggest_categorical("thing", things) is things[0]), 8)
+    trials = study.get_trials(deepcopy=False)
+    assert {things.index(t.params["thing"]) for t in trials} == {0, 1}
+
+
+def test_penalties_count_as_failures():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        return 1.7e308 if x > 0.5 else x
+
+    study = study_of(objective, 30)
+    assert study.best_value < 0.01
+
+
+def test_what_failed_is_avoided_after_a_restart_too():
+    def objective(trial):
+        if trial.suggest_int("n", 1, 4) != 2:
+            raise ValueError("no")
+        return 1.0
+
+    study = optuna.create_study(sampler=GPTSSampler(seed=0))
+    for n in (1, 3, 4):
+        study.enqueue_trial({"n": n})
+    study.optimize(objective, n_trials=3, catch=ValueError)
+    study.sampler = GPTSSampler(seed=1)
+    study.optimize(objective, n_trials=1, catch=ValueError)
+    assert study.trials[-1].params == {"n": 2}
+
+
+@pytest.mark.filterwarnings("ignore:Fixed parameter")
+def test_enqueued_values_from_outside_are_not_told_as_others():
+    study = optuna.create_study(sampler=GPTSSampler(seed=0))
+    study.enqueue_trial({"x": 5.0})
+    study.optimize(lambda t: -t.suggest_float("x", 0, 1), n_trials=10)
+    assert study.trials[0].params == {"x": 5.0}
+    forest = study.sampler._forest
+    assert forest.observations == 8  # not the first one, and not yet the last
+    assert forest.best().value >= 0.0
+
+
+def test_a_sampler_can_be_pickled():
+    study = study_of(layers, 20)
+    study.sampler = pickle.loads(pickle.dumps(study.sampler))
+    study.optimize(layers, n_trials=20)
+    assert study.sampler._forest.observations == 39  # the first twenty too; not yet the last one
+    assert study.best_value < -2.9
+
+
+def test_a_study_is_not_taken_for_one_that_is_gone():
+    sampler = GPTSSampler(seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(conditional, n_trials=5)
+    gone = id(study._storage)
+    del study
+    gc.collect()
+    others = [optuna.create_study(sampler=sampler) for _ in range(200)]
+    for study in [s for s in others if id(s._storage) == gone] or others[:1]:
+        study.optimize(layers, n_trials=3)
+        assert set(sampler._rows) == {0, 1}
+
+
+def test_bad_seeds():
+    with pytest.raises(ValueError, match="seed must be at least 0, got -1"):
+        GPTSSampler(seed=-1)

@@ -1,10 +1,13 @@
+import enum
 import itertools
 import json
 import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bough import Choice, Float, Int, Space, Tree
@@ -120,6 +123,79 @@ def test_a_point_lies_in_its_cell(x, y, rate):
     assert abs(math.log(centre["rate"] / rate)) <= math.log(1e5) * 2.0**-21 + 1e-12
 
 
+@given(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.floats(0, 1),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+@example(1e9, 1e9 + 0.01, 0.5, False, 0)
+@example(1.0, 1.0 + 1e-14, 0.5, False, 0)
+@example(0.0, 5e-324, 0.5, False, 0)
+@example(1e-300, 1e300, 0.5, True, 0)
+@example(2.3e-308, 1.7e308, 0.999, True, 0)
+def test_whatever_the_range_a_path_comes_back_and_a_point_has_a_leaf(a, b, u, log, seed):
+    low, high = (abs(a) + 2.3e-308, abs(b) + 2.3e-308) if log else (a, b)
+    low, high = min(low, high), max(low, high)
+    if not math.isfinite(high - low):
+        return
+    space = Space(x=Float(low, high, log=log))
+    path = random_path(space.tree, np.random.default_rng(seed))
+    assert space.encode(space.decode(path)) == path
+    for value in (low, high, space.parameters["x"].value(u)):
+        assert low <= value <= high
+        path = space.encode({"x": value})
+        assert space.tree.complete(path) == path
+    if log and low < high:
+        assert math.isclose(
+            math.log(space.parameters["x"].value(u)),
+            (1 - u) * math.log(low) + u * math.log(high),
+            rel_tol=1e-12, abs_tol=1e-12,
+        )  # fmt: skip
+
+
+@given(
+    st.floats(-1e12, 1e12), st.floats(1e-12, 1e9), st.integers(0, 10**12), st.integers(0, 10**12)
+)
+@example(1e9, 1e-3, 1000, 877)
+@example(0.1, 1e-11, 10**11, 68229572746)
+def test_a_grid_knows_its_own_values(low, step, count, index):
+    high = low + count * step
+    if step < 8 * math.ulp(max(abs(low), abs(high))):
+        with pytest.raises(ValueError, match="too short for floats"):
+            Float(low, high, step=step)
+        return
+    parameter = Float(low, high, step=step)
+    assert parameter.count in (count, count + 1)
+    index %= parameter.count
+    assert parameter.position(parameter.value(index), "x") == index
+    assert low <= parameter.value(index) <= parameter.high
+
+
+def test_decimal_steps_are_decimal_numbers():
+    parameter = Float(-0.3, 0.7, step=0.1)
+    assert [parameter.value(i) for i in range(parameter.count)] == [
+        -0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7
+    ]  # fmt: skip
+
+
+def test_the_middle_of_a_log_scale_is_that_of_factors():
+    space = Space(n=Int(1, 10**6, log=True))
+    middle = space.params(space.centre(space._covering.cell(())))["n"]
+    assert 500 < middle < 2000
+
+
+def test_sizes_beyond_all_floats():
+    many = {f"x{i}": Int(0, 2**50) for i in range(30)}
+    assert Space(**many).size == (2**50 + 1) ** 30
+    for space in (
+        Space(**many, y=Float(0, 1)),
+        Space(c=Choice({"a": Space(**many), "b": Space(y=Float(0, 1))})),
+    ):
+        assert space.size == math.inf
+
+
 def test_both_ends_belong_to_a_range():
     space = Space(x=Float(-2, 5), r=Float(1e-3, 7, log=True), n=Int(1, 10**9, log=True))
     for params in ({"x": -2, "r": 1e-3, "n": 1}, {"x": 5, "r": 7, "n": 10**9}):
@@ -172,6 +248,42 @@ def test_priorities_decide_what_is_cut_first():
     space = Space(x=Float(0, 1), y=Float(0, 1))
     covering = Covering(space._slots, space._first, levels=4, priority=[0.0, math.log(4.0) * 2.5])
     assert [cut.slot for cut in covering.first.cuts] == [1, 1, 1, 0, 1, 0, 0, 0]
+
+
+def test_choices_that_bring_nothing_share_their_plans():
+    space = Space(**{f"c{i}": Choice(["x", "y"]) for i in range(60)})
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(20):
+        path = random_path(space.tree, rng)
+        assert space.encode(space.decode(path)) == path
+        plan = space._covering.first
+        for step in path:
+            seen.add(id(plan))
+            plan = space._covering.option(plan, step)
+    assert len(seen) == 60  # not a plan for each of the paths
+
+
+def test_threads_may_share_a_space():
+    space = Space(x=Float(0, 1), c=Choice({"a": Space(y=Float(0, 1)), "b": None}), n=Int(1, 50))
+    tree = space.tree
+    wrong = []
+
+    def walk(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(60):
+            path = space.encode(space.decode(random_path(tree, rng)))
+            if tree.complete(path) != path:
+                wrong.append(path)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(walk, range(3)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
 
 
 def test_choices_split_at_once_into_their_options():
@@ -230,6 +342,30 @@ def test_options_may_be_any_objects():
         space.encode({"what": Thing()})
 
 
+def test_options_as_numpy_and_tables_give_them_back():
+    space = Space(a=Choice([True, False]), b=Choice([1, 2]), c=Choice([0.5, math.nan]))
+    assert space.point({"a": np.True_, "b": np.int64(2), "c": float("nan")}) == (0, 1, 1)
+    with pytest.raises(ValueError, match="a must be one of True, False, got 1"):
+        space.point({"a": 1, "b": 1, "c": 0.5})
+
+
+def test_any_name_will_do():
+    names = ["self", "parameters", "with space", "", "é", "class"]
+    space = Space(**{name: Int(i, 9) for i, name in enumerate(names)})
+    params = dict.fromkeys(names, 7)
+    assert space.params(space.point(params)) == params
+    assert Space.from_json(space.to_json()) == space
+
+
+def test_a_space_says_how_it_is_made():
+    space = Space(
+        x=Float(0, 1, step=0.25), r=Float(1e-3, 1, log=True), n=Int(1, 9, step=2),
+        c=Choice({"a": Space(m=Int(1, 99, log=True)), "b": None}),
+    )  # fmt: skip
+    assert eval(repr(space)) == space
+    assert repr(Space(x=Float(0, 1), n=Int(1, 2))) == "Space(x=Float(0.0, 1.0), n=Int(1, 2))"
+
+
 def test_a_grid_of_decimal_fractions():
     parameter = Float(0, 1, step=0.1)
     assert parameter.count == 11
@@ -258,10 +394,33 @@ def test_a_space_comes_back_from_json(space):
     assert hash(again) == hash(space)
 
 
+def test_json_of_numbers_that_json_has_no_word_for():
+    space = Space(c=Choice([1.5, math.nan, math.inf, -math.inf]), d=Choice(np.arange(3)))
+    text = space.to_json()
+    json.loads(text, parse_constant=pytest.fail)  # NaN and Infinity are no JSON
+    again = Space.from_json(text)
+    assert again == space
+    assert again.parameters["d"].options == (0, 1, 2)
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
 def test_what_json_cannot_hold():
     with pytest.raises(TypeError, match="of 'what' cannot be written as JSON"):
+        Space(what=Choice([Colour.RED])).to_json()  # which would come back as 1
+    with pytest.raises(TypeError, match="of 'what' cannot be written as JSON"):
         Space(what=Choice([len])).to_json()
-    for text in ('{"x": {"kind": "complex"}}', '{"x": 3}', "[1]", '{"x": {"kind": "int"}}'):
+    for text in (
+        '{"x": {"kind": "complex"}}',
+        '{"x": 3}',
+        "[1]",
+        "{",
+        '{"x": {"kind": "int"}}',
+        '{"x": {"kind": "int", "low": 2, "high": 1}}',
+        '{"x": {"kind": "choice", "options": ["a", "b"], "spaces": [{}]}}',
+    ):
         with pytest.raises(ValueError, match="JSON of"):
             Space.from_json(text)
     json.loads(MODELS.to_json())
@@ -291,6 +450,11 @@ def test_what_json_cannot_hold():
         (lambda: Choice([]), "at least one option"),
         (lambda: Choice("abc"), "options must be a list"),
         (lambda: Choice(3), "options must be a list"),
+        (lambda: Choice({"a", "b"}), "options must be a list"),
+        (lambda: Choice([math.nan, float("nan")]), "nan is there twice"),
+        (lambda: Float(5e-324, 1, log=True), "at least 2.23e-308 on a log scale"),
+        (lambda: Float(0, 1, step=1e-20), "step is too short"),
+        (lambda: Float(0, 1e300, step=1e-300), "step is too short"),
         (lambda: Choice(["a", "b", "a"]), "'a' is there twice"),
         (lambda: Choice([Space()]), "needs a name"),
         (lambda: Choice({"a": 3}), "of option 'a' must be a bough.Space"),

@@ -194,6 +194,30 @@ def test_options_that_are_objects(tmp_path):
     assert len(json.loads(shown.output)["trials"]) == 20
 
 
+class Thing:
+    """Whose repr has an address in it, another one in each run."""
+
+
+def test_options_that_are_objects_of_another_run(tmp_path):
+    file = tmp_path / "a.db"
+    for budget in (4, 8):
+        space = Space(thing=Choice([Thing(), Thing()]), x=Float(0, 1))
+        result = bough.maximize(lambda p: p["x"], space, budget=budget, study=file)
+    assert result.best.params["thing"] in space.parameters["thing"].options
+
+
+def test_options_that_json_has_no_word_for(tmp_path):
+    space = Space(c=Choice([1.0, math.nan, math.inf]), x=Float(0, 1))
+    file = str(tmp_path / "a.db")
+    for budget in (10, 20):
+        bough.maximize(lambda p: p["x"], space, budget=budget, study=file, rng=0)
+    with Study.open(file) as study:
+        assert study.space == space
+        assert {str(trial.params["c"]) for trial in study.trials} == {"1.0", "nan", "inf"}
+    shown = CliRunner().invoke(main, ["study", file, "--json"]).output
+    assert len(json.loads(shown, parse_constant=pytest.fail)["trials"]) == 20
+
+
 def test_another_space(tmp_path):
     file = tmp_path / "a.db"
     Study.create(file, SPACE).close()
@@ -215,6 +239,10 @@ def test_study_commands(tmp_path):
     bough.minimize(loss, SPACE, budget=30, study=file)
     shown = CliRunner().invoke(main, ["study", file])
     assert "best params  model" in shown.output
+    assert "(by covering " in shown.output  # the certificate says whose it is
+    facts = json.loads(CliRunner().invoke(main, ["study", file, "--json"]).output)
+    assert facts["certificate"]["coverings"] == 8
+    assert facts["certificate"]["upper"] >= facts["best"]["mean"]  # of values that are minimised
     table = CliRunner().invoke(main, ["study", file, "--csv"]).output.splitlines()
     assert len(table) == 31
     out = str(tmp_path / "a.jsonl")
@@ -232,6 +260,7 @@ import bough
 
 space = bough.Space(x=bough.Float(-1, 1), kind=bough.Choice(["a", "b"]))
 small = bough.Space(x=bough.Int(0, 3))
+odd = bough.Space(x=bough.Int(0, 3), kind=bough.Choice([float("inf"), len, {(1, 2): 3}]))
 
 
 def loss(params):
@@ -281,12 +310,33 @@ def test_tune_another_space_and_a_study(program, tmp_path):
     assert "another space" in again.output
 
 
+def test_tune_says_one_parameter_and_that_all_is_known(program):
+    result = tune(f"{program}:loss:small", "--seed", "0")
+    assert ": 1 parameter, 5 evaluated" in result.output
+    assert "stopped since nothing is left to learn" in result.output
+    assert "params       x  3" in result.output
+
+
+def test_tune_prints_json_whatever_the_options_are(program):
+    kinds = set()
+    for seed in range(4):
+        words = f"{program}:loss:odd", "--budget", "3", "--seed", str(seed), "--json"
+        facts = json.loads(tune(*words).output, parse_constant=pytest.fail)
+        kinds.add(facts["best"]["params"]["kind"])
+    assert kinds <= {"inf", "<built-in function len>", "{(1, 2): 3}"}
+    assert len(kinds) > 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{}:loss:huge"], "has no bough.Space called huge; it has space, small"),
+        (["{}:loss:huge"], "has no bough.Space called huge; it has space, small, odd"),
         (["{}:gain"], "has no function gain"),
         (["{}"], "is no FILE.py:FUNCTION"),
+        (["{}:loss:"], "is no FILE.py:FUNCTION"),
+        (["{}:loss:a:b"], "is no FILE.py:FUNCTION"),
+        ([":loss"], "is no FILE.py:FUNCTION"),
+        (["json:loads"], "has no bough.Space called space: write space = bough.Space(...) there"),
         (["nowhere.py:loss"], "there is no file nowhere.py"),
         (["{}:loss", "--searcher", "genius"], "searcher must be one of"),
         (["{}:broken"], "failed at params"),

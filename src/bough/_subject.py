@@ -8,7 +8,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from bough.spaces import Choice, Space
+from bough.spaces.space import is_plain
 from bough.trees import Path, Tree
 from bough.trials import Trial
 
@@ -90,8 +93,7 @@ class OfSpace:
                 continue
             value = slot.parameter.value(position)  # type: ignore[arg-type]
             if isinstance(slot.parameter, Choice):
-                simple = value is None or type(value) in (str, int, float, bool)
-                plain[slot.name] = value if simple else {"option": int(position)}
+                plain[slot.name] = value if is_plain(value) else {"option": int(position)}
             else:
                 plain[slot.name] = type(value)(asked[slot.name])
         return json.dumps(plain, separators=(",", ":"))
@@ -143,6 +145,22 @@ class Unknown(OfTree):
 
 
 Subject = OfTree | OfSpace
+
+
+def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return params to be read as JSON; what it has no word for by its repr.
+
+    >>> plain_params({"x": 0.5, "layers": (8, 8), "f": len, "most": float("inf")})
+    {'x': 0.5, 'layers': [8, 8], 'f': '<built-in function len>', 'most': 'inf'}
+    """
+    plain: dict[str, Any] = {}
+    for name, value in params.items():
+        value = value.item() if isinstance(value, np.generic) else value
+        try:
+            plain[name] = json.loads(json.dumps(value, allow_nan=False))
+        except (TypeError, ValueError, RecursionError):
+            plain[name] = repr(value)
+    return plain
 
 
 def subject_of(tree_or_space: Any, name: str = "tree_or_space") -> Subject:

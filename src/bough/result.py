@@ -1,5 +1,6 @@
 """What a search found."""
 
+import math
 import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -114,7 +115,7 @@ class Result:
         write(self, path)
 
     def __repr__(self) -> str:
-        lines = [f"stopped by {self.stopped_by} after {len(self.history)} evaluations"]
+        lines = [f"{why_stopped(self.stopped_by)} after {len(self.history)} evaluations"]
         if self.best is not None:
             if isinstance(self.searcher, SpaceSearcher):
                 lines.append(f"best params {self.best.params}")
@@ -122,22 +123,42 @@ class Result:
                 lines.append(f"best path   {self.searcher.tree.decode(self.best.path)}")
             lines.append(f"its reward  {self.best.mean:.6g} +- {self.best.std:.2g}")
         if self.certificate is not None:
-            lines.append(
-                f"certificate the best of all is between {self.certificate.lower:.6g} and "
-                f"{self.certificate.upper:.6g}, at confidence {1 - self.certificate.delta:g}"
-                + (", given what was learnt" if self.certificate.conditional else "")
-                + of_covering(self.certificate)
-            )
+            lines.append(f"certificate {bounds_in_words(self.certificate)}")
         return "\n".join(lines)
 
 
-def of_covering(certificate: Certificate) -> str:
-    """Say whose certificate it is, if it is that of one covering of a space."""
-    if not isinstance(certificate, SpaceCertificate):
-        return ""
+def why_stopped(stopped_by: str) -> str:
+    """Say why a search has ended."""
+    if stopped_by == "exhausted":
+        return "stopped since nothing is left to learn"
+    return f"stopped by {stopped_by}"
+
+
+def bounds_in_words(certificate: Certificate) -> str:
+    """Say what a certificate says; and whose it is, if it is that of one covering of a space."""
+    whose = ""
+    if isinstance(certificate, SpaceCertificate):
+        number, count = certificate.covering + 1, certificate.coverings
+        whose = f" (by covering {number} of {count}, to its resolution)"
     return (
-        f" (by covering {certificate.covering + 1} of {certificate.coverings}, to its resolution)"
+        f"the best of all is between {certificate.lower:.6g} and {certificate.upper:.6g}, at "
+        f"confidence {1 - certificate.delta:g}"
+        + (", given what was learnt" if certificate.conditional else "")
+        + whose
     )
+
+
+def bounds_as_json(certificate: Certificate) -> dict[str, Any]:
+    """Return what a certificate says as plain values; what is not finite becomes None."""
+    bounds = {"lower": certificate.lower, "upper": certificate.upper, "gap": certificate.gap}
+    facts: dict[str, Any] = {
+        **{name: value if math.isfinite(value) else None for name, value in bounds.items()},
+        "confidence": 1 - certificate.delta,
+        "conditional": certificate.conditional,
+    }
+    if isinstance(certificate, SpaceCertificate):
+        facts |= {"covering": certificate.covering, "coverings": certificate.coverings}
+    return facts
 
 
 def negative_arm(arm: Arm) -> Arm:

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import math
 import pathlib
 import warnings
 from collections.abc import Iterator
@@ -14,7 +13,9 @@ import click
 
 from bough._exchange import exported, imported
 from bough._lock import WriteLock
+from bough._subject import plain_params
 from bough.experiments.store import BEGINNING
+from bough.result import bounds_as_json, bounds_in_words
 from bough.study import Study, open_to_read
 from bough.trials import Trial
 
@@ -157,11 +158,7 @@ def _facts(study: Study) -> dict[str, Any]:
             facts["certificate"] = {
                 "path": list(certificate.path),
                 **_shown(getattr(certificate, "params", None)),
-                "lower": _finite(certificate.lower),
-                "upper": _finite(certificate.upper),
-                "gap": _finite(certificate.gap),
-                "confidence": 1 - certificate.delta,
-                "conditional": certificate.conditional,
+                **bounds_as_json(certificate),
             }
     else:
         top = max(told, key=lambda trial: study.sign * (trial.value or 0.0))
@@ -192,15 +189,10 @@ def _page(facts: dict[str, Any], study: Study) -> str:
         else:
             lines.append(f"  value        {best['observed']:.6g}, the best that was told")
     if "certificate" in facts:
-        certificate = facts["certificate"]
-        if certificate["gap"] is None:
-            lines.append("  certificate  none: the number of paths is not known")
-        else:
-            lines.append(
-                f"  certificate  the best of all is between {certificate['lower']:.6g} and "
-                f"{certificate['upper']:.6g}, at confidence {certificate['confidence']:g}"
-                + (", given what was learnt" if certificate["conditional"] else "")
-            )
+        certificate = "none: the number of paths is not known"
+        if study.certificate is not None and facts["certificate"]["gap"] is not None:
+            certificate = bounds_in_words(study.certificate)
+        lines.append(f"  certificate  {certificate}")
     if len(study.trials):
         lines.append(f"  the last trials (of {len(study.trials):,}; --csv or --json for all)")
     for trial in study.trials[-SHOWN:]:
@@ -217,7 +209,7 @@ def _table(study: Study) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Trial._fields)
     for trial in study.trials:
-        params = None if trial.params is None else json.dumps(trial.params, default=repr)
+        params = None if trial.params is None else json.dumps(plain_params(trial.params))
         path: Any = " ".join(map(str, trial.path))
         writer.writerow(trial._replace(path=path, params=params))
     return text.getvalue()
@@ -229,7 +221,7 @@ def _plain(trial: Trial) -> dict[str, Any]:
 
 def _shown(params: Any) -> dict[str, Any]:
     """Return params as JSON can say them; nothing on a plain tree."""
-    return {} if params is None else {"params": json.loads(json.dumps(params, default=repr))}
+    return {} if params is None else {"params": plain_params(params)}
 
 
 def _listed(params: dict[str, Any]) -> str:
@@ -237,7 +229,3 @@ def _listed(params: dict[str, Any]) -> str:
         f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in params.items()
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

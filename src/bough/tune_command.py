@@ -11,8 +11,15 @@ from typing import Any
 import click
 
 from bough._loading import load_module
+from bough._subject import plain_params
 from bough.maximize import maximize, minimize
-from bough.result import ObjectiveError, Result, of_covering
+from bough.result import (
+    ObjectiveError,
+    Result,
+    bounds_as_json,
+    bounds_in_words,
+    why_stopped,
+)
 from bough.spaces import Space
 from bough.stopping import StopRule, WallTime
 from bough.study import StudyError
@@ -70,7 +77,7 @@ def tune_command(
     facts = _facts(objective, result, space, time.perf_counter() - begin)
     if failure is not None:
         facts["error"] = str(failure)
-    click.echo(json.dumps(facts, indent=2, default=repr) if as_json else _page(facts, result))
+    click.echo(json.dumps(facts, indent=2) if as_json else _page(facts, result))
     if failure is not None:
         raise click.ClickException(str(failure)) from failure
     if result.stopped_by == "interrupt":
@@ -79,15 +86,15 @@ def tune_command(
 
 def _load(text: str) -> tuple[Callable[[Any], Any], Space]:
     """Find `file.py:objective` or `file.py:objective:space`."""
-    where, _, names = text.partition(":")
-    name, _, space_name = names.partition(":")
-    if not name:
+    where, *names = text.split(":")
+    if not where or len(names) not in (1, 2) or not all(names):
         raise click.UsageError(f"{text!r} is no FILE.py:FUNCTION or FILE.py:FUNCTION:SPACE.")
+    name, space_name = names[0], names[1] if len(names) == 2 else "space"
     module = load_module(where)
     function = getattr(module, name, None)
     if not callable(function):
         raise click.UsageError(f"{where} has no function {name}.")
-    return function, _space(module, where, space_name or "space")
+    return function, _space(module, where, space_name)
 
 
 def _space(module: ModuleType, where: str, name: str) -> Space:
@@ -96,7 +103,11 @@ def _space(module: ModuleType, where: str, name: str) -> Space:
         others = [key for key, value in vars(module).items() if isinstance(value, Space)]
         raise click.UsageError(
             f"{where} has no bough.Space called {name}"
-            + (f"; it has {', '.join(others)}: name one after a second colon." if others else ".")
+            + (
+                f"; it has {', '.join(others)}: name one after a second colon."
+                if others
+                else f": write {name} = bough.Space(...) there."
+            )
         )
     return space
 
@@ -113,46 +124,31 @@ def _facts(objective: str, result: Result, space: Space, elapsed: float) -> dict
     if result.best is not None:
         best = result.best
         facts["best"] = {
-            "params": best.params, "mean": best.mean, "std": best.std, "visits": best.visits,
+            "params": plain_params(best.params or {}),
+            "mean": best.mean, "std": best.std, "visits": best.visits,
         }  # fmt: skip
     if result.certificate is not None:
-        certificate = result.certificate
-        facts["certificate"] = {
-            "lower": _finite(certificate.lower),
-            "upper": _finite(certificate.upper),
-            "gap": _finite(certificate.gap),
-            "confidence": 1 - certificate.delta,
-            "conditional": certificate.conditional,
-            "covering": getattr(certificate, "covering", None),
-            "coverings": getattr(certificate, "coverings", None),
-        }
+        facts["certificate"] = bounds_as_json(result.certificate)
     return facts
 
 
 def _page(facts: dict[str, Any], result: Result) -> str:
+    count = facts["parameters"]
     lines = [
-        f"{facts['objective']}: {facts['parameters']} parameters, {facts['evaluations']:,} "
-        f"evaluated in {facts['seconds']:.2f} s, stopped by {facts['stopped_by']}"
+        f"{facts['objective']}: {count} parameter{'' if count == 1 else 's'}, "
+        f"{facts['evaluations']:,} evaluated in {facts['seconds']:.2f} s, "
+        + why_stopped(facts["stopped_by"])
     ]
-    if result.best is None:
-        return "\n".join([*lines, "nothing was evaluated"])
     best, certificate = result.best, result.certificate
+    if best is None:
+        return "\n".join([*lines, "nothing was evaluated"])
     times = "once" if best.visits == 1 else f"{best.visits:,} times"
     lines += ["", f"  value        {best.mean:.6g} +- {best.std:.2g}, evaluated {times}"]
-    params = best.params or {}
+    params: dict[str, Any] = best.params or {}
     width = max(map(len, params), default=0)
-    for name, value in params.items():
+    for i, (name, value) in enumerate(params.items()):
         shown = f"{value:.8g}" if isinstance(value, float) else str(value)
-        lines.append(f"  {name:<{width}}  {shown}")
+        lines.append(f"  {'' if i else 'params':<11}  {name:<{width}}  {shown}")
     if certificate is not None and math.isfinite(certificate.gap):
-        lines.append(
-            f"  certificate  the best of all is between {certificate.lower:.6g} and "
-            f"{certificate.upper:.6g}, at confidence {1 - certificate.delta:g}"
-            + (", given what was learnt" if certificate.conditional else "")
-            + of_covering(certificate)
-        )
+        lines.append(f"  certificate  {bounds_in_words(certificate)}")
     return "\n".join(lines)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

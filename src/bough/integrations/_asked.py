@@ -3,6 +3,8 @@
 Nobody declares it: a trial asks for one parameter after the other, and which ones may depend on the
 values that it got. What all trials ask for is always there. What only some ask for is taken to
 depend on a choice that was made before: the one whose value tells best whether it is asked for.
+
+Choices are between the *numbers* of options, so that options may be anything that Optuna takes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,15 +16,25 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
+from optuna.trial import FrozenTrial
 
 from bough.spaces import Choice, Float, Int, Space
-from bough.spaces.parameters import Parameter
+from bough.spaces.parameters import FARTHEST, Parameter
 
 #: Whole numbers of so few values may decide on other parameters, as in the number of layers.
 FEW_VALUES = 32
 
 Params = Mapping[str, Any]
 Distributions = dict[str, BaseDistribution]
+
+
+def row_of(trial: FrozenTrial) -> dict[str, Any]:
+    """Return the params of a trial; of choices, the number of the option."""
+    row = dict(trial.params)
+    for name, distribution in trial.distributions.items():
+        if isinstance(distribution, CategoricalDistribution):
+            row[name] = int(distribution.to_internal_repr(row[name]))
+    return row
 
 
 def space_of(rows: Sequence[Params], distributions: Distributions) -> Space:
@@ -48,14 +60,12 @@ def _space(rows: list[Params], names: list[str], distributions: Distributions) -
         if name not in depending:
             parameters[name] = parameter_of(distribution)
             continue
-        options = [_label(value) for value in _values(distribution)]
+        options = _values(distribution)
         inner = [
-            _space([row for row in rows if row.get(name) == value], depending[name], distributions)
-            for value in _values(distribution)
+            _space([row for row in rows if row[name] == value], depending[name], distributions)
+            for value in options
         ]
-        choice = Choice(options)
-        choice.spaces = tuple(inner)
-        parameters[name] = choice
+        parameters[name] = Choice.with_spaces(options, inner)
     return Space(**parameters)
 
 
@@ -63,41 +73,45 @@ def _decider(name: str, rows: list[Params], deciders: list[str]) -> str | None:
     """Return the choice whose value tells best whether a parameter is asked for."""
     best, found = 0.0, None
     for decider in deciders:
-        with_it = {_label(row[decider]) for row in rows if name in row}
-        without = [row for row in rows if _label(row[decider]) not in with_it]
+        with_it = {row[decider] for row in rows if name in row}
+        without = [row for row in rows if row[decider] not in with_it]
         told = len(without) / sum(name not in row for row in rows)
         if told > 0.0 and told >= best:  # the last one, if several say the same
             best, found = told, decider
     return found
 
 
-def _may_decide(distribution: BaseDistribution) -> bool:
+def _may_decide(distribution: Any) -> bool:
     if isinstance(distribution, CategoricalDistribution):
         return True
-    return isinstance(distribution, IntDistribution) and len(_values(distribution)) <= FEW_VALUES
+    if not isinstance(distribution, IntDistribution):
+        return False
+    return (distribution.high - distribution.low) // distribution.step < FEW_VALUES
 
 
-def _values(distribution: Any) -> Sequence[Any]:
+def _values(distribution: Any) -> Sequence[int]:
+    """Return what one chooses between: the numbers of options, or whole numbers."""
     if isinstance(distribution, CategoricalDistribution):
-        return distribution.choices
+        return range(len(distribution.choices))
     return range(distribution.low, distribution.high + 1, distribution.step)
 
 
-def _label(value: Any) -> Any:
-    """Return a value as an option, by which 1 and True and 1.0 are not the same."""
-    return value if isinstance(value, str) else (type(value).__name__, repr(value))
-
-
-def parameter_of(distribution: BaseDistribution) -> Parameter:
+def parameter_of(distribution: Any) -> Parameter:
     """Return the parameter of a distribution."""
     if isinstance(distribution, CategoricalDistribution):
-        return Choice([_label(value) for value in distribution.choices])
+        return Choice(_values(distribution))
+    low, high, log, step = (
+        distribution.low, distribution.high, distribution.log, distribution.step
+    )  # fmt: skip
     if isinstance(distribution, IntDistribution):
-        return Int(
-            distribution.low, distribution.high, log=distribution.log, step=distribution.step
-        )
+        if max(abs(low), abs(high)) <= FARTHEST:
+            return Int(low, high, log=log, step=step)
+        return Float(low, high, log=log)  # which is rounded in the end
     assert isinstance(distribution, FloatDistribution)  # there are no others
-    return Float(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
+    try:
+        return Float(low, high, log=log, step=step)
+    except ValueError:  # floats are too coarse for the step, or the scale
+        return Float(low, high)
 
 
 def joined(old: BaseDistribution | None, new: BaseDistribution) -> BaseDistribution:
@@ -119,53 +133,40 @@ def joined(old: BaseDistribution | None, new: BaseDistribution) -> BaseDistribut
 def params_in(space: Space, row: Params) -> dict[str, Any] | None:
     """Return the params of a trial as the space has them; None if they do not fit.
 
-    What was not asked for, though the space has it, is taken from the middle.
+    (Somebody may have enqueued values from outside of the range.) What was not asked for, though
+    the space has it, is taken from the middle.
     """
     found: dict[str, Any] = {}
     active = list(space._first)
     for number in active:  # (it grows)
         slot = space._slots[number]
         parameter = slot.parameter
-        if slot.name not in row:
-            count = parameter.count
-            value = parameter.value(0.5 if count is None else (count - 1) // 2)  # type: ignore[arg-type]
-        elif isinstance(parameter, Choice):
-            value = _label(row[slot.name])
-        else:
-            value = nearest(parameter, row[slot.name])
-        if isinstance(parameter, Choice):
+        if slot.name in row:
+            value = row[slot.name]
             try:
-                choice = parameter.position(value, slot.name)
+                position = parameter.position(value, slot.name)
             except ValueError:
                 return None
-            active.extend(slot.inner[choice])
+        else:
+            count = parameter.count
+            position = 0.5 if count is None else (count - 1) // 2
+            value = parameter.value(position)  # type: ignore[arg-type]
+        if isinstance(parameter, Choice):
+            active.extend(slot.inner[int(position)])
         found[slot.name] = value
     return found
 
 
-def nearest(parameter: Float | Int, value: float) -> float:
-    """Return the value of a parameter that is nearest to a number."""
-    value = min(max(value, parameter.low), parameter.high)
-    if parameter.step is None or parameter.count is None:
-        return value
-    index = min(max(round((value - parameter.low) / parameter.step), 0), parameter.count - 1)
-    return parameter.value(index)
-
-
-def suggestion(distribution: BaseDistribution, value: Any) -> Any:
+def suggestion(distribution: Any, value: Any) -> Any:
     """Return what comes nearest to a value of the space among those that a trial may get."""
     if isinstance(distribution, CategoricalDistribution):
-        return _by_label(distribution.choices, value)
-    if isinstance(value, (str, tuple)):  # a whole number that decides on others
-        value = _by_label(_values(distribution), value)
+        return distribution.choices[value]
+    low, high, step = distribution.low, distribution.high, distribution.step
+    value = min(max(value, low), high)
+    if isinstance(distribution, IntDistribution):
+        return min(low + round((value - low) / step) * step, high)
     parameter = parameter_of(distribution)
-    assert not isinstance(parameter, Choice)
-    found = nearest(parameter, value)
-    return int(found) if isinstance(parameter, Int) else float(found)
-
-
-def _by_label(values: Sequence[Any], label: Any) -> Any:
-    for value in values:
-        if _label(value) == label:
-            return value
-    return values[0]
+    assert isinstance(parameter, Float)
+    if parameter.count is not None:  # a grid
+        value = parameter.value(min(round((value - low) / (step or 1.0)), parameter.count - 1))
+    return float(value)

@@ -9,8 +9,9 @@
 True
 """
 
-import math
 import threading
+import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -24,7 +25,9 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from bough.integrations._asked import joined, params_in, space_of, suggestion
+from bough._checks import whole
+from bough._nodes import moderate
+from bough.integrations._asked import joined, params_in, row_of, space_of, suggestion
 from bough.searchers import Exhausted, Forest
 from bough.spaces import Space
 
@@ -45,13 +48,23 @@ class GPTSSampler(BaseSampler):
     """
 
     def __init__(self, *, seed: int | None = None) -> None:
-        self._seed = np.random.default_rng(seed)
+        self._seed = np.random.default_rng(None if seed is None else whole(seed, "seed", least=0))
         self._chance = RandomSampler(seed=int(self._seed.integers(2**31)))
         self._guard = threading.RLock()
-        self._forget_study(None)
+        self._forget_study()
 
-    def _forget_study(self, key: Any) -> None:
-        self._key = key
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what goes into a file, or to another process: all else is in the study."""
+        return {"_seed": self._seed, "_chance": self._chance}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._guard = threading.RLock()
+        self._forget_study()
+
+    def _forget_study(self) -> None:
+        self._storage: Callable[[], Any] = lambda: None
+        self._study_id = -1
         self._distributions: dict[str, BaseDistribution] = {}
         self._latest: dict[str, BaseDistribution] = {}
         self._rows: dict[int, dict[str, Any]] = {}  # the params of trials that have ended
@@ -94,7 +107,7 @@ class GPTSSampler(BaseSampler):
             return {}
         with self._guard:
             self._look(study)
-            self._learn(study)
+            self._learn()
             params: dict[str, Any] = {}
             if self._forest is not None:
                 with suppress(Exhausted):
@@ -127,9 +140,9 @@ class GPTSSampler(BaseSampler):
 
     def _look(self, study: Study) -> None:
         """Take note of trials that have begun or ended since the last look."""
-        key = id(study._storage), study._study_id
-        if key != self._key:
-            self._forget_study(key)
+        if self._storage() is not study._storage or self._study_id != study._study_id:
+            self._forget_study()
+            self._storage, self._study_id = weakref.ref(study._storage), study._study_id
         trials = study.get_trials(deepcopy=False)
         for number in [*sorted(self._unfinished), *range(self._seen, len(trials))]:
             trial = trials[number]
@@ -150,13 +163,13 @@ class GPTSSampler(BaseSampler):
                 self._space = None
         value = _value(trial)
         if trial.params:
-            self._rows[trial.number] = trial.params
+            self._rows[trial.number] = row_of(trial)
             self._new.append(trial.number)
-        if value is not None and math.isfinite(value):
+        if value is not None:
             maximize = study.direction == StudyDirection.MAXIMIZE
             self._values[trial.number] = value if maximize else 0.0 - value
 
-    def _learn(self, study: Study) -> None:
+    def _learn(self) -> None:
         """Tell the forest what it does not know yet; plant another if the space has changed."""
         if not self._rows:
             return
@@ -175,10 +188,10 @@ class GPTSSampler(BaseSampler):
             self._tell(forest, space, number)
         self._new.clear()
         for trial in self._running:
-            params = params_in(space, trial.params)
-            complete = params is not None and params.keys() <= trial.params.keys()
-            ours = trial.number in self._suggested or trial.number in self._elsewhere
-            if complete and not ours and params is not None:
+            if trial.number in self._suggested or trial.number in self._elsewhere:
+                continue
+            params = params_in(space, row_of(trial))
+            if params is not None and params.keys() <= trial.params.keys():  # it has asked for all
                 forest.pend(params)
                 self._elsewhere[trial.number] = params
 
@@ -197,11 +210,13 @@ class GPTSSampler(BaseSampler):
     def _tell(self, forest: Forest, space: Space, number: int) -> None:
         pending = self._suggested.pop(number, None) or self._elsewhere.pop(number, None)
         params, value = params_in(space, self._rows[number]), self._values.get(number)
-        if pending is not None and (value is not None or pending != params):
+        if pending is not None:
             with suppress(ValueError):
-                forest.forget(pending)  # (a failed one stays pending, and is avoided)
+                forest.forget(pending)
         if params is not None and value is not None:
             forest.tell(params, value)
+        elif params is not None:
+            forest.pend(params)  # what failed stays pending, and so is avoided
 
 
 def _fits(space: Space, row: dict[str, Any]) -> bool:
@@ -211,13 +226,19 @@ def _fits(space: Space, row: dict[str, Any]) -> bool:
 
 
 def _value(trial: FrozenTrial) -> float | None:
-    """Return what a trial is worth: of one that was pruned, the last intermediate value."""
+    """Return what a trial is worth: of one that was pruned, the last intermediate value.
+
+    What is not finite, or beyond what a forest takes, is worth nothing.
+    """
+    value: float | None = None
     if trial.state == TrialState.COMPLETE:
-        return trial.value
-    if trial.state == TrialState.PRUNED and trial.intermediate_values:
-        value: float = trial.intermediate_values[max(trial.intermediate_values)]
-        return value
-    return None
+        value = trial.value
+    elif trial.state == TrialState.PRUNED and trial.intermediate_values:
+        value = trial.intermediate_values[max(trial.intermediate_values)]
+    try:
+        return None if value is None else moderate(value, "value")
+    except ValueError:
+        return None
 
 
 __all__ = ["GPTSSampler"]

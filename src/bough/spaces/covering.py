@@ -51,7 +51,7 @@ class Covering:
     slots, first
         The parameters of a space, and which of them are always there.
     levels
-        How often a continuous parameter is cut.
+        How often a continuous parameter is cut, or each of them.
     depth
         The longest path; by default as long as it takes.
     priority
@@ -66,7 +66,7 @@ class Covering:
         slots: Sequence[Slot],
         first: Sequence[int],
         *,
-        levels: int,
+        levels: int | Sequence[int],
         depth: int | None = None,
         priority: Sequence[float] | None = None,
         shares: Sequence[Sequence[float]] | None = None,
@@ -75,7 +75,8 @@ class Covering:
         self.levels = levels
         self._shares = shares
         self._priority = [0.0] * len(slots) if priority is None else list(priority)
-        self._cuts = [_cuts_of(slot, levels) for slot in slots]
+        each = [levels] * len(slots) if isinstance(levels, int) else levels
+        self._cuts = [_cuts_of(slot, n) for slot, n in zip(slots, each, strict=True)]
         self.counts = [slot.parameter.count for slot in slots]
         self._between: dict[tuple[int, int, int, int], int] = {}
         longest = sum(self._cuts) if depth is None else depth
@@ -85,7 +86,7 @@ class Covering:
         self._push(queue, first)
         self._first = Plan(0, queue)
         self._lay_out(self._first)
-        self._walk = Walk(self)
+        self._walks: list[Walk] = []  # where the last call was, to go on from there
 
     # ------------------------------------------------------------------ the plan
 
@@ -115,11 +116,14 @@ class Covering:
         """Return the plan after an option was chosen."""
         found = plan.options[choice]
         if found is None:
+            inner = self.slots[plan.slot].inner
             queue = list(plan.queue)
-            self._push(queue, self.slots[plan.slot].inner[choice])
+            self._push(queue, inner[choice])
             found = Plan(plan.depth + len(plan.cuts) + 1, queue)
             self._lay_out(found)
-            plan.options[choice] = found
+            for i in range(len(inner)):  # options that bring nothing go on alike
+                if i == choice or not (inner[i] or inner[choice]):
+                    plan.options[i] = found
         return found
 
     def cuts_of(self, slot: int) -> int:
@@ -135,14 +139,19 @@ class Covering:
 
     def __call__(self, path: Path) -> int:
         """Return how many children the cell of a path has."""
-        walk = self._walk
+        try:  # (taken while it is in use: threads may share a space)
+            walk = self._walks.pop()
+        except IndexError:
+            walk = Walk(self)
         done = len(walk.path)
         if len(path) < done or path[:done] != tuple(walk.path):
-            walk = self._walk = Walk(self)
+            walk = Walk(self)
             done = 0
         for step in path[done:]:
             walk.step(step)
-        return walk.children()
+        count = walk.children()
+        self._walks.append(walk)
+        return count
 
     def path(self, point: Point, length: int | None = None) -> Path:
         """Return the path of the cell that holds a point: complete, or its first steps."""

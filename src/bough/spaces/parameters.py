@@ -6,9 +6,13 @@ over its range (or over the logarithms); those of a parameter with single values
 """
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bough._checks import above_zero, real, whole
 
@@ -17,8 +21,11 @@ if TYPE_CHECKING:
 
 #: A value may lie so far beside the grid, in steps: decimal fractions are not exact in binary.
 OFF_GRID = 1e-6
-#: No whole number may be farther from 0 than this, so that floats can tell neighbours apart.
+#: No whole number may be farther from 0 than this, and no grid may have more values, so that floats
+#: can tell neighbours apart.
 FARTHEST = 2**52
+#: A step is at least so many times as long as the distance between neighbouring floats.
+LEAST_STEP = 8
 
 
 def _check_bounds(low: float, high: float, log: bool) -> None:
@@ -47,7 +54,7 @@ class Numeric:
     def edge(self, i: int) -> float:
         """Return where the stretch of the i-th value begins, between 0 and 1."""
         assert self._size is not None  # there are single values
-        if not self.log:
+        if not self.log or self._size == 1:
             return i / self._size
         first = self.low - self._step / 2
         return math.log((first + i * self._step) / first) / self._log_ratio()
@@ -55,29 +62,31 @@ class Numeric:
     def index_at(self, u: float) -> int:
         """Return the number of the value in whose stretch a place lies."""
         assert self._size is not None  # there are single values
-        if self.log:
+        if not self.log or self._size == 1:
+            place = u * self._size
+        else:
             first = self.low - self._step / 2
             place = (first * math.exp(u * self._log_ratio()) - first) / self._step
-        else:
-            place = u * self._size
         return min(max(int(place), 0), self._size - 1)
+
+    def middle(self, low: int, high: int) -> int:
+        """Return the number of the value in the middle of those from low to high - 1."""
+        if not self.log:
+            return (low + high - 1) // 2
+        index = self.index_at(0.5 * (self.edge(low) + self.edge(high)))
+        return min(max(index, low), high - 1)
 
     def _log_ratio(self) -> float:
         assert self._size is not None  # there are single values
         first = self.low - self._step / 2
         return math.log((first + self._size * self._step) / first)
 
-    def _grid_index(self, value: float, name: str) -> int:
-        """Return the number of a value, or say that it is none."""
-        assert self._size is not None  # there are single values
-        place = (value - self.low) / self._step
-        index = round(place)
-        if not 0 <= index < self._size or abs(place - index) > OFF_GRID:
-            raise ValueError(f"{name} must be {self}, got {value!r}")
-        return index
+    def _repr(self, step: str) -> str:
+        log = ", log=True" if self.log else ""
+        return f"{type(self).__name__}({self.low!r}, {self.high!r}{log}{step})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Float(Numeric):
     """A real number from low to high.
 
@@ -94,8 +103,9 @@ class Float(Numeric):
     --------
     >>> round(Float(1e-3, 1e3, log=True).value(0.5), 12)
     1.0
-    >>> Float(0.0, 1.0, step=0.25).count
-    5
+    >>> tenths = Float(0.0, 1.0, step=0.1)
+    >>> tenths.count, tenths.value(3)
+    (11, 0.3)
     """
 
     low: float
@@ -108,57 +118,94 @@ class Float(Numeric):
         _check_bounds(low, high, self.log)
         if not math.isfinite(high - low):
             raise ValueError(f"high - low must be finite, got low={low!r} and high={high!r}")
+        if self.log and low < sys.float_info.min:
+            raise ValueError(
+                f"low must be at least {sys.float_info.min:.3g} on a log scale, since floats are "
+                f"coarse below, got low={low!r}"
+            )
         step = None if self.step is None else above_zero(self.step, "step")
         if step is not None and self.log:
             raise ValueError("a step is a difference, and log is about factors: give one of them")
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         object.__setattr__(self, "step", step)
-        size = None
-        if low == high:
-            size = 1
-        elif step is not None:
-            size = int((high - low) / step + OFF_GRID) + 1
+        size = 1 if low == high else None
+        if step is not None:
+            if (high - low) / step > FARTHEST or step < LEAST_STEP * self._spacing():
+                raise ValueError(
+                    "step is too short for floats to tell neighbours apart, got "
+                    f"low={low!r}, high={high!r} and step={step!r}"
+                )
+            size = int((high - low) / step + self._off_grid()) + 1
         object.__setattr__(self, "_size", size)
         object.__setattr__(self, "_step", 1.0 if step is None else step)
 
-    def edge(self, i: int) -> float:  # noqa: D102 - one value on a log scale has no ratio
-        return float(i) if self._size == 1 else super().edge(i)
+    @property
+    def levels(self) -> int:
+        """How often the range can be cut in half before cells have but a few floats."""
+        if self.low == self.high:
+            return 0
+        if self.log:
+            spacing = sys.float_info.epsilon / self._log_of(self.high)
+        else:
+            spacing = self._spacing() / (self.high - self.low)
+        return max(math.floor(-math.log2(spacing)) - 3, 0)
 
-    def index_at(self, u: float) -> int:  # noqa: D102
-        return 0 if self._size == 1 else super().index_at(u)
+    def _spacing(self) -> float:
+        """Return how far floats are apart, where they are farthest."""
+        return math.ulp(max(abs(self.low), abs(self.high)))
+
+    def _off_grid(self) -> float:
+        """Return how many steps a value may lie beside the grid."""
+        assert self.step is not None
+        return OFF_GRID + 2.0 * self._spacing() / self.step
+
+    def _log_of(self, number: float) -> float:
+        """Return the logarithm of number / low, which may itself be too large for a float."""
+        ratio = number / self.low
+        return math.log(ratio) if ratio < math.inf else math.log(number) - math.log(self.low)
 
     def value(self, position: float) -> float:
         """Return the value at a position."""
+        if self.step is not None:  # 0.3, not the 0.30000000000000004 of 3 * 0.1
+            exact = Decimal(repr(self.low)) + int(position) * Decimal(repr(self.step))
+            return min(float(exact), self.high)
         if self._size == 1:
             return self.low
-        if self._size is not None:
-            return min(self.low + position * self._step, self.high)
         if not self.log:
             value = self.low + position * (self.high - self.low)
-        else:
-            value = self.low * math.exp(position * math.log(self.high / self.low))
+        else:  # from the nearer end, and in two halves, so that nothing overflows
+            begin, way = (self.low, position) if position < 0.5 else (self.high, position - 1.0)
+            half = math.exp(0.5 * way * self._log_of(self.high))
+            value = begin * half * half
         return min(max(value, self.low), self.high)
 
     def position(self, value: Any, name: str) -> float:
         """Return where a value is, or say what is wrong with it."""
         number = real(value, name)
-        if not self.low <= number <= self.high and self.step is None:
-            raise ValueError(f"{name} must be {self}, got {value!r}")
-        if self._size == 1:
-            return 0 if number == self.low else self._grid_index(number, name)
-        if self._size is not None:
-            return self._grid_index(number, name)
-        if not self.log:
+        if self.step is not None:
+            place = (number - self.low) / self.step
+            index = round(place) if abs(place) <= FARTHEST else -1
+            assert self._size is not None  # there are single values
+            if 0 <= index < self._size and abs(place - index) <= self._off_grid():
+                return index
+        elif self.low <= number <= self.high:
+            if self._size == 1:
+                return 0
+            if self.log:
+                return min(self._log_of(number) / self._log_of(self.high), 1.0)
             return (number - self.low) / (self.high - self.low)
-        return math.log(number / self.low) / math.log(self.high / self.low)
+        raise ValueError(f"{name} must be {self}, got {value!r}")
 
     def __str__(self) -> str:
         kind = f" in steps of {self.step:g}" if self.step is not None else ""
         return f"a number from {self.low!r} to {self.high!r}{kind}"
 
+    def __repr__(self) -> str:
+        return self._repr("" if self.step is None else f", step={self.step!r}")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Int(Numeric):
     """A whole number from low to high.
 
@@ -215,6 +262,9 @@ class Int(Numeric):
         kind = f" in steps of {self.step}" if self.step != 1 else ""
         return f"a whole number from {self.low} to {self.high}{kind}"
 
+    def __repr__(self) -> str:
+        return self._repr("" if self.step == 1 else f", step={self.step}")
+
 
 class Choice:
     """One of some options, each of which may bring parameters of its own.
@@ -238,7 +288,13 @@ class Choice:
     def __init__(self, options: Iterable[Any] | Mapping[Any, "Space | None"]) -> None:
         from bough.spaces.space import Space
 
-        if isinstance(options, (str, bytes)) or not isinstance(options, Iterable):
+        no_list = (
+            str,
+            bytes,
+            set,
+            frozenset,
+        )  # (sets have no order, so no run would be like another)
+        if isinstance(options, no_list) or not isinstance(options, Iterable):
             raise TypeError(
                 f"options must be a list, or a dict from options to spaces, got {options!r}"
             )
@@ -261,6 +317,17 @@ class Choice:
                         f"the parameters of option {option!r} must be a bough.Space, got {inner!r}"
                     )
             self.spaces = tuple(inner or Space() for inner in options.values())
+
+    @classmethod
+    def with_spaces(cls, options: Iterable[Any], spaces: Iterable["Space"]) -> "Choice":
+        """Return a choice whose options, which no dict may be able to hold, bring these spaces."""
+        choice = cls(options)
+        choice.spaces = tuple(spaces)
+        if len(choice.spaces) != len(choice.options):
+            raise ValueError(
+                f"there are {len(choice.options)} options, but {len(choice.spaces)} spaces"
+            )
+        return choice
 
     @property
     def count(self) -> int:
@@ -301,12 +368,18 @@ Parameter = Float | Int | Choice
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return whether two options are the same: True is not 1, and arrays are not compared."""
+    """Return whether two options are the same: True is not 1, NaN is NaN, arrays are not compared.
+
+    >>> same(True, 1), same(math.nan, float("nan")), same(True, np.True_), same(1, 1.0)
+    (False, True, True, True)
+    """
     if a is b:
         return True
-    if isinstance(a, bool) != isinstance(b, bool):
+    if isinstance(a, (bool, np.bool_)) != isinstance(b, (bool, np.bool_)):
         return False
     try:
+        if isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b):
+            return True
         return bool(a == b)
     except Exception:  # what cannot be compared is not the same
         return False

@@ -2,9 +2,12 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from bough.spaces.covering import Covering, Walk
 from bough.spaces.parameters import Choice, Float, Int, Parameter
@@ -37,7 +40,7 @@ class Space:
     {'model': 'forest', 'n': 32, 'scale': True}
     """
 
-    def __init__(self, **parameters: Parameter) -> None:
+    def __init__(self, /, **parameters: Parameter) -> None:
         for name, parameter in parameters.items():
             if not isinstance(parameter, (Float, Int, Choice)):
                 raise TypeError(
@@ -57,7 +60,8 @@ class Space:
     @cached_property
     def size(self) -> float:
         """How many points there are: an int, or `math.inf`."""
-        return math.prod(_size(parameter) for parameter in self.parameters.values())
+        sizes = [_size(parameter) for parameter in self.parameters.values()]
+        return math.inf if math.inf in sizes else math.prod(sizes)
 
     def point(self, params: Mapping[str, Any]) -> Point:
         """Return where params are, or say what is wrong with them."""
@@ -120,14 +124,16 @@ class Space:
 
     @cached_property
     def _covering(self) -> Covering:
-        return Covering(self._slots, self._first, levels=LEVELS)
+        levels = tuple(_levels(slot.parameter) for slot in self._slots)
+        return Covering(self._slots, self._first, levels=levels)
 
     @cached_property
     def tree(self) -> Tree:
         """One fixed covering as a tree, for searchers that know trees only.
 
-        Each step cuts a parameter's range in half, in turn, 20 times each; those with single values
-        until one is left. A choice has a child for each option.
+        Each step cuts a parameter's range in half, in turn, 20 times each (less often if floats are
+        not that fine); those with single values until one is left. A choice has a child for each
+        option.
         """
         covering = self._covering
         longest = _longest(self, covering)
@@ -161,19 +167,27 @@ class Space:
                 point[slot] = 0.5 * (low + high)
             else:
                 low, high = walk.cells.get(slot, (0, parameter.count))
-                point[slot] = int(low + high - 1) // 2
+                point[slot] = parameter.middle(int(low), int(high))
         return tuple(point)
 
     # ------------------------------------------------------------------ to and from JSON
 
     def to_json(self) -> str:
-        """Return the space as JSON; options must be texts, numbers, True, False or None."""
-        return json.dumps(describe(self))
+        """Return the space as JSON; options must be texts, numbers, True, False or None.
+
+        >>> Space(x=Int(1, 3)).to_json()
+        '{"x": {"kind": "int", "low": 1, "high": 3, "log": false, "step": 1}}'
+        """
+        return json.dumps(describe(self), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Space":
         """Return the space that `to_json` wrote."""
-        return rebuild(json.loads(text))
+        try:
+            description = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"text must be the JSON of a space, got no JSON: {error}") from None
+        return rebuild(description)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and list(self.parameters.items()) == list(
@@ -196,19 +210,9 @@ def describe(space: Space, *, plain: bool = True) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, parameter in space.parameters.items():
         if isinstance(parameter, Choice):
-            options = []
-            for option in parameter.options:
-                if option is not None and not isinstance(option, (str, int, float)):
-                    if plain:
-                        raise TypeError(
-                            f"option {option!r} of {name!r} cannot be written as JSON: options "
-                            "must be texts, numbers, True, False or None"
-                        )
-                    option = {"object": repr(option)}
-                options.append(option)
             found[name] = {
                 "kind": "choice",
-                "options": options,
+                "options": [_describe_option(name, option, plain) for option in parameter.options],
                 "spaces": [describe(inner, plain=plain) for inner in parameter.spaces],
             }
         else:
@@ -220,6 +224,28 @@ def describe(space: Space, *, plain: bool = True) -> dict[str, Any]:
     return found
 
 
+def _describe_option(name: str, option: Any, plain: bool) -> Any:
+    if isinstance(option, np.generic):
+        option = option.item()
+    if is_plain(option):
+        return option
+    if type(option) is float:  # not finite: JSON has no word for it
+        return {"float": repr(option)}
+    if plain:
+        raise TypeError(
+            f"option {option!r} of {name!r} cannot be written as JSON: options must be texts, "
+            "numbers, True, False or None"
+        )
+    return {"object": re.sub(" at 0x[0-9a-fA-F]+", "", repr(option))}  # (not the same in each run)
+
+
+def is_plain(option: Any) -> bool:
+    """Return whether JSON can hold an option, and gives it back as it was."""
+    if type(option) is float:
+        return math.isfinite(option)
+    return option is None or type(option) in (str, int, bool)  # (not what is derived of them)
+
+
 def rebuild(description: Mapping[str, Any]) -> Space:
     """Return the space that was described."""
     if not isinstance(description, Mapping):
@@ -227,24 +253,24 @@ def rebuild(description: Mapping[str, Any]) -> Space:
     parameters: dict[str, Parameter] = {}
     for name, given in description.items():
         try:
-            parts = dict(given)
-            kind = parts.pop("kind")
-            if kind == "choice":
-                options, spaces = parts["options"], [rebuild(inner) for inner in parts["spaces"]]
-                choice = Choice(options)
-                choice.spaces = tuple(spaces)
-                parameters[name] = choice
-            elif kind == "int":
-                parameters[name] = Int(**parts)
-            elif kind == "float":
-                parameters[name] = Float(**parts)
-            else:
-                raise KeyError(kind)
-        except (KeyError, TypeError) as error:
+            parameters[name] = _rebuild_parameter(dict(given))
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"the JSON of parameter {name!r} is not one of a space: {error!r}"
             ) from None
     return Space(**parameters)
+
+
+def _rebuild_parameter(parts: dict[str, Any]) -> Parameter:
+    kind = parts.pop("kind")
+    if kind == "choice":
+        options = [
+            float(option["float"]) if isinstance(option, dict) else option
+            for option in parts["options"]
+        ]
+        return Choice.with_spaces(options, map(rebuild, parts["spaces"]))
+    kinds: dict[str, type[Int] | type[Float]] = {"int": Int, "float": Float}
+    return kinds[kind](**parts)
 
 
 def _check_names(space: Space) -> None:
@@ -274,7 +300,8 @@ def _names(name: str, parameter: Parameter) -> set[str]:
 
 def _size(parameter: Parameter) -> float:
     if isinstance(parameter, Choice):
-        return sum(inner.size for inner in parameter.spaces)
+        sizes = [inner.size for inner in parameter.spaces]
+        return math.inf if math.inf in sizes else sum(sizes)
     return math.inf if parameter.count is None else parameter.count
 
 
@@ -283,7 +310,14 @@ def _log_cells(parameter: Parameter) -> float:
         logs = [inner.log_cells for inner in parameter.spaces]
         most = max(logs)
         return most + math.log(math.fsum(math.exp(x - most) for x in logs))
-    return LEVELS * math.log(2.0) if parameter.count is None else math.log(parameter.count)
+    if parameter.count is None:
+        return _levels(parameter) * math.log(2.0)
+    return math.log(parameter.count)
+
+
+def _levels(parameter: Parameter) -> int:
+    """Return how often a continuous parameter is cut: while there are floats in both halves."""
+    return min(LEVELS, parameter.levels) if isinstance(parameter, Float) else LEVELS
 
 
 def _longest(space: Space, covering: Covering) -> int:
