@@ -4,7 +4,7 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from bough.searchers.base import (
     check_rule,
     new_generator,
 )
-from bough.searchers.forest.cover import Cover, Reading, depth_of, prior_of
+from bough.searchers.forest.cover import Cover, depth_of, prior_of
 from bough.searchers.forest.regions import SMALL, Region, Regions, propose
 from bough.searchers.forest.relevance import ratios
 from bough.searchers.forest.table import Table
@@ -54,6 +54,14 @@ POOL = 2000
 SHORT_LIST = 8
 #: How often a point is drawn anew that is known already, before all points are looked through.
 ATTEMPTS = 20
+
+
+class Reading(NamedTuple):
+    """A reward that was told."""
+
+    point: Point
+    value: float
+    noise: float | None
 
 
 class Forest(SpaceSearcher):
@@ -150,7 +158,7 @@ class Forest(SpaceSearcher):
         if not self._covers:
             self._plant()
         cover = self._covers[turn]
-        cover.catch_up(self._table.positions, self._readings)
+        cover.catch_up(self._table)
         return cover
 
     def _plant(self) -> None:
@@ -237,7 +245,9 @@ class Forest(SpaceSearcher):
         """Return a point in the cell that a covering says is best to look into."""
         plays = len(self._readings) + len(self._asked)
         log_arms = cover.belief.tree.log_arms or 0.0
-        walk = cover.highest(self.confidence.sqrt_beta(plays + 1, log_arms), self._random)
+        walk = Walk(cover.covering)
+        sqrt_beta = self.confidence.sqrt_beta(plays + 1, log_arms)
+        walk.cells, walk.chosen = cover.placing.highest(sqrt_beta, self._random)
         point = self.space.centre(walk) if self._where == "centre" else self._drawn(walk)
         for _ in range(ATTEMPTS):
             if self._is_new(point):
@@ -334,7 +344,7 @@ class Forest(SpaceSearcher):
         self._params.setdefault(point, dict(params))
         # (What is said to be exact still varies in its cell, like the others.)
         self._readings.append(Reading(point, reward, noise or None))
-        self._table.add(point, reward)
+        self._table.add(point, reward, noise or None)
         heapq.heappush(self._highest, (reward, number))
         if len(self._highest) > SHORT_LIST:
             heapq.heappop(self._highest)
@@ -436,9 +446,7 @@ class Forest(SpaceSearcher):
         candidates = {self._best_number}
         covers = [self._cover(turn) for turn in range(self.trees)]
         for cover in covers:
-            found = cover.belief._best_played(1.0 if rule == "lower" else 0.0)
-            if found is not None:
-                candidates.add(cover.last_at[found.path])
+            candidates.add(cover.placing.best_played(1.0 if rule == "lower" else 0.0))
         candidates.update(region.number for region in self._regions.all[:2])
         candidates.update(number for _, number in self._highest)
         points = list(dict.fromkeys(self._readings[number].point for number in sorted(candidates)))
@@ -463,7 +471,7 @@ class Forest(SpaceSearcher):
         reading = self._readings[number]
         if self._noisy is False:
             return reading.value, 0.0
-        beliefs = [self._cover(turn).posterior(number, reading) for turn in range(self.trees)]
+        beliefs = [self._cover(turn).placing.posterior(number) for turn in range(self.trees)]
         mean = math.fsum(m for m, _ in beliefs) / len(beliefs)
         variance = math.fsum(V + (m - mean) ** 2 for m, V in beliefs) / len(beliefs)
         return mean, math.sqrt(variance)

@@ -26,6 +26,7 @@ class Table:
         self._positions = np.empty((16, len(slots)))
         self._places = np.empty((16, len(slots)))
         self._values = np.empty(16)
+        self._noises = np.empty(16)
 
     def __len__(self) -> int:
         return self._size
@@ -45,18 +46,25 @@ class Table:
         """Their rewards."""
         return self._values[: self._size]
 
-    def add(self, point: Point, value: float) -> None:
+    @property
+    def noises(self) -> Array:
+        """The standard deviations that came with rewards, or NaN."""
+        return self._noises[: self._size]
+
+    def add(self, point: Point, value: float, noise: float | None) -> None:
         """Add a row."""
         number = self._size
         if number == len(self._values):
             self._places = np.concatenate([self._places, np.empty_like(self._places)])
             self._positions = np.concatenate([self._positions, np.empty_like(self._positions)])
             self._values = np.concatenate([self._values, np.empty_like(self._values)])
+            self._noises = np.concatenate([self._noises, np.empty_like(self._noises)])
         self._places[number] = [
             math.nan if p is None else self._place(i, p) for i, p in enumerate(point)
         ]
         self._positions[number] = [math.nan if p is None else p for p in point]
         self._values[number] = value
+        self._noises[number] = math.nan if noise is None else noise
         self._size += 1
 
     def _place(self, slot: int, position: float) -> float:
