@@ -26,6 +26,7 @@ cdef class Placing:
     cdef list plans
     cdef int[::1] first  # of its cuts; those of the next plan begin where they end
     cdef Cut[::1] cuts
+    cdef int[::1] begins  # how deep it begins
     cdef int[::1] choice  # the parameter of its choice, or NONE
     cdef int[:, ::1] after  # the number of the plan of each option, or NONE if it is not here yet
 
@@ -34,6 +35,7 @@ cdef class Placing:
     cdef double[::1] high
 
     cdef int _add_plan(self, plan) except -1
+    cdef int _plan_after(self, int p, int option) except -1
     cdef double _cut(self, int i, int slot, double low, double high) except? -1.0
     cdef int _descend(self, double[::1] point, int length) except -1
     cdef tuple _cells(self, int length)

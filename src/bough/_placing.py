@@ -52,6 +52,7 @@ class Placing:
         self.plans = []
         self.first = np.zeros(1, dtype=np.int32)
         self.cuts = aligned(CUT, 0)
+        self.begins = np.zeros(0, dtype=np.int32)
         self.choice = np.zeros(0, dtype=np.int32)
         self.after = np.zeros((0, 0), dtype=np.int32)
         self._add_plan(covering.first)
@@ -68,12 +69,20 @@ class Placing:
         cuts = np.array([(cut.share, cut.slot, cut.last) for cut in plan.cuts], dtype=CUT)
         self.cuts = np.concatenate([np.asarray(self.cuts), cuts])
         self.first = np.append(np.asarray(self.first), np.int32(len(self.cuts)))
+        self.begins = np.append(np.asarray(self.begins), np.int32(plan.depth))
         self.choice = np.append(np.asarray(self.choice), np.int32(plan.slot))
         most = max(np.asarray(self.after).shape[1], len(plan.options))
         after = np.full((number + 1, most), NONE, dtype=np.int32)
         after[:number, : np.asarray(self.after).shape[1]] = np.asarray(self.after)
         self.after = after
         return number
+
+    def _plan_after(self, p, option):
+        """Return the number of the plan that comes after an option of a plan's choice."""
+        if self.after[p, option] == NONE:
+            added = self._add_plan(self.covering.option(self.plans[p], option))
+            self.after[p, option] = added
+        return self.after[p, option]
 
     def _cut(self, i, slot, low, high):
         """Return where a cell is cut."""
@@ -127,11 +136,7 @@ class Placing:
             step = core.steps[at]
             self.low[slot] = step
             self.high[slot] = step + 1.0
-            if self.after[p, step] == NONE:
-                plan = self.covering.option(self.plans[p], step)
-                added = self._add_plan(plan)
-                self.after[p, step] = added
-            p = self.after[p, step]
+            p = self._plan_after(p, step)
             at += 1
 
     def path(self, point):
@@ -148,8 +153,8 @@ class Placing:
         self._descend(None, length)
         cells = {}
         chosen = {}
-        p = 0
-        at = 0
+        p: cython.int = 0
+        at: cython.int = 0
         while at < length:
             for i in range(self.first[p], min(self.first[p + 1], self.first[p] + length - at)):
                 slot = self.cuts[i].slot
@@ -228,9 +233,32 @@ class Placing:
         core._check_exact(value, s2)
         core._tell(core._grow(None), value, s2, kind, ends, share)
 
+    def slots(self):
+        """Return, for each node of the belief, which parameter the step to it cuts; -1 for none."""
+        core = self.belief
+        found = np.full(core.used, NONE, dtype=np.int32)
+        plans = np.zeros(core.used, dtype=np.int32)
+        cut: cython.int[::1] = found
+        plan: cython.int[::1] = plans
+        for n in range(1, core.used):  # parents come first, but for groups
+            if core._is_group(n):
+                continue
+            above = core.nodes_[n].parent
+            while core._is_group(above):
+                above = core.nodes_[above].parent
+            p = plan[above]
+            i = self.first[p] + core.nodes_[above].depth - self.begins[p]
+            if i < self.first[p + 1]:
+                cut[n] = self.cuts[i].slot
+                plan[n] = p
+            else:
+                cut[n] = self.choice[p]
+                plan[n] = self._plan_after(p, core.nodes_[n].index)
+        return found
+
     # ------------------------------------------------------------------ what is believed
 
-    def posterior(self, number):
+    def posterior(self, number: cython.int):
         """Return mean and variance of the point of a reading, given it and all others.
 
         The belief takes the reading for one of a random point of the cell, with the variance that
@@ -238,7 +266,7 @@ class Placing:
         the cell has some other mean and variance, and the point that variance and what is left.
         """
         core = self.belief
-        n = core.readings_[number].node
+        n: cython.int = core.readings_[number].node
         core._climb(n)
         m = core.m + core.center
         V = core.variance
@@ -271,8 +299,7 @@ class Placing:
         """
         core = self.belief
         arm = core.highest_upper(sqrt_beta, rng=rng)
-        n = core.best_node
-        length = core.nodes_[n].depth
+        length: cython.int = core.nodes_[core.best_node].depth
         path = arm.path
         for i in range(length):
             core.steps[i] = path[i]

@@ -4,6 +4,7 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Mapping
+from operator import is_
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -287,15 +288,14 @@ class Forest(SpaceSearcher):
             return None
         centre = self._readings[region.number].point
         table, active = self._table, self._table.active(centre)
-        rows = table.alike(centre, max(len(table) - POOL, 0))
+        rows, places, values = table.alike(centre, POOL)
         least = np.array([table.stretch(i, centre[i]) for i in active])
         place, best = propose(
-            region, table.places[rows][:, active], table.values[rows], least, self._noise,
-            SMALL * self._spread, self._numbers,
-        )  # fmt: skip
+            region, places, values, least, self._noise, SMALL * self._spread, self._numbers
+        )
         if best is not None:
             region.number = int(rows[best])
-            region.centre = table.places[region.number, active]
+            region.centre = table.places[region.number, active].tolist()
         point = list(centre)
         for i, u in zip(active, place.tolist(), strict=True):
             parameter = self.space._slots[i].parameter
@@ -327,7 +327,7 @@ class Forest(SpaceSearcher):
 
     def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
         """Take in the reward of params, asked for or not; again is another observation."""
-        point = self.space.point(params)
+        point = self._point_of(params)
         reward = moderate(real(value, "value"), "value")
         if noise is not None:
             noise = moderate(at_least_zero(noise, "noise"), "noise")
@@ -357,9 +357,21 @@ class Forest(SpaceSearcher):
         if self._learner.is_due(number + 1):
             self._learn()
 
+    def _point_of(self, params: Mapping[str, Any]) -> Point:
+        """Return where params are; those that were asked for last need no second look."""
+        if self._asked and type(params) is dict:
+            asked = self._params.get(self._asked[-1])
+            if (
+                asked is not None
+                and params.keys() == asked.keys()
+                and all(map(is_, params.values(), asked.values()))
+            ):
+                return self._asked[-1]
+        return self.space.point(params)
+
     def _note_regions(self, number: int, point: Point, reward: float) -> None:
         region = self._asked_by.pop(point, None)
-        place = self._table.places[number, self._table.active(point)]
+        place = self._table.places[number, self._table.active(point)].tolist()
         if region is None:
             self._spread_and_good()
             self._regions.note(number, self._table.kind(point), place, reward, reward >= self._good)
