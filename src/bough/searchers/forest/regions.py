@@ -1,7 +1,7 @@
 """Local refinement: regions around good points, each with a quadratic that is trusted so far.
 
-Cells of a tree know nothing of slopes, and smooth rewards have them. So every second evaluation
-goes to the top of a quadratic fitted near a good point. There are several such regions, since the
+Cells of a tree know nothing of slopes, and smooth rewards have them. So a quadratic is fitted near a
+good point, and its top evaluated. There are several such regions, since the
 best point so far may be near a local optimum only, or have the wrong option of a choice.
 """
 
@@ -58,6 +58,10 @@ class Region:
                 return False
         return True
 
+    def move(self, place: list[float], number: int, value: float) -> None:
+        """Take a better point for the centre."""
+        self.centre, self.number, self.value = place, number, value
+
     def learn(self, better: bool) -> None:
         """Take note whether the last step was for the better."""
         shrink = 0.5 ** (1.0 / max(len(self.centre), 2))
@@ -82,14 +86,18 @@ class Regions:
             if region.holds(place):
                 if value > region.value:
                     distance = max(map(abs, map(sub, place, region.centre)))
-                    region.centre, region.number, region.value = place, number, value
+                    region.move(place, number, value)
                     region.radius = max(region.radius, distance)
                 return
         if (first or good) and place:
             self.all.append(Region(kind, place, number, value))
-            self.all.sort(key=lambda region: region.value, reverse=True)
+            self.sort()
             self._drop([region for region in self.all if not region.spent], MOST_REGIONS)
             self._drop([region for region in self.all if region.spent], MOST_SPENT)
+
+    def sort(self) -> None:
+        """Put the best first."""
+        self.all.sort(key=lambda region: region.value, reverse=True)
 
     def _drop(self, some: list[Region], most: int) -> None:
         """If there are too many, leave out the worst of those whose choices a better one has."""
