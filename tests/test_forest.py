@@ -322,7 +322,7 @@ def test_readings_with_noise_of_their_own():
 
 
 def _cover(search, first):
-    """Return a new covering with what was told to a search, made when there were so many rewards."""
+    """Return a covering that knows all that was told, made when so much of it was there."""
     coverings = search._coverings
     rng = np.random.default_rng(0)
     cover = Cover(search.space, coverings.priority, coverings.settings, rng, first)
@@ -475,7 +475,7 @@ def test_it_finds_the_right_option():
 
 def test_it_is_better_than_chance_with_noise():
     ours, chance = [], []
-    for seed in range(5):
+    for seed in range(12):
         search = Forest(BOX, rng=seed)
         play(search, noisy(bowl, seed, 0.1), 80)
         ours.append(bowl(search.best().params))
@@ -483,4 +483,4 @@ def test_it_is_better_than_chance_with_noise():
         drawn = [{"x": rng.uniform(-1, 1), "y": rng.uniform(0, 5)} for _ in range(80)]
         chance.append(bowl(max(drawn, key=noisy(bowl, seed, 0.1))))
     assert np.mean(ours) > np.mean(chance)
-    assert np.mean(ours) > -0.05
+    assert np.mean(ours) > -0.03

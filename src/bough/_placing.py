@@ -45,7 +45,7 @@ class Placing:
         self.finer = finer
         counts = covering.counts
         self.single = np.array([count is not None for count in counts], dtype=np.int32)
-        self.size = np.array([1.0 if count is None else count for count in counts])
+        self.size = np.array([1.0 if count is None else float(count) for count in counts])
         self.low = np.zeros(len(counts))
         self.high = np.zeros(len(counts))
         # Plans as they were needed so far, by number: their cuts, their choice, what comes after.

@@ -152,20 +152,19 @@ class Covering:
         self._walks.append(walk)
         return count
 
-    def path(self, point: Point, length: int | None = None) -> Path:
-        """Return the path of the cell that holds a point: complete, or its first steps."""
-        return self.path_and_counts(point, length)[0]
+    def path(self, point: Point) -> Path:
+        """Return the complete path of the cell that holds a point."""
+        return self.path_and_counts(point)[0]
 
-    def path_and_counts(self, point: Point, length: int | None = None) -> tuple[Path, list[int]]:
+    def path_and_counts(self, point: Point) -> tuple[Path, list[int]]:
         """Return that path, and how many children there are at each of its steps."""
         plan: Plan = self._first
-        most = self.most if length is None else min(length, self.most)
         counts: list[Any] = self.counts
         cells: dict[int, tuple[Any, Any]] = {}
         path: list[int] = []
         widths: list[int] = []
         while True:
-            for slot, share, last in plan.cuts[: most - len(path)]:
+            for slot, share, last in plan.cuts:
                 place: Any = point[slot]
                 count = counts[slot]
                 if count is None:
@@ -185,7 +184,7 @@ class Covering:
                 else:
                     cells[slot] = (low, cut)
                     path.append(0)
-            if plan.slot < 0 or len(path) >= most:
+            if plan.slot < 0:
                 return tuple(path), widths
             choice: Any = point[plan.slot]
             path.append(choice)

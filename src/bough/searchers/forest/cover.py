@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,8 @@ from bough._placing import Placing
 from bough.belief import Belief
 from bough.learning.model import Settings
 from bough.learning.prior import WEAK, Guess, Prior
-from bough.spaces import Choice, Space
 from bough.searchers.forest.table import Table
+from bough.spaces import Choice, Space
 from bough.spaces.covering import Covering, CoveringTree
 from bough.spaces.slots import Point
 from bough.trees import Tree

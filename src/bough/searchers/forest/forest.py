@@ -174,7 +174,7 @@ class Forest(SpaceSearcher):
         return self._told.noisy is True or point not in self._told.of_point
 
     def _in_cell(self) -> Point:
-        """Return a point in the cell that the covering whose turn it is says is best to look into."""
+        """Return a point in the cell that a covering says is best to look into."""
         cover = self._coverings.cover(self._turn, self._numbers)
         cover.await_all(self._pending.numbered)
         plays = len(self._told) + len(self._pending)

@@ -1,7 +1,7 @@
 """Points near good ones: where a quadratic is highest, or with one parameter changed.
 
-Every second point of a forest comes from here. A quadratic finds the top of a hill in few steps, and
-nothing beyond it. So once the best hill is nearly climbed, and always where there are choices, some
+Every second point of a forest comes from here. A quadratic finds the top of a hill in few steps,
+and nothing beyond it. So once the best hill is climbed, and always where there are choices, some
 steps change a single parameter of a good point: rewards often depend on parameters one by one, or
 nearly so, and then what is good in one good point is good in another.
 """
@@ -22,7 +22,7 @@ FEWEST = 4
 #: How often a good point is tried with another choice, if there are choices.
 OTHER_CHOICE = 0.2
 #: How often it is tried with another number, once the region of the best point is so small.
-OTHER_NUMBER, CLIMBED = 0.3, 0.1
+OTHER_NUMBER, CLIMBED = 0.3, 0.02
 #: How often the other number is any, and not that of another good point.
 ANY_NUMBER = 0.5
 #: How often the best point is the one that is changed; of the others the next one, and so on.

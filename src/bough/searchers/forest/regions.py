@@ -1,8 +1,8 @@
 """Local refinement: regions around good points, each with a quadratic that is trusted so far.
 
-Cells of a tree know nothing of slopes, and smooth rewards have them. So a quadratic is fitted near a
-good point, and its top evaluated. There are several such regions, since the
-best point so far may be near a local optimum only, or have the wrong option of a choice.
+Cells of a tree know nothing of slopes, and smooth rewards have them. So a quadratic is fitted near
+a good point, and its top evaluated. There are several such regions, since the best point so far may
+be near a local optimum only, or have the wrong option of a choice.
 """
 
 from dataclasses import dataclass

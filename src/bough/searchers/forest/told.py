@@ -48,9 +48,8 @@ class Told:
         """Take in a reading, and return its number."""
         number = len(self.readings)
         before = self.of_point.setdefault(point, [])
-        if noise is not None and noise > 0.0:
-            self.noisy = True
-        elif before and self.readings[before[-1]].value != value:
+        differs = bool(before) and self.readings[before[-1]].value != value
+        if differs or noise:
             self.noisy = True
         elif before and self.noisy is None and noise is None:
             self.noisy = False
