@@ -151,6 +151,20 @@ def test_tell_what_was_never_asked(make):
     assert search.best().path == BOX.encode(search.best().params)
 
 
+def test_params_are_known_by_their_names_and_not_their_order():
+    space = Space(x=Float(0, 1), y=Float(0, 1))
+    search = Forest(space, rng=0)
+    asked = search.ask()
+    turned = {"y": asked["x"], "x": asked["y"]}
+    search.tell(turned, 1.0)
+    assert search.pending == (asked,)
+    assert search.best().params == turned
+    assert search._told.readings[0].point == space.point(turned)
+    search.tell({"y": asked["y"], "x": asked["x"]}, 2.0)
+    assert search.pending == ()
+    assert search.best().params == asked
+
+
 def test_known_results_are_a_warm_start():
     """After what was told near the optimum, it looks there."""
     search = Forest(BOX, rng=0)
@@ -450,6 +464,23 @@ def test_a_saddle_has_no_top():
     places = np.random.default_rng(0).random((40, 2))
     values = (places[:, 0] - 0.5) ** 2 - (places[:, 1] - 0.5) ** 2
     assert fit(places, values, np.full(2, 0.5), np.full(2, 0.2), False).top() is None
+
+
+def test_a_step_changes_one_number_of_a_good_point():
+    for space, objective in ((BOX, bowl), (MIXED, mixed)):
+        search = Forest(space, rng=0)
+        play(search, objective, 60)
+        refining, rng = search._refining, np.random.default_rng(0)
+        centres = [search._told.readings[region.number].point for region in refining.regions.all]
+        changed = []
+        for _ in range(60):
+            point = refining._with_another_number(rng)
+            if point is None:  # the other good point does not have this number
+                continue
+            differ = [{i for i in range(len(point)) if centre[i] != point[i]} for centre in centres]
+            assert min(map(len, differ)) <= 1
+            changed += [one for one in differ if len(one) == 1]
+        assert set.union(*changed) >= set(refining._told.table.active(centres[0]))
 
 
 # ---------------------------------------------------------------------- it finds things

@@ -29,6 +29,7 @@ SHUFFLE = 1.0
 FINER = 3
 #: The least factor, as a power of 2, by which the variance falls when a cell gets half as wide.
 ROUGHEST = 0.6
+#: No depths are given.
 NOWHERE = np.zeros(0, dtype=np.int32)
 
 

@@ -185,10 +185,11 @@ class Forest(SpaceSearcher):
             point = self.space.centre(walk)
             if self._is_new(point):
                 return point
-        for place in [walk] * ATTEMPTS + [None] * ATTEMPTS:
-            point = drawn(self.space, self._numbers, place)
-            if self._is_new(point):
-                return point
+        for where in (walk, None):  # in the cell, and then anywhere
+            for _ in range(ATTEMPTS):
+                point = drawn(self.space, self._numbers, where)
+                if self._is_new(point):
+                    return point
         return self._any_new_point()
 
     def _any_new_point(self) -> Point:

@@ -96,7 +96,7 @@ class Refining:
         place, best = propose(region, places, values, least, noise, SMALL * self._spread, numbers)
         if best is not None:
             region.number = int(rows[best])
-            region.centre = table.places[region.number, active].tolist()
+            region.centre = table.place(region.number)
         point = list(centre)
         for i, u in zip(active, place.tolist(), strict=True):
             parameter = self.space._slots[i].parameter
@@ -154,7 +154,7 @@ class Refining:
         point, reward, _ = self._told.readings[number]
         table = self._told.table
         region = self._asked_by.pop(point, None)
-        place = table.places[number, table.active(point)].tolist()
+        place = table.place(number)
         if region is None:
             self._look_at_all()
             self.regions.note(number, table.kind(point), place, reward, reward >= self._good)
@@ -171,4 +171,5 @@ class Refining:
         if told & (told - 1) == 0 or told % 50 == 0:
             values = self._told.table.values
             self._spread = float(values.std())
-            self._good = float(np.quantile(values, 1 - GOOD))
+            rank = int((1 - GOOD) * (told - 1))
+            self._good = float(np.partition(values, rank)[rank])

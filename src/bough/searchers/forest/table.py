@@ -83,6 +83,11 @@ class Table:
             found = self._active[kind] = [i for i in self._numeric if point[i] is not None]
         return found
 
+    def place(self, number: int) -> list[float]:
+        """Return the place of a row: that of its active numbers."""
+        row = self._places[number].tolist()
+        return [row[i] for i in self._numeric if row[i] == row[i]]
+
     def kind(self, point: Point) -> tuple[float, ...]:
         """Return which choices a point has made; -1 for those that do not matter."""
         return tuple(-1.0 if point[i] is None else float(point[i] or 0) for i in self.choices)

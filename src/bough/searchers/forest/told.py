@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Mapping
+from operator import is_
 from typing import Any, NamedTuple
 
 from bough.searchers.forest.table import Table
@@ -83,6 +84,6 @@ class Told:
     def is_of(self, point: Point, params: Mapping[str, Any]) -> bool:
         """Return whether params are the very objects that were kept for a point."""
         kept = self._params.get(point)
-        if kept is None or type(params) is not dict or params.keys() != kept.keys():
+        if kept is None or type(params) is not dict or tuple(params) != tuple(kept):
             return False
-        return all(params[name] is value for name, value in kept.items())
+        return all(map(is_, params.values(), kept.values()))
