@@ -66,8 +66,11 @@ class Placing:
         """Take in a plan, and return its number."""
         number = len(self.plans)
         self.plans.append(plan)
-        cuts = np.array([(cut.share, cut.slot, cut.last) for cut in plan.cuts], dtype=CUT)
-        self.cuts = np.concatenate([np.asarray(self.cuts), cuts])
+        before = len(self.cuts)
+        cuts = aligned(CUT, before + len(plan.cuts))
+        cuts[:before] = np.asarray(self.cuts)
+        cuts[before:] = [(cut.share, cut.slot, cut.last) for cut in plan.cuts]
+        self.cuts = cuts
         self.first = np.append(np.asarray(self.first), np.int32(len(self.cuts)))
         self.begins = np.append(np.asarray(self.begins), np.int32(plan.depth))
         self.choice = np.append(np.asarray(self.choice), np.int32(plan.slot))

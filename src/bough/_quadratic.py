@@ -19,13 +19,13 @@ def distances(places, centre, radius):
     """Return how far each of some places (rows) is from a centre: most along any parameter."""
     x: cython.double[:, :] = places
     c: cython.double[::1] = centre
-    r: cython.double[::1] = radius
+    inverse: cython.double[::1] = 1.0 / radius  # a division takes longer than all the rest
     found = np.empty(len(places))
     farthest: cython.double[::1] = found
     for i in range(x.shape[0]):
         most: cython.double = 0.0
         for j in range(x.shape[1]):
-            away: cython.double = fabs(x[i, j] - c[j]) / r[j]
+            away: cython.double = fabs(x[i, j] - c[j]) * inverse[j]
             if away > most:
                 most = away
         farthest[i] = most
