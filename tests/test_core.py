@@ -12,28 +12,31 @@ import pytest
 from strategies import Hill, Ragged, noise_of
 
 import bough
-from bough import Belief, Tree, kernels
+from bough import Belief, Float, Int, Space, Tree, _quadratic, kernels
 from bough._bounds import bernoulli_upper
 from bough._choice import BOUND, Choice
 from bough._core import Core
 from bough._evidence import Evidence
 from bough._nodes import NODE
+from bough._placing import Placing
 from bough._random import SplitMix64
 from bough._subtree import Subtree
 from bough.searchers.lookahead import fresh_maxima
+from bough.spaces.covering import CoveringTree
 
 SOURCE = pathlib.Path(__file__).parent.parent / "src" / "bough"
 MODULES = [
     f"bough.{name}"
     for name in (
         "_random", "_nodes", "_core", "_steps", "_pending", "_reprior", "_choice", "_subtree",
-        "_evidence",
+        "_evidence", "_placing", "_quadratic",
     )
 ]  # fmt: skip
 
 
 class Compiled:
     SplitMix64, Choice, Subtree, Evidence = SplitMix64, Choice, Subtree, Evidence
+    Placing, quadratic_ = Placing, _quadratic
 
 
 def load(name, path, *, keep=False):
@@ -53,7 +56,7 @@ def source():
     try:
         for name in kept:
             load(name, SOURCE / f"{name.removeprefix('bough.')}.py", keep=True)
-        random, _, core, _, _, _, choice, subtree, evidence = (
+        random, _, core, _, _, _, choice, subtree, evidence, placing, quadratic = (
             sys.modules[name] for name in MODULES
         )
     finally:
@@ -64,7 +67,7 @@ def source():
 
     class Source:
         SplitMix64, Choice, Subtree = random.SplitMix64, choice.Choice, subtree.Subtree
-        Evidence = evidence.Evidence
+        Evidence, Placing, quadratic_ = evidence.Evidence, placing.Placing, quadratic
 
     return Source
 
@@ -113,6 +116,55 @@ def test_the_source_gives_the_same_bits(source, name):
     slow, slow_nodes = play(source, *CASES[name])
     assert fast == slow  # floats compared bit for bit
     assert fast_nodes == slow_nodes
+
+
+def place(module):
+    """Return what points of a space, placed in its fixed covering, give."""
+    model = bough.Choice({"a": Space(x=Float(0, 1), n=Int(1, 50, log=True)), "b": None})
+    space = Space(model=model, y=Float(-1, 1))
+    covering = CoveringTree(space._covering, log_arms=space.log_cells)
+    increments = kernels.Geometric(0.8).increments(covering.depth)
+    core = module.Choice(covering, increments, 0.2, 0.1, False)
+    placing, rng = module.Placing(space._covering, core, 3), module.SplitMix64(5)
+    points = [space.point(space.decode(random_path(space.tree, i))) for i in range(30)]
+    table = np.array([[np.nan if x is None else x for x in point] for point in points])
+    values, noises = np.sin(np.arange(30.0)), np.where(np.arange(30) % 3, np.nan, 0.5)
+    seen = []
+    for i in range(0, 30, 6):
+        depths = np.full(2, 4, dtype=np.int32)
+        placing.tell(table[i : i + 6], values[i : i + 6], noises[i : i + 6], depths)
+        seen.append(placing.highest(1.0, rng))
+        seen.append([placing.posterior(k) for k in range(i + 6)])
+        seen.append(placing.best_played(1.0))
+    seen += [placing.paths(table).tolist(), placing.path(table[0]), placing.slots().tolist()]
+    return seen, np.ascontiguousarray(core.nodes).tobytes() + core.readings.tobytes()
+
+
+def random_path(tree, seed):
+    rng, path = np.random.default_rng(seed), ()
+    while tree.children(path):
+        path = (*path, int(rng.integers(tree.children(path))))
+    return path
+
+
+def test_the_source_places_points_with_the_same_bits(source):
+    assert place(Compiled) == place(source)
+
+
+def test_the_source_has_quadratics_with_the_same_bits(source):
+    rng = np.random.default_rng(0)
+    places, centre, radius = rng.random((20, 3)), rng.random(3), 0.1 + rng.random(3)
+    for mixed in (False, True):
+        fast, slow = (m.quadratic_.terms(places, centre, radius, mixed) for m in (Compiled, source))
+        assert fast.tobytes() == slow.tobytes()
+    fast, slow = (m.quadratic_.distances(places, centre, radius) for m in (Compiled, source))
+    assert fast.tobytes() == slow.tobytes()
+    assert fast == pytest.approx(np.abs((places - centre) / radius).max(axis=1))
+    matrix = places.T @ places
+    fast, slow = (m.quadratic_.solve(matrix, centre) for m in (Compiled, source))
+    assert fast.tobytes() == slow.tobytes()
+    assert fast == pytest.approx(np.linalg.solve(matrix, centre))
+    assert _quadratic.solve(-matrix, centre) is None
 
 
 def descend(module, noise, branching):

@@ -9,7 +9,7 @@ import pytest
 
 import bough
 from bough import Choice, Exhausted, Float, Forest, Int, Space
-from bough.learning.data import paths_of as paths_of_nodes
+from bough.learning.data import paths_of
 from bough.searchers.covered import Covered
 from bough.searchers.forest.cover import Cover
 from bough.searchers.forest.quadratic import fit
@@ -151,6 +151,20 @@ def test_tell_what_was_never_asked(make):
     assert search.best().path == BOX.encode(search.best().params)
 
 
+def test_params_are_known_by_their_names_and_not_their_order():
+    space = Space(x=Float(0, 1), y=Float(0, 1))
+    search = Forest(space, rng=0)
+    asked = search.ask()
+    turned = {"y": asked["x"], "x": asked["y"]}
+    search.tell(turned, 1.0)
+    assert search.pending == (asked,)
+    assert search.best().params == turned
+    assert search._told.readings[0].point == space.point(turned)
+    search.tell({"y": asked["y"], "x": asked["x"]}, 2.0)
+    assert search.pending == ()
+    assert search.best().params == asked
+
+
 def test_known_results_are_a_warm_start():
     """After what was told near the optimum, it looks there."""
     search = Forest(BOX, rng=0)
@@ -249,7 +263,7 @@ def test_noise_is_recognised_and_the_best_is_no_lucky_draw():
         assert best.lower <= best.mean <= best.upper
         errors.append((best.mean - bowl(best.params)) / best.std)
         # The highest reward is a lucky one; what is believed of the best is not.
-        assert search._table.values.max() > best.mean
+        assert search._told.table.values.max() > best.mean
     assert np.sqrt(np.mean(np.square(errors))) < 2.0
 
 
@@ -321,12 +335,12 @@ def test_readings_with_noise_of_their_own():
 # ---------------------------------------------------------------------- what is believed
 
 
-def _cover(readings, settings, seed=0, space=MIXED):
-    search = Forest(space, rng=seed)
-    rng = np.random.default_rng(seed)
-    cover = Cover(space, search._priority, settings, rng, len(readings))
-    table = np.array([[math.nan if x is None else x for x in r.point] for r in readings])
-    cover.catch_up(table, readings)
+def _cover(search, first):
+    """Return a covering that knows all that was told, made when so much of it was there."""
+    coverings = search._coverings
+    rng = np.random.default_rng(0)
+    cover = Cover(search.space, coverings.priority, coverings.settings, rng, first)
+    cover.catch_up(search._told.table)
     return cover
 
 
@@ -341,29 +355,27 @@ def test_the_belief_about_a_point_is_that_of_dense_algebra(space, late):
     search = Forest(space, rng=1)
     objective = noisy(bowl if space is BOX else mixed, 0)
     play(search, objective, 25)
-    readings, settings = search._readings, search._settings
-    cover = _cover(readings[:12] if late else readings, settings, space=space)
-    if late:
-        table = np.array([[math.nan if x is None else x for x in r.point] for r in readings])
-        cover.catch_up(table, readings)
+    readings, settings = search._told.readings, search._coverings.settings
+    cover = _cover(search, 12 if late else 25)
     increments = settings.kernel.increments(cover.depth)
     n = len(readings)
+    paths = paths_of(cover.belief, cover.belief.readings["node"].tolist())
     K = np.empty((n, n))
     for i in range(n):
         for j in range(n):
-            (a, deep), (b, _) = cover._placed[i], cover._placed[j]
+            a, b = paths[i], paths[j]
             common = 0
             while common < min(len(a), len(b)) and a[common] == b[common]:
                 common += 1
             K[i, j] = increments[: common + 1].sum()
             if i == j:
-                K[i, j] = increments[: deep + 1].sum()
+                K[i, j] = increments[: len(cover.covering.path(readings[i].point)) + 1].sum()
     values = np.array([r.value for r in readings]) - settings.mean
     gain = np.linalg.solve(K + settings.noise**2 * np.eye(n), K).T
     mean = settings.mean + gain @ values
     variance = np.diag(K - gain @ K)
     for i in range(n):
-        m, V = cover.posterior(i, readings[i])
+        m, V = cover.placing.posterior(i)
         assert m == pytest.approx(mean[i], rel=1e-6, abs=1e-8)
         assert pytest.approx(variance[i], rel=1e-5, abs=1e-10) == V
 
@@ -372,13 +384,13 @@ def test_pending_points_narrow_what_is_unknown_and_nothing_else():
     search = Forest(BOX, rng=1)
     play(search, noisy(bowl, 0), 25)
     turn = search._turn
-    cover = search._cover(turn)
-    before = cover.posterior(3, search._readings[3])
+    cover = search._coverings.cover(turn, search._numbers)
+    before = cover.placing.posterior(3)
     upper = cover.belief.highest_upper(2.0)
     point = BOX.point({"x": 0.9, "y": 4.9})
     cover.await_all({7: point})
     assert cover.belief.pending == 1
-    assert cover.posterior(3, search._readings[3]) == before
+    assert cover.placing.posterior(3) == before
     assert cover.belief.highest_upper(2.0).upper <= upper.upper
     cover.await_all({})
     assert cover.belief.pending == 0
@@ -391,10 +403,10 @@ def test_relevance_is_read_off_the_belief():
     for _ in range(200):
         params = {name: float(rng.random()) for name in space.parameters}
         search.tell(params, math.sin(7 * params["most of all"]) + 0.1 * params["little"])
-    dull, most, little = search._priority
+    dull, most, little = search._coverings.priority
     assert most > little + 1.0
     assert most > dull + 2.0
-    found = ratios(search._cover(0))
+    found = ratios(search._coverings.cover(0, search._numbers))
     assert found.shape == (3,)
     assert (found > 0).all()
 
@@ -402,8 +414,8 @@ def test_relevance_is_read_off_the_belief():
 def test_steps_are_those_of_the_joint_posterior():
     search = Forest(BOX, rng=2)
     play(search, noisy(bowl, 0), 15)
-    belief = _cover(search._readings, search._settings, space=BOX).belief
-    paths = paths_of_nodes(belief, range(len(belief.nodes)))
+    belief = _cover(search, 15).belief
+    paths = paths_of(belief, range(len(belief.nodes)))
     draws = belief.sample(paths, 4000, rng=0)
     means, variances = steps_of(belief)
     numbers = {path: i for i, path in enumerate(paths)}
@@ -454,6 +466,23 @@ def test_a_saddle_has_no_top():
     assert fit(places, values, np.full(2, 0.5), np.full(2, 0.2), False).top() is None
 
 
+def test_a_step_changes_one_number_of_a_good_point():
+    for space, objective in ((BOX, bowl), (MIXED, mixed)):
+        search = Forest(space, rng=0)
+        play(search, objective, 60)
+        refining, rng = search._refining, np.random.default_rng(0)
+        centres = [search._told.readings[region.number].point for region in refining.regions.all]
+        changed = []
+        for _ in range(60):
+            point = refining._with_another_number(rng)
+            if point is None:  # the other good point does not have this number
+                continue
+            differ = [{i for i in range(len(point)) if centre[i] != point[i]} for centre in centres]
+            assert min(map(len, differ)) <= 1
+            changed += [one for one in differ if len(one) == 1]
+        assert set.union(*changed) >= set(refining._told.table.active(centres[0]))
+
+
 # ---------------------------------------------------------------------- it finds things
 
 
@@ -477,7 +506,7 @@ def test_it_finds_the_right_option():
 
 def test_it_is_better_than_chance_with_noise():
     ours, chance = [], []
-    for seed in range(5):
+    for seed in range(12):
         search = Forest(BOX, rng=seed)
         play(search, noisy(bowl, seed, 0.1), 80)
         ours.append(bowl(search.best().params))
@@ -485,4 +514,4 @@ def test_it_is_better_than_chance_with_noise():
         drawn = [{"x": rng.uniform(-1, 1), "y": rng.uniform(0, 5)} for _ in range(80)]
         chance.append(bowl(max(drawn, key=noisy(bowl, seed, 0.1))))
     assert np.mean(ours) > np.mean(chance)
-    assert np.mean(ours) > -0.05
+    assert np.mean(ours) > -0.03

@@ -81,10 +81,10 @@ def test_what_a_real_number_decides_is_there_all_the_time():
 
 def test_it_finds_the_right_options():
     for seed in range(3):
-        study = study_of(conditional, 80, seed)
+        study = study_of(conditional, 120, seed)  # (a third of all seeds need more than 80)
         assert study.best_params["model"] == "svm"
         assert study.best_params["scale"] is False
-        assert study.best_value < 0.01
+        assert study.best_value < 1e-6
 
 
 def test_maximize():

@@ -1,5 +1,4 @@
 import enum
-import itertools
 import json
 import math
 import sys
@@ -11,7 +10,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bough import Choice, Float, Int, Space, Tree
-from bough.spaces.bulk import depths_apart, paths_of
 from bough.spaces.covering import Covering
 
 
@@ -223,25 +221,6 @@ def test_random_coverings_have_every_point_once_too(seed):
     assert paths == set(all_paths(tree))
     for point in space.points():  # the cell of a leaf holds the point alone
         assert space.centre(covering.cell(covering.path(point))) == point
-
-
-@settings(max_examples=40)
-@given(spaces(), st.integers(0, 2**32 - 1))
-def test_many_paths_at_once_are_the_same(space, seed):
-    rng = np.random.default_rng(seed)
-    covering = space._covering
-    points = [space.point(space.decode(random_path(space.tree, rng))) for _ in range(40)]
-    table = np.array([[math.nan if x is None else x for x in point] for point in points])
-    steps, widths = paths_of(covering, table.reshape(40, len(space._slots)))
-    for point, row, width in zip(points, steps.tolist(), widths.tolist(), strict=True):
-        path, counts = covering.path_and_counts(point)
-        assert tuple(k for k in row if k >= 0) == path
-        assert width[: len(path)] == counts
-        assert [covering(path[:i]) for i in range(len(path))] == counts
-    shared = depths_apart(steps)
-    for i, j in itertools.combinations(range(10), 2):
-        common = int((np.cumprod(steps[i] == steps[j])).sum()) if steps.shape[1] else 0
-        assert shared[i] >= min(common, steps.shape[1])
 
 
 def test_priorities_decide_what_is_cut_first():

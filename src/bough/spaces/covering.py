@@ -22,11 +22,10 @@ SPARE_CUTS = 2
 
 
 class Cut(NamedTuple):
-    """A step of a plan: which parameter is cut, where in the cell, and for which time."""
+    """A step of a plan: which parameter is cut, and where in the cell."""
 
     slot: int
     share: float  # of the cell that goes to the left child
-    level: int
     last: bool  # all values that are left become children
 
 
@@ -78,7 +77,7 @@ class Covering:
         each = [levels] * len(slots) if isinstance(levels, int) else levels
         self._cuts = [_cuts_of(slot, n) for slot, n in zip(slots, each, strict=True)]
         self.counts = [slot.parameter.count for slot in slots]
-        self._between: dict[tuple[int, int, int, int], int] = {}
+        self._between: dict[tuple[int, int, int, float], int] = {}
         longest = sum(self._cuts) if depth is None else depth
         self.most = longest
         self._first_slots = tuple(first)
@@ -107,7 +106,7 @@ class Covering:
                 return
             share = 0.5 if self._shares is None else self._shares[slot][level]
             last = parameter.count is not None and level + 1 == self._cuts[slot]
-            plan.cuts.append(Cut(slot, share, level, last))
+            plan.cuts.append(Cut(slot, share, last))
             depth += 1
             if level + 1 < self._cuts[slot]:
                 heapq.heappush(queue, (key + FALL, slot, level + 1))
@@ -153,20 +152,19 @@ class Covering:
         self._walks.append(walk)
         return count
 
-    def path(self, point: Point, length: int | None = None) -> Path:
-        """Return the path of the cell that holds a point: complete, or its first steps."""
-        return self.path_and_counts(point, length)[0]
+    def path(self, point: Point) -> Path:
+        """Return the complete path of the cell that holds a point."""
+        return self.path_and_counts(point)[0]
 
-    def path_and_counts(self, point: Point, length: int | None = None) -> tuple[Path, list[int]]:
+    def path_and_counts(self, point: Point) -> tuple[Path, list[int]]:
         """Return that path, and how many children there are at each of its steps."""
         plan: Plan = self._first
-        most = self.most if length is None else min(length, self.most)
         counts: list[Any] = self.counts
         cells: dict[int, tuple[Any, Any]] = {}
         path: list[int] = []
         widths: list[int] = []
         while True:
-            for slot, share, level, last in plan.cuts[: most - len(path)]:
+            for slot, share, last in plan.cuts:
                 place: Any = point[slot]
                 count = counts[slot]
                 if count is None:
@@ -178,7 +176,7 @@ class Covering:
                         path.append(place - low)
                         widths.append(high - low)
                         continue
-                    cut = self.cut_between(slot, level, low, high, share)
+                    cut = self.cut_between(slot, low, high, share)
                 widths.append(2)
                 if place >= cut:
                     cells[slot] = (cut, high)
@@ -186,16 +184,16 @@ class Covering:
                 else:
                     cells[slot] = (low, cut)
                     path.append(0)
-            if plan.slot < 0 or len(path) >= most:
+            if plan.slot < 0:
                 return tuple(path), widths
             choice: Any = point[plan.slot]
             path.append(choice)
             widths.append(len(plan.options))
             plan = self.option(plan, choice)
 
-    def cut_between(self, slot: int, level: int, low: int, high: int, share: float) -> int:
+    def cut_between(self, slot: int, low: int, high: int, share: float) -> int:
         """Return the first value of the right child of the values from low to high - 1."""
-        key = slot, level, low, high
+        key = slot, low, high, share
         found = self._between.get(key)
         if found is None:
             found = _cut_between(self.slots[slot].parameter, low, high, share)
@@ -276,7 +274,7 @@ class Walk:
             self._plan = self._covering.option(plan, step)
             self._at = 0
             return
-        slot, share, level, last = plan.cuts[self._at]
+        slot, share, last = plan.cuts[self._at]
         self._at += 1
         count = self._covering.counts[slot]
         low: Any
@@ -289,7 +287,7 @@ class Walk:
             if last or high - low == 1:
                 self.cells[slot] = (low + step, low + step + 1)
                 return
-            cut = self._covering.cut_between(slot, level, low, high, share)
+            cut = self._covering.cut_between(slot, low, high, share)
         self.cells[slot] = (cut, high) if step else (low, cut)
 
 

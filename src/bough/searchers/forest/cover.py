@@ -3,20 +3,19 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._choice import Arm
+from bough._placing import Placing
 from bough.belief import Belief
 from bough.learning.model import Settings
 from bough.learning.prior import WEAK, Guess, Prior
+from bough.searchers.forest.table import Table
 from bough.spaces import Choice, Space
-from bough.spaces.bulk import depths_apart, paths_of
-from bough.spaces.covering import Covering, CoveringTree, Walk
+from bough.spaces.covering import Covering, CoveringTree
 from bough.spaces.slots import Point
-from bough.trees import Path, Tree
+from bough.trees import Tree
 
 #: The longest path, and how often a continuous parameter is cut at most.
 DEPTH = 40
@@ -30,14 +29,8 @@ SHUFFLE = 1.0
 FINER = 3
 #: The least factor, as a power of 2, by which the variance falls when a cell gets half as wide.
 ROUGHEST = 0.6
-
-
-class Reading(NamedTuple):
-    """A reward that was told."""
-
-    point: Point
-    value: float
-    noise: float | None
+#: No depths are given.
+NOWHERE = np.zeros(0, dtype=np.int32)
 
 
 class Cover:
@@ -84,37 +77,26 @@ class Cover:
             self._tree = CoveringTree(self.covering, log_arms=log_cells(space))
         tree = self._tree or Tree(2, self.depth)
         self.belief = Belief(tree, settings.kernel, settings.noise, mean=settings.mean)
-        self._rest = np.append(
-            np.cumsum(settings.kernel.increments(self.depth)[:0:-1])[::-1], 0.0
-        ).tolist()
-        self.last_at: dict[Path, int] = {}  # the last reading at each node
-        self._placed: list[tuple[Path, int]] = []  # where each reading is, and how deep its point
+        self.placing = Placing(self.covering, self.belief, FINER)
         self._tokens: dict[int, int] = {}
 
     # ------------------------------------------------------------------ readings
 
-    def catch_up(
-        self,
-        positions: NDArray[np.float64],
-        readings: Sequence[Reading],
-    ) -> None:
+    def catch_up(self, table: Table) -> None:
         """Take in all readings that are new.
 
         Coverings take turns, so each has some to catch up with when its turn comes. When it does
         makes no difference: whoever looks at the belief in between changes nothing.
         """
-        known = len(self._placed)
-        if known == len(readings):
+        known = len(self.belief)
+        if known == len(table):
             return
-        steps, widths = paths_of(self.covering, positions[known:])
-        lengths = (steps >= 0).sum(axis=1).tolist()
-        apart = [] if known else (depths_apart(steps[: self._first]) + FINER).tolist()
-        rows, counts = steps.tolist(), widths.tolist()
-        for i, (row, length) in enumerate(zip(rows, lengths, strict=True)):
-            path = tuple(row[:length])
-            self._expect(path, counts[i])
-            finest = apart[i] if i < len(apart) else self._finest(path)
-            self._tell(known + i, path[:finest], length, readings[known + i])
+        depths = NOWHERE
+        if not known and self._first:
+            depths = depths_apart(self.placing.paths(table.positions[: self._first])) + FINER
+        self.placing.tell(
+            table.positions[known:], table.values[known:], table.noises[known:], depths
+        )
 
     def await_all(self, pending: Mapping[int, Point]) -> None:
         """Count what is pending, by number, and nothing else as pending."""
@@ -122,57 +104,27 @@ class Cover:
             self.belief.forget(self._tokens.pop(number))
         for number, point in pending.items():
             if number not in self._tokens:
-                path, width = self.covering.path_and_counts(point)
-                self._expect(path, [*width, 0])
-                node = path[: self._finest(path)]
+                path, widths = self.covering.path_and_counts(point)
+                if self._tree is not None:
+                    self._tree.expect(path, [*widths, 0])
+                node = path[: self.belief._told_steps(path) + FINER]
                 self._tokens[number] = self.belief.pend(node, depth=len(path))
 
-    def _expect(self, path: Path, widths: list[int]) -> None:
-        if self._tree is not None:
-            self._tree.expect(path, widths)
 
-    def _finest(self, path: Path) -> int:
-        """Return how many steps of a path are taken: a few more than were told about."""
-        return self.belief._told_steps(path) + FINER
-
-    def _tell(self, number: int, node: Path, depth: int, reading: Reading) -> None:
-        self.belief.observe(node, reading.value, noise=reading.noise, depth=depth)
-        self.last_at[node] = number
-        self._placed.append((node, depth))
-
-    # ------------------------------------------------------------------ what is believed
-
-    def posterior(self, number: int, reading: Reading) -> tuple[float, float]:
-        """Return mean and variance of the point of a reading, given it and all others.
-
-        The belief takes the reading for one of a random point of the cell, with the variance that
-        is left there as noise. That this very point was read is added here: without the reading
-        the cell has some other mean and variance, and the point that variance and what is left.
-        """
-        node, depth = self._placed[number]
-        arm = self.belief._arm_at(node)
-        m, V = arm.mean, arm.std**2
-        value, noise = reading.value, reading.noise
-        s2 = self.belief.noise**2 if noise is None else noise**2
-        rest = self._rest[len(node)] - self._rest[depth]
-        if rest <= 0.0 or V <= 0.0:
-            return m, V
-        if rest + s2 <= V:  # rounding: the reading said all that is known of the cell
-            return value, s2
-        precision = 1.0 / V - 1.0 / (rest + s2)
-        prior = 1.0 / precision + rest
-        prior_mean = (m / V - value / (rest + s2)) / precision
-        share = prior / (prior + s2)
-        return prior_mean + share * (value - prior_mean), share * s2
-
-    def highest(self, sqrt_beta: float, rng: Any) -> Walk:
-        """Return the cell in which the arm with the highest upper confidence bound lies.
-
-        That is the largest cell around it of which nothing is known.
-        """
-        arm: Arm = self.belief.highest_upper(sqrt_beta, rng=rng)
-        there = self.belief._existing_steps(arm.path)
-        return self.covering.cell(arm.path[: there + 1])
+def depths_apart(paths: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return how many first steps each path shares with the one that is most like it."""
+    count, length = paths.shape
+    shared = np.zeros(count, dtype=np.int32)
+    if count < 2 or not length:
+        return shared
+    # As texts of their bytes they are sorted at once; in any order those most alike come together.
+    order = np.argsort(np.ascontiguousarray(paths).view(f"S{4 * length}")[:, 0])
+    ordered = paths[order]
+    differs = ordered[1:] != ordered[:-1]
+    common = np.where(differs.any(axis=1), differs.argmax(axis=1), length).astype(np.int32)
+    shared[order[1:]] = common
+    shared[order[:-1]] = np.maximum(shared[order[:-1]], common)
+    return shared
 
 
 def depth_of(space: Space) -> int:

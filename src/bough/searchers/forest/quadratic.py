@@ -6,6 +6,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from bough._quadratic import distances, solve, terms
+
 Array = NDArray[np.float64]
 
 #: Quadratics of more parameters than this have no mixed terms.
@@ -27,24 +29,19 @@ class Fit:
     near: NDArray[np.intp]  # the rows that were fitted
 
     def __call__(self, places: Array) -> Array:
-        """Return its values at some places, less those at no place in particular."""
-        values: Array = _terms((places - self.centre) / self.radius, self.mixed) @ self.coefficients
+        """Return its values at some places."""
+        values: Array = terms(places, self.centre, self.radius, self.mixed) @ self.coefficients
         return values
 
     def top(self) -> Array | None:
         """Return where it is highest, if it has a top."""
         d = len(self.centre)
-        hessian = np.diag(self.coefficients[d + 1 : 2 * d + 1])
+        curvature = np.diag(-self.coefficients[d + 1 : 2 * d + 1])
         if self.mixed:
             i, j = _pairs(d)
-            hessian[i, j] = hessian[j, i] = self.coefficients[2 * d + 1 :]
-        try:
-            np.linalg.cholesky(-hessian)
-        except np.linalg.LinAlgError:
-            return None
-        step = np.linalg.solve(-hessian, self.coefficients[1 : d + 1])
-        place: Array = self.centre + self.radius * step
-        return place
+            curvature[i, j] = curvature[j, i] = -self.coefficients[2 * d + 1 :]
+        step = solve(curvature, self.coefficients[1 : d + 1])
+        return None if step is None else self.centre + self.radius * step
 
 
 def fit(places: Array, values: Array, centre: Array, radius: Array, noisy: bool) -> Fit | None:
@@ -55,17 +52,18 @@ def fit(places: Array, values: Array, centre: Array, radius: Array, noisy: bool)
     wanted = full if mixed else 1 + 2 * d
     if len(places) < wanted + 2:
         return None
-    steps = (places - centre) / radius
-    distance = np.abs(steps).max(axis=1)
+    distance = distances(places, centre, radius)
     count = min(len(places), int((NOISY_SHARE if noisy else EXACT_SHARE) * wanted) + 2)
-    near = np.argpartition(distance, count - 1)[:count]
+    near = distance.argpartition(count - 1)[:count]
     weights = 1.0 / (1.0 + distance[near] ** 2)
-    terms = _terms(steps[near], mixed) * weights[:, None]
+    weighted = terms(places[near], centre, radius, mixed) * weights[:, None]
     y = values[near]
-    shift = float(y.mean())
-    gram = terms.T @ terms
-    gram[np.diag_indices_from(gram)] += RIDGE * np.trace(gram)
-    coefficients = np.linalg.solve(gram, terms.T @ (weights * (y - shift)))
+    shift = y.sum() / count
+    gram = weighted.T @ weighted
+    gram.flat[:: wanted + 1] += RIDGE * gram.trace()
+    coefficients = solve(gram, weighted.T @ (weights * (y - shift)))
+    if coefficients is None:  # rounding: the places are nearly all the same
+        return None
     coefficients[0] += shift
     return Fit(centre, radius, coefficients, mixed, near)
 
@@ -75,16 +73,3 @@ def _pairs(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the pairs of different parameters."""
     i, j = np.triu_indices(d, 1)
     return i, j
-
-
-def _terms(s: Array, mixed: bool) -> Array:
-    """Return the terms of a quadratic at some steps: 1, s, s^2/2, and products."""
-    n, d = s.shape
-    terms = np.empty((n, 1 + 2 * d + (d * (d - 1) // 2 if mixed else 0)))
-    terms[:, 0] = 1.0
-    terms[:, 1 : d + 1] = s
-    terms[:, d + 1 : 2 * d + 1] = 0.5 * s * s
-    if mixed:
-        i, j = _pairs(d)
-        terms[:, 2 * d + 1 :] = s[:, i] * s[:, j]
-    return terms

@@ -1,11 +1,12 @@
 """Local refinement: regions around good points, each with a quadratic that is trusted so far.
 
-Cells of a tree know nothing of slopes, and smooth rewards have them. So every second evaluation
-goes to the top of a quadratic fitted near a good point. There are several such regions, since the
-best point so far may be near a local optimum only, or have the wrong option of a choice.
+Cells of a tree know nothing of slopes, and smooth rewards have them. So a quadratic is fitted near
+a good point, and its top evaluated. There are several such regions, since the best point so far may
+be near a local optimum only, or have the wrong option of a choice.
 """
 
 from dataclasses import dataclass
+from operator import sub
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ class Region:
     """A good point, and how far around it its quadratic has proved right."""
 
     kind: tuple[float, ...]  # which choices were made
-    centre: Array
+    centre: list[float]
     number: int  # of the reading at the centre
     value: float
     radius: float = RADIUS
@@ -48,6 +49,18 @@ class Region:
     def spent(self) -> bool:
         """Whether it is so small that there is nothing more to gain."""
         return self.radius <= LEAST
+
+    def holds(self, place: list[float]) -> bool:
+        """Return whether a place belongs to it."""
+        reach = max(APART, self.radius)
+        for a, b in zip(place, self.centre, strict=True):  # noqa: SIM110 - `all` takes twice as long
+            if not -reach <= a - b <= reach:
+                return False
+        return True
+
+    def move(self, place: list[float], number: int, value: float) -> None:
+        """Take a better point for the centre."""
+        self.centre, self.number, self.value = place, number, value
 
     def learn(self, better: bool) -> None:
         """Take note whether the last step was for the better."""
@@ -62,7 +75,7 @@ class Regions:
         self.all: list[Region] = []
 
     def note(
-        self, number: int, kind: tuple[float, ...], place: Array, value: float, good: bool
+        self, number: int, kind: tuple[float, ...], place: list[float], value: float, good: bool
     ) -> None:
         """Take note of a reward that no region asked for, one of the better ones or not."""
         first = True
@@ -70,17 +83,21 @@ class Regions:
             if region.kind != kind:
                 continue
             first = False
-            distance = float(np.abs(place - region.centre).max()) if len(place) else 0.0
-            if distance <= max(APART, region.radius):
+            if region.holds(place):
                 if value > region.value:
-                    region.centre, region.number, region.value = place, number, value
+                    distance = max(map(abs, map(sub, place, region.centre)))
+                    region.move(place, number, value)
                     region.radius = max(region.radius, distance)
                 return
-        if (first or good) and len(place):
+        if (first or good) and place:
             self.all.append(Region(kind, place, number, value))
-            self.all.sort(key=lambda region: region.value, reverse=True)
+            self.sort()
             self._drop([region for region in self.all if not region.spent], MOST_REGIONS)
             self._drop([region for region in self.all if region.spent], MOST_SPENT)
+
+    def sort(self) -> None:
+        """Put the best first."""
+        self.all.sort(key=lambda region: region.value, reverse=True)
 
     def _drop(self, some: list[Region], most: int) -> None:
         """If there are too many, leave out the worst of those whose choices a better one has."""
@@ -128,28 +145,29 @@ def propose(
     small
         A gain that is none.
     """
+    centre = np.array(region.centre)
     radius = np.maximum(region.radius, least)
-    low = np.maximum(region.centre - radius, 0.0)
-    high = np.minimum(region.centre + radius, 1.0)
-    tries = numbers.uniform(low, high, (TRIALS, len(low)))
-    found = fit(places, values, region.centre, radius, False)
+    low = np.maximum(centre - radius, 0.0)
+    high = np.minimum(centre + radius, 1.0)
+    tries = low + (high - low) * numbers.random((TRIALS, len(low)))
+    found = fit(places, values, centre, radius, False)
     if found is None:
         return tries[0], None
     noisy = noise > 0.0 and float(np.ptp(found(tries))) < BLURRED * noise
     if noisy:
-        found = fit(places, values, region.centre, radius, True) or found
+        found = fit(places, values, centre, radius, True) or found
     top = found.top()
     if top is not None:
-        tries[-1] = np.clip(top, low, high)
+        tries[-1] = np.minimum(np.maximum(top, low), high)
     fitted = found(tries)
-    best = tries[int(np.argmax(fitted))]
+    best = tries[fitted.argmax()]
     if noise == 0.0 and top is not None and float(fitted.max()) - region.value < small:
         region.radius *= CONVERGED  # there is little to gain
-    centre = None
+    highest = None
     if noisy:
-        inside = found.near[(np.abs(places[found.near] - region.centre) <= radius).all(axis=1)]
+        inside = found.near[(np.abs(places[found.near] - centre) <= radius).all(axis=1)]
         if len(inside):
             fitted = found(places[inside])
-            centre = int(inside[int(np.argmax(fitted))])
+            highest = int(inside[fitted.argmax()])
             region.value = float(fitted.max())
-    return best, centre
+    return best, highest

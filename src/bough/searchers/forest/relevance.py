@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from bough.belief import Belief
 from bough.searchers.forest.cover import Cover
-from bough.spaces.covering import Plan
 
 Array = NDArray[np.float64]
 
@@ -22,50 +21,45 @@ SHY = 1.0
 
 def ratios(cover: Cover) -> Array:
     """Return, for each parameter, by how much the variances of its steps should be multiplied."""
-    nodes = cover.belief.nodes
-    parent, index = nodes["parent"].tolist(), nodes["index"].tolist()
-    group = (nodes["count"] < 0).tolist()
+    v = cover.belief.nodes["v"]
+    slots = cover.placing.slots()
     means, variances = steps_of(cover.belief)
-    v = nodes["v"].tolist()
-    slots = len(cover.space._slots)
-    total, weight = [0.0] * slots, [0.0] * slots
-    where: dict[int, tuple[Plan, int]] = {0: (cover.covering.first, 0)}
-    order = np.argsort(nodes["depth"], kind="stable").tolist()
-    for n in order:
-        if n == 0 or group[n]:
-            continue
-        p = parent[n]
-        while group[p]:
-            p = parent[p]
-        plan, at = where[p]
-        if at < len(plan.cuts):
-            slot = plan.cuts[at].slot
-            where[n] = plan, at + 1
-        else:
-            slot = plan.slot
-            where[n] = cover.covering.option(plan, index[n]), 0
-        if v[n] > 0.0:
-            total[slot] += means[n] ** 2 / v[n]
-            weight[slot] += 1.0 - variances[n] / v[n]
-    return np.array([(SHY + t) / (SHY + w) for t, w in zip(total, weight, strict=True)])
+    here = (v > 0.0) & (slots >= 0)
+    v, slots = v[here], slots[here]
+    count = len(cover.space._slots)
+    total = np.bincount(slots, means[here] ** 2 / v, count)
+    determined = np.bincount(slots, 1.0 - variances[here] / v, count)
+    ratio: Array = (SHY + total) / (SHY + determined)
+    return ratio
 
 
-def steps_of(belief: Belief) -> tuple[list[float], list[float]]:
-    """Return posterior mean and variance of the step of each node."""
+def steps_of(belief: Belief) -> tuple[Array, Array]:
+    """Return posterior mean and variance of the step of each node (of groups, which have none, 0).
+
+    A group has the depth of the node that it belongs to, and F of that node.
+    """
     nodes = belief.nodes
-    g, offset, spread = nodes["g"].tolist(), nodes["offset"].tolist(), nodes["spread"].tolist()
-    parent, group = nodes["parent"].tolist(), (nodes["count"] < 0).tolist()
-    m, V = [0.0] * len(nodes), [0.0] * len(nodes)
-    means, variances = [0.0] * len(nodes), [0.0] * len(nodes)
-    for n in np.argsort(nodes["depth"], kind="stable").tolist():
-        if group[n]:
-            continue
-        p = parent[n]
-        while p >= 0 and group[p]:
-            p = parent[p]
-        above_m, above_V = (m[p], V[p]) if p >= 0 else (0.0, 0.0)
+    g, offset, spread = nodes["g"], nodes["offset"], nodes["spread"]
+    means, variances = np.zeros((2, len(nodes)))
+    m, V = np.zeros((2, len(nodes)))
+    parent = real_parents(belief)
+    real = nodes["count"] >= 0
+    means[0], variances[0] = m[0], V[0] = offset[0], spread[0]
+    for depth in range(1, belief.tree.depth + 1):
+        n = np.flatnonzero(real & (nodes["depth"] == depth))
+        above_m, above_V = m[parent[n]], V[parent[n]]
         m[n] = g[n] * above_m + offset[n]
         V[n] = spread[n] + g[n] ** 2 * above_V
         means[n] = (g[n] - 1.0) * above_m + offset[n]
         variances[n] = spread[n] + (g[n] - 1.0) ** 2 * above_V
     return means, variances
+
+
+def real_parents(belief: Belief) -> NDArray[np.int32]:
+    """Return the parent of each node, groups passed."""
+    nodes = belief.nodes
+    parent: NDArray[np.int32] = nodes["parent"].copy()
+    group = nodes["count"] < 0
+    while group.any() and (passed := group[parent]).any():
+        parent[passed] = parent[parent[passed]]
+    return parent

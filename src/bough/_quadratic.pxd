@@ -1,0 +1,1 @@
+"""The C side of `_quadratic.py`: all types stand there."""
