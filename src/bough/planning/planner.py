@@ -82,6 +82,11 @@ class Planner:
     def __init__(
         self, model: Model, settings: Settings, rng: Any = None, *, receding: bool = True
     ) -> None:
+        if settings.searcher == "best_first" and not model.deterministic:
+            raise ValueError(
+                "best_first is for deterministic problems: it never plays a path twice, and here "
+                "transitions may be random"
+            )
         self.model = model
         self.receding = receding
         self.settings = settings
@@ -191,7 +196,7 @@ class Planner:
             if play is None:
                 break
             policy.tell(asked, play)
-        return "exhausted" if redirect and rollouts.unexplored((), depth) is None else "budget"
+        return "exhausted" if redirect and rollouts.is_complete(depth) else "budget"
 
     def _completed(self, path: Path, depth: int) -> Path:
         missing = depth - len(path)
@@ -241,10 +246,7 @@ class Planner:
         if self.model.deterministic:
             best = max(whole_ones, key=lambda play: (policy.total(play), not play.ended))
             return best.path, policy.total(best), 0.0
-        if isinstance(policy, GaussianPolicy):
-            return policy.best_path([play.path for play in whole_ones])
-        arm = policy.searcher.best()
-        return arm.path, arm.mean, arm.std
+        return policy.best_path([play.path for play in whole_ones])
 
     # ------------------------------------------------------------------ the next decision
 

@@ -10,6 +10,7 @@ from bough.planning.rollouts import Play
 from bough.planning.scaling import Scale
 from bough.searchers.base import Certificate
 from bough.searchers.by_name import PLANNERS, SEARCHERS, make_searcher
+from bough.searchers.random_search import RandomSearch
 from bough.trees import Path, Tree
 
 #: Searchers that make sense for planning, by name.
@@ -70,10 +71,35 @@ class PeerPolicy:
         return math.fsum(map(mul, self.weights, play.rewards))
 
     def action(self) -> int:
-        """Return the first step of what the searcher recommends."""
+        """Return the first action that the algorithm's own rule gives out.
+
+        OLOP, KL-OLOP and UCT: the one played most. Best-first search: the first step of the best
+        path it has seen. Random search has no rule of its own; by single paths it would take the
+        luckiest, so it is the action whose plays were best on average.
+        """
         if not self.plays:
             return 0
+        if isinstance(self.searcher, RandomSearch):
+            totals: dict[int, list[float]] = {}
+            for play in self.plays:
+                totals.setdefault(play.path[0], []).append(self.total(play))
+            return max(totals, key=lambda a: _mean(totals[a]))
         return int(self.searcher.best_action())
+
+    def best_path(self, paths: list[Path]) -> tuple[Path, float, float]:
+        """Return the path that the searcher calls the best, if it is one of these.
+
+        Else, the one of these with the highest average; and what it is worth, and how surely.
+        """
+        arm = self.searcher.best()
+        if arm.path in paths:
+            return arm.path, arm.mean, arm.std
+        totals: dict[Path, list[float]] = {path: [] for path in paths}
+        for play in self.plays:
+            if play.path in totals:
+                totals[play.path].append(self.total(play))
+        path = max(totals, key=lambda p: _mean(totals[p]))
+        return path, _mean(totals[path]), arm.std * math.sqrt(arm.visits / len(totals[path]))
 
     def certificate(self) -> Certificate | None:
         """Return the searcher's certificate, if it has one."""
@@ -81,9 +107,13 @@ class PeerPolicy:
         return found if isinstance(found, Certificate) and self.plays else None
 
 
+def _mean(numbers: list[float]) -> float:
+    return math.fsum(numbers) / len(numbers)
+
+
 def is_gaussian(searcher: Any) -> bool:
     """Return whether the planner's own GPTS is meant."""
-    return searcher is None or (isinstance(searcher, str) and searcher == "gpts")
+    return isinstance(searcher, str) and searcher == "gpts"
 
 
 def check_searcher(searcher: Any) -> None:
@@ -91,7 +121,7 @@ def check_searcher(searcher: Any) -> None:
     if isinstance(searcher, str) and searcher not in NAMES:
         known = " is no searcher" if searcher not in SEARCHERS else " is not made for planning"
         raise ValueError(f"searcher must be one of {', '.join(NAMES)}: {searcher!r}{known}")
-    if searcher is not None and not isinstance(searcher, str) and not callable(searcher):
+    if not isinstance(searcher, str) and not callable(searcher):
         raise TypeError(
             "searcher must be a name or a function of the tree that makes a searcher, "
             f"got {searcher!r}"
