@@ -11,6 +11,7 @@ from bough.planning.scaling import Scale
 from bough.searchers.base import Certificate
 from bough.searchers.by_name import PLANNERS, SEARCHERS, make_searcher
 from bough.searchers.random_search import RandomSearch
+from bough.searchers.uct import UCT
 from bough.trees import Path, Tree
 
 #: Searchers that make sense for planning, by name.
@@ -73,13 +74,13 @@ class PeerPolicy:
     def action(self) -> int:
         """Return the first action that the algorithm's own rule gives out.
 
-        OLOP, KL-OLOP and UCT: the one played most. Best-first search: the first step of the best
-        path it has seen. Random search has no rule of its own; by single paths it would take the
-        luckiest, so it is the action whose plays were best on average.
+        OLOP and KL-OLOP: the one played most. UCT, as in Markov decision processes everywhere, and
+        random search: the one whose plays were best on average (by visits UCT is much worse after
+        few plays). Best-first search: the first step of the best path it has seen.
         """
         if not self.plays:
             return 0
-        if isinstance(self.searcher, RandomSearch):
+        if isinstance(self.searcher, (RandomSearch, UCT)):
             totals: dict[int, list[float]] = {}
             for play in self.plays:
                 totals.setdefault(play.path[0], []).append(self.total(play))
