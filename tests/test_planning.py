@@ -662,3 +662,79 @@ def test_a_known_range_of_rewards_is_where_it_begins():
     spread = math.sqrt(sum(0.95 ** (2 * i) for i in range(3)))
     assert policy.unit == pytest.approx(4.0 / math.sqrt(12) * spread)
     assert policy.noise == SUM_NOISE
+
+
+@pytest.mark.parametrize("searcher", ["gpts", "kl_olop", "olop", "random", "uct"])
+def test_with_time_and_no_budget_no_stage_is_thrown_away(searcher, monkeypatch):
+    """When time runs out soon after the depth has grown, the stage before it still counts."""
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2, noise=0.3)
+    clock = itertools.count()
+    monkeypatch.setattr("bough.planning.planner.time.perf_counter", lambda: next(clock) / 1000)
+    for seconds in np.arange(0.01, 0.2, 0.005).tolist():
+        found = planning.plan(world, seconds=seconds, searcher=searcher, rng=0)
+        assert math.isfinite(found.value)
+        # The answer rests on a third of what was played at least: each stage has twice the steps.
+        assert found.plays * found.depth >= found.calls / 3 - found.depth
+
+
+def test_with_time_and_no_budget_the_depth_grows_after_all_is_known():
+    found = planning.plan(Chain([1.0], actions=1), seconds=60.0, discount=0.99, rng=0)
+    assert found.depth == found.calls == 230  # log 0.1 / log 0.99: less than a tenth comes later
+    assert found.stopped_by == "exhausted"
+    ending = planning.plan(Chain([0.0, 1.0], 1, ends={1}), seconds=60.0, discount=1.0, rng=0)
+    assert ending.calls == 1
+    assert ending.stopped_by == "exhausted"
+
+
+@pytest.mark.parametrize("searcher", ["best_first", "gpts"])
+def test_a_plan_that_knows_everything_is_certain(searcher):
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    found = planning.plan(world, budget=1000, depth=4, searcher=searcher, rng=0)
+    assert found.stopped_by == "exhausted"
+    certificate = found.certificate
+    assert certificate.lower == certificate.upper == found.value
+    assert (certificate.path, certificate.gap, certificate.delta) == (found.path, 0.0, 0.0)
+    assert not certificate.conditional
+    assert "at confidence 1" in repr(found)
+
+
+def test_a_known_range_counts_repeated_actions_and_the_end():
+    settings = Settings(budget=90, depth=3, reward_range=(1.0, 2.0), repeat=3, discount=0.5)
+    assert settings.action_range == (1.0, 3.5)  # an action may end the episode at once
+    assert Settings(budget=9, reward_range=(-2.0, -1.0), repeat=2).action_range == (-3.9, -1.0)
+    assert Settings(budget=9, reward_range=(-2.0, 2.0)).action_range == (-2.0, 2.0)
+    world = Chain([0.0, 1.0, 2.0], ends={1})
+    for searcher, expected in (("olop", (0.0, 2.0)), ("uct", (0.0, 3.5))):
+        settings = Settings(
+            budget=90, depth=3, reward_range=(1.0, 2.0), searcher=searcher, discount=0.5
+        )
+        policy = Planner(Model(world), settings, 0)._new_policy(90, ())
+        assert policy.searcher.reward_range == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "reward", [None, "1", np.array([1.0]), 1 + 0j, 10**400, math.nan], ids=repr
+)
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_rewards_of_a_wrong_kind_are_refused(reward, noise, repeat):
+    world = Chain([reward] * 3, noise=noise)
+    with pytest.raises(ValueError, match="rewards must be finite numbers .* action [01] gave"):
+        planning.plan(world, budget=50, repeat=repeat, rng=0)
+    assert world.state == 0
+
+
+@pytest.mark.parametrize("reward", [1, True, np.float32(1.0), np.int64(1), np.array(1.0)])
+def test_rewards_of_other_kinds_of_numbers(reward):
+    found = planning.plan(Chain([reward] * 3), budget=50, depth=2, discount=0.5, rng=0)
+    assert found.value == 1.5
+    assert type(found.value) is float
+
+
+@pytest.mark.parametrize("rng", ["x", -1, 1.5, [1.5]])
+def test_a_bad_rng(rng):
+    world = Chain([0.0, 1.0])
+    for call in (planning.plan, planning.Agent):
+        with pytest.raises(TypeError, match=r"rng must be a numpy.random.Generator, an int"):
+            call(world, budget=10, rng=rng)
+    assert world.steps == 0

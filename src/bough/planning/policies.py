@@ -38,12 +38,14 @@ class PeerPolicy:
         self._steps = rewards == "steps"
         options: dict[str, Any] = {}
         if isinstance(searcher, str):
+            known = scale.reward_range
+            if known is not None:  # after an end they are told 0
+                known = (min(known[0], 0.0), max(known[1], 0.0))
             if searcher in (*PLANNERS, "best_first"):
                 options["discount"] = discount
-                options["reward_range"] = scale.reward_range
-            elif scale.reward_range is not None and searcher != "random":
-                low, high = scale.reward_range
-                options["reward_range"] = (low * scale.rest[0], high * scale.rest[0])
+                options["reward_range"] = known
+            elif known is not None and searcher != "random":
+                options["reward_range"] = (known[0] * scale.rest[0], known[1] * scale.rest[0])
             if searcher in PLANNERS:
                 options["budget"] = budget
         seed = int(rng.integers(2**63)) if isinstance(searcher, str) else None
