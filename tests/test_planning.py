@@ -536,6 +536,57 @@ def test_actions_are_repeated():
     assert found.value == pytest.approx(total)
 
 
+def test_an_action_is_not_repeated_if_the_world_went_elsewhere():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2, 0.6, 0.4], 2)
+    agent = planning.Agent(world, budget=90, depth=3, repeat=3, rng=0)
+    world.step(agent.act())
+    first = agent.last
+    steps = world.steps
+    agent.act()
+    assert agent.last is first
+    assert world.steps == steps + 1  # to see where the action leads
+    world.state = (world.state + 1) % 7  # a reset, for example, that nobody told the agent of
+    agent.act()
+    assert agent.last is not first
+    assert agent.surprises == 1
+    assert agent.last.value == pytest.approx(
+        planning.plan(Starting(world.state), budget=90, depth=3, repeat=3, rng=0).value
+    )
+
+
+class Starting(Chain):
+    def __init__(self, state):
+        super().__init__([0.1, 0.7, 0.3, 0.9, 0.2, 0.6, 0.4], 2)
+        self.state = state
+
+
+def test_after_an_error_an_agent_is_not_surprised():
+    class Failing(Chain):
+        fails = False
+
+        def step(self, action):
+            if self.fails:
+                self.fails = False
+                raise OSError("once")
+            return super().step(action)
+
+    world = Failing([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    agent = planning.Agent(world, budget=20, depth=5, rng=0)
+    world.step(agent.act())
+    world.fails = True
+    at = world.state
+    with pytest.raises(OSError, match="once"):
+        agent.act()
+    assert world.state == at
+    agent.act()
+    assert agent.surprises == 0
+    assert agent.last.note is None
+    assert agent.last.calls == 20
+    world.step(agent.last.action)
+    agent.act()
+    assert agent.last.kept > 0
+
+
 def test_a_simulator_that_cannot_compare_states_is_planned_anew():
     class Bare(Chain):
         same = None
