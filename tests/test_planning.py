@@ -14,6 +14,7 @@ from bough.planning.gaussian import SUM_NOISE
 from bough.planning.horizon import default_depth, read_depth
 from bough.planning.planner import Planner, Settings
 from bough.planning.repeats import Repeats
+from bough.planning.rollouts import Place, Rollouts
 from bough.planning.simulator import Model
 
 SEARCHERS = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
@@ -90,6 +91,7 @@ def test_with_enough_steps_the_plan_is_that_of_dynamic_programming(
 def test_the_budget_is_never_exceeded_and_the_world_is_left_as_it_was(
     searcher, rewards, budget, depth, noisy, repeat
 ):
+    noisy = noisy and searcher != "best_first"
     world = Chain([0.0, 1.0, 0.5, -1.0, 2.0], 3, ends={3}, noise=0.3 if noisy else 0.0)
     world.state = 1
     if budget < repeat:
@@ -110,11 +112,167 @@ def test_the_budget_is_never_exceeded_and_the_world_is_left_as_it_was(
 def test_every_searcher_finds_an_obvious_action(searcher, rewards, noise):
     table = [0.0] * 9
     table[2] = 5.0  # where action 1 leads from state 0 (and 0, with luck, if there is noise)
-    world = Chain(table, 3, noise=noise)
+    world = Chain(table, 3, noise=noise if searcher != "best_first" else 0.0)
     found = planning.plan(
         world, budget=400, depth=2, searcher=searcher, rewards=rewards, discount=0.5, rng=0
     )
     assert found.action == 1
+
+
+def test_best_first_search_is_refused_where_transitions_are_random():
+    world = Chain([0.0, 1.0], noise=0.2)
+    with pytest.raises(ValueError, match="best_first is for deterministic problems"):
+        planning.plan(world, budget=20, searcher="best_first")
+    assert world.steps == 0
+
+
+@given(
+    st.sampled_from(["kl_olop", "olop", "random", "uct"]), st.integers(10, 120), st.booleans(),
+    st.integers(0, 10**6),
+)  # fmt: skip
+def test_the_first_action_is_given_out_by_the_rule_of_the_algorithm(searcher, budget, noisy, seed):
+    world = Chain([0.3, -1.0, 2.0, 0.7, 1.1, 0.2, 5.0], 3, noise=0.4 * noisy, seed=seed)
+    agent = planning.Agent(world, budget=budget, depth=4, searcher=searcher, rng=seed)
+    action = agent.act()
+    totals = {}
+    for play in agent.planner.policy.plays:
+        total = sum(0.95**i * reward for i, reward in enumerate(play.rewards))
+        totals.setdefault(play.path[0], []).append(total)
+    assert agent.last.path[0] == action
+    if searcher not in ("random", "uct"):
+        most = max(len(some) for some in totals.values())
+        totals = {a: some for a, some in totals.items() if len(some) == most}
+    means = {a: np.mean(some) for a, some in totals.items()}
+    assert means[action] == pytest.approx(max(means.values()), rel=1e-9, abs=1e-9)
+
+
+def test_random_search_does_not_follow_one_lucky_path():
+    """Of two actions the first is better on average, and the second has the best single path."""
+
+    class Lucky:
+        actions = (0, 1)
+        state = ()
+
+        def snapshot(self):
+            return self.state
+
+        def restore(self, snapshot):
+            self.state = snapshot
+
+        def step(self, action):
+            self.state = (*self.state, action)
+            reward = 5.0 if self.state == (1, 1, 1) else float(self.state[0] == 0)
+            return None, reward, False
+
+    settings = Settings(budget=600, depth=3, searcher="random", discount=1.0)
+    found = Planner(Model(Lucky()), settings, 0).plan(())
+    assert found.path[0] == 0
+    assert found.value == 3.0
+    whole = Planner(Model(Lucky()), settings, 0, receding=False).plan(())
+    assert whole.path == (1, 1, 1)
+
+
+def test_a_simulator_that_others_have_moved_is_brought_back():
+    """An agent leaves the simulator elsewhere than where its last play ended."""
+
+    class Hashed(Chain):
+        def step(self, action):
+            self.state = hash((self.state, action)) % 2**32
+            return self.state, self.state / 2**32, False
+
+    for seed in range(60):
+        world = Hashed([0.0])
+        world.state = seed
+        agent = planning.Agent(world, budget=12, depth=4, rng=seed)
+        for _ in range(10):
+            action = agent.act()
+            twin, total = Hashed([0.0]), 0.0
+            twin.state = world.state
+            for i, step in enumerate(agent.last.actions):
+                total += 0.95**i * twin.step(step)[1]
+            assert agent.last.value == pytest.approx(total)
+            world.step(action)
+
+
+def test_one_action_and_thousands_of_steps():
+    found = planning.plan(Chain([1.0], actions=1), budget=5000, depth=3000, discount=1.0, rng=0)
+    assert found.value == 3000.0
+    assert found.stopped_by == "exhausted"
+
+
+@given(
+    st.integers(1, 3), st.lists(st.lists(st.integers(0, 2), min_size=4, max_size=4), max_size=40),
+    st.sets(st.integers(1, 8), max_size=4),
+)  # fmt: skip
+def test_what_is_complete_is_known_at_every_place(actions, paths, ends):
+    rollouts = Rollouts(
+        Model(Chain([0.1] * 9, actions, ends=ends)), 1.0, 1, np.random.default_rng(0)
+    )
+    rollouts.start(0, 10**6)
+    for path in paths:
+        rollouts.play(tuple(action % actions for action in path))
+
+    def complete(place, depth):
+        if place.ended or depth == 0:
+            return True
+        children = place.children
+        return len(children) == actions and all(
+            complete(child, depth - 1) for child in children.values()
+        )
+
+    stack = [rollouts.root]
+    while stack:
+        place = stack.pop()
+        for depth in range(1, 6):
+            assert complete(place, depth) == (place.complete >= depth)
+        stack.extend(place.children.values())
+    for depth in range(1, 6):
+        assert rollouts.is_complete(depth) == complete(rollouts.root, depth)
+        for path in itertools.product(range(actions), repeat=depth):
+            found = rollouts.unexplored(path, depth)
+            assert (found is None) == complete(rollouts.root, depth)
+            if found is not None:
+                place = rollouts.root
+                for action in found[:-1]:
+                    if action not in place.children:
+                        assert found == path
+                        break
+                    place = place.children[action]
+                else:
+                    assert found[-1] not in place.children
+
+
+def test_searching_everything_takes_no_longer_per_step_near_the_end():
+    """The whole tree is not walked through at every play: places are read a few times each."""
+    reads = 0
+
+    def counting(name):
+        def read(self, *arguments):
+            nonlocal reads
+            reads += 1
+            return getattr(dict, name)(self, *arguments)
+
+        return read
+
+    names = ("__contains__", "__getitem__", "get", "items", "values")
+    counted_dict = type("Counted", (dict,), {name: counting(name) for name in names})
+
+    def run(depth):
+        nonlocal reads
+        reads = 0
+        found = planning.plan(Chain([0.1, 0.7, 0.3, 0.9], 2), budget=10**5, depth=depth, rng=0)
+        assert found.stopped_by == "exhausted"
+        return reads / found.calls
+
+    with pytest.MonkeyPatch.context() as patch:
+        init = Place.__init__
+
+        def counted(self, *arguments):
+            init(self, *arguments)
+            self.children = counted_dict()
+
+        patch.setattr(Place, "__init__", counted)
+        assert run(9) < 2 * run(6)
 
 
 def test_a_single_action():
@@ -378,6 +536,57 @@ def test_actions_are_repeated():
     assert found.value == pytest.approx(total)
 
 
+def test_an_action_is_not_repeated_if_the_world_went_elsewhere():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2, 0.6, 0.4], 2)
+    agent = planning.Agent(world, budget=90, depth=3, repeat=3, rng=0)
+    world.step(agent.act())
+    first = agent.last
+    steps = world.steps
+    agent.act()
+    assert agent.last is first
+    assert world.steps == steps + 1  # to see where the action leads
+    world.state = (world.state + 1) % 7  # a reset, for example, that nobody told the agent of
+    agent.act()
+    assert agent.last is not first
+    assert agent.surprises == 1
+    assert agent.last.value == pytest.approx(
+        planning.plan(Starting(world.state), budget=90, depth=3, repeat=3, rng=0).value
+    )
+
+
+class Starting(Chain):
+    def __init__(self, state):
+        super().__init__([0.1, 0.7, 0.3, 0.9, 0.2, 0.6, 0.4], 2)
+        self.state = state
+
+
+def test_after_an_error_an_agent_is_not_surprised():
+    class Failing(Chain):
+        fails = False
+
+        def step(self, action):
+            if self.fails:
+                self.fails = False
+                raise OSError("once")
+            return super().step(action)
+
+    world = Failing([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    agent = planning.Agent(world, budget=20, depth=5, rng=0)
+    world.step(agent.act())
+    world.fails = True
+    at = world.state
+    with pytest.raises(OSError, match="once"):
+        agent.act()
+    assert world.state == at
+    agent.act()
+    assert agent.surprises == 0
+    assert agent.last.note is None
+    assert agent.last.calls == 20
+    world.step(agent.last.action)
+    agent.act()
+    assert agent.last.kept > 0
+
+
 def test_a_simulator_that_cannot_compare_states_is_planned_anew():
     class Bare(Chain):
         same = None
@@ -470,6 +679,7 @@ def test_the_same_seed_gives_the_same_plan():
         ({"budget": 10, "rewards": "total"}, 'rewards must be "steps" or "sum"'),
         ({"budget": 10, "searcher": "gpb"}, "not made for planning"),
         ({"budget": 10, "searcher": "best"}, "no searcher"),
+        ({"budget": 10, "searcher": None}, "searcher must be a name or a function"),
         ({"budget": 10, "searcher": 3}, "searcher must be a name or a function"),
         ({"budget": 10, "reward_range": (1, 0)}, "reward_range must be"),
         ({"budget": 10, "repeat": 0}, "repeat must be at least 1"),
@@ -503,3 +713,79 @@ def test_a_known_range_of_rewards_is_where_it_begins():
     spread = math.sqrt(sum(0.95 ** (2 * i) for i in range(3)))
     assert policy.unit == pytest.approx(4.0 / math.sqrt(12) * spread)
     assert policy.noise == SUM_NOISE
+
+
+@pytest.mark.parametrize("searcher", ["gpts", "kl_olop", "olop", "random", "uct"])
+def test_with_time_and_no_budget_no_stage_is_thrown_away(searcher, monkeypatch):
+    """When time runs out soon after the depth has grown, the stage before it still counts."""
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2, noise=0.3)
+    clock = itertools.count()
+    monkeypatch.setattr("bough.planning.planner.time.perf_counter", lambda: next(clock) / 1000)
+    for seconds in np.arange(0.01, 0.2, 0.005).tolist():
+        found = planning.plan(world, seconds=seconds, searcher=searcher, rng=0)
+        assert math.isfinite(found.value)
+        # The answer rests on a third of what was played at least: each stage has twice the steps.
+        assert found.plays * found.depth >= found.calls / 3 - found.depth
+
+
+def test_with_time_and_no_budget_the_depth_grows_after_all_is_known():
+    found = planning.plan(Chain([1.0], actions=1), seconds=60.0, discount=0.99, rng=0)
+    assert found.depth == found.calls == 230  # log 0.1 / log 0.99: less than a tenth comes later
+    assert found.stopped_by == "exhausted"
+    ending = planning.plan(Chain([0.0, 1.0], 1, ends={1}), seconds=60.0, discount=1.0, rng=0)
+    assert ending.calls == 1
+    assert ending.stopped_by == "exhausted"
+
+
+@pytest.mark.parametrize("searcher", ["best_first", "gpts"])
+def test_a_plan_that_knows_everything_is_certain(searcher):
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    found = planning.plan(world, budget=1000, depth=4, searcher=searcher, rng=0)
+    assert found.stopped_by == "exhausted"
+    certificate = found.certificate
+    assert certificate.lower == certificate.upper == found.value
+    assert (certificate.path, certificate.gap, certificate.delta) == (found.path, 0.0, 0.0)
+    assert not certificate.conditional
+    assert "at confidence 1" in repr(found)
+
+
+def test_a_known_range_counts_repeated_actions_and_the_end():
+    settings = Settings(budget=90, depth=3, reward_range=(1.0, 2.0), repeat=3, discount=0.5)
+    assert settings.action_range == (1.0, 3.5)  # an action may end the episode at once
+    assert Settings(budget=9, reward_range=(-2.0, -1.0), repeat=2).action_range == (-3.9, -1.0)
+    assert Settings(budget=9, reward_range=(-2.0, 2.0)).action_range == (-2.0, 2.0)
+    world = Chain([0.0, 1.0, 2.0], ends={1})
+    for searcher, expected in (("olop", (0.0, 2.0)), ("uct", (0.0, 3.5))):
+        settings = Settings(
+            budget=90, depth=3, reward_range=(1.0, 2.0), searcher=searcher, discount=0.5
+        )
+        policy = Planner(Model(world), settings, 0)._new_policy(90, ())
+        assert policy.searcher.reward_range == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "reward", [None, "1", np.array([1.0]), 1 + 0j, 10**400, math.nan], ids=repr
+)
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_rewards_of_a_wrong_kind_are_refused(reward, noise, repeat):
+    world = Chain([reward] * 3, noise=noise)
+    with pytest.raises(ValueError, match="rewards must be finite numbers .* action [01] gave"):
+        planning.plan(world, budget=50, repeat=repeat, rng=0)
+    assert world.state == 0
+
+
+@pytest.mark.parametrize("reward", [1, True, np.float32(1.0), np.int64(1), np.array(1.0)])
+def test_rewards_of_other_kinds_of_numbers(reward):
+    found = planning.plan(Chain([reward] * 3), budget=50, depth=2, discount=0.5, rng=0)
+    assert found.value == 1.5
+    assert type(found.value) is float
+
+
+@pytest.mark.parametrize("rng", ["x", -1, 1.5, [1.5]])
+def test_a_bad_rng(rng):
+    world = Chain([0.0, 1.0])
+    for call in (planning.plan, planning.Agent):
+        with pytest.raises(TypeError, match=r"rng must be a numpy.random.Generator, an int"):
+            call(world, budget=10, rng=rng)
+    assert world.steps == 0

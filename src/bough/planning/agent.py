@@ -11,7 +11,7 @@ import numpy as np
 from bough._checks import whole
 from bough.planning.decision import Plan
 from bough.planning.environments import Unfaithful, maker_of, model_of
-from bough.planning.planner import Planner, Settings
+from bough.planning.planner import Planner, Settings, read_rng
 from bough.planning.replay import recorded
 from bough.progress import Bar
 
@@ -29,7 +29,8 @@ class Episode:
     decisions
         How often it was planned; less than the steps if actions are repeated.
     calls, replayed
-        Steps of the simulator, and those that only led back to a state seen before.
+        Steps of the simulator, and those that only led back to a state seen before (or from there
+        to the next, to see whether an action that is repeated goes on as it began).
     planning
         Seconds that planning took, simulation included.
     surprises
@@ -47,10 +48,11 @@ class Episode:
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What came of some episodes."""
+    """What came of some episodes; `interrupted` if there would have been more but for Ctrl-C."""
 
     episodes: tuple[Episode, ...]
     how: str
+    interrupted: bool = False
 
     @property
     def mean(self) -> float:
@@ -149,6 +151,7 @@ class Agent:
         self.settings = Settings(
             discount, budget, seconds, depth, searcher, rewards, reward_range, repeat
         )
+        rng = read_rng(rng)
         self.keep = keep
         self.env = env
         try:
@@ -162,21 +165,26 @@ class Agent:
         self.planner = Planner(self.model, self.settings, rng)
         self.last: Plan | None = None
         self.surprises = 0
+        self._before: Plan | None = None  # the decision that the planner may go on from
         self._again = 0  # how often the last action is still to be given out
+        self._at: Any = None  # the state in which it was given out
+        self._tried = 0  # steps of the simulator to see where it leads
 
     def reset(self) -> None:
         """Forget the last decision: a new episode begins."""
-        self.last = None
+        self.last = self._before = None
         self._again = 0
 
     def act(self) -> Any:
         """Return the action for the present state of the environment."""
-        if self._again and self.last is not None:
+        if self._again and self.last is not None and self._goes_on(self.last.action):
             self._again -= 1
             return self.last.action
-        present = self.model.present()
+        self._again = 0
+        present = self._at = self.model.present()
         note = None
-        kept = self.last if self.keep else None
+        kept = self._before if self.keep else None
+        self._before = None  # (if something fails now, there is nothing to go on from)
         if kept is not None and not self.planner.took(kept.path[0], present):
             note = "the environment went elsewhere than foreseen: planned anew"
             if self.model.same is None:
@@ -186,11 +194,25 @@ class Agent:
             else:
                 self.surprises += 1
         try:
-            self.last = self.planner.plan(present, note)
+            self.last = self._before = self.planner.plan(present, note)
         finally:
             self.model.leave(present)
         self._again = self.settings.repeat - 1
         return self.last.action
+
+    def _goes_on(self, action: Any) -> bool:
+        """Return whether the world is where the action led that is repeated, if anybody can say."""
+        model = self.model
+        if not model.deterministic or model.same is None:
+            return True
+        before, self._at = self._at, model.present()
+        try:
+            model.restore(before)
+            model.step(action)
+            self._tried += 1
+            return model.same(model.snapshot(), self._at)
+        finally:
+            model.leave(self._at)
 
     def run(
         self,
@@ -201,7 +223,7 @@ class Agent:
         progress: bool | None = None,
         watch: Callable[[Any, bool], None] | None = None,
     ) -> Summary:
-        """Act until so many episodes have ended.
+        """Act until so many episodes have ended, or Ctrl-C is pressed after the first of them.
 
         Parameters
         ----------
@@ -217,23 +239,32 @@ class Agent:
             render it for example.
         """
         whole(episodes, "episodes", least=1)
+        if seed is not None:
+            whole(seed, "seed", least=0)
+        if most_steps is not None:
+            whole(most_steps, "most_steps", least=1)
         if not hasattr(self.env, "reset"):
             raise TypeError("run needs a Gymnasium environment: a simulator has no reset")
-        done = []
+        done: list[Episode] = []
         with Bar(progress, episodes, unit="episode") as bar:
-            for k in range(episodes):
-                self.env.reset(seed=None if seed is None else seed + k)
+            try:
+                for k in range(episodes):
+                    self.env.reset(seed=None if seed is None else seed + k)
+                    self.reset()
+                    done.append(self._episode(most_steps, watch))
+                    bar.count(f"return {done[-1].total:.6g}")
+            except KeyboardInterrupt:
                 self.reset()
-                done.append(self._episode(most_steps, watch))
-                bar.count(f"return {done[-1].total:.6g}")
-        return Summary(tuple(done), self.model.how)
+                if not done:
+                    raise
+        return Summary(tuple(done), self.model.how, interrupted=len(done) < episodes)
 
     def _episode(
         self, most_steps: int | None, watch: Callable[[Any, bool], None] | None
     ) -> Episode:
         total, planning = 0.0, 0.0
         steps = decisions = calls = replayed = 0
-        before = self.surprises
+        before, tried = self.surprises, self._tried
         ended = False
         if watch is not None:
             watch(self.env, True)
@@ -252,4 +283,5 @@ class Agent:
             if watch is not None:
                 watch(self.env, False)
         surprises = self.surprises - before
+        replayed += self._tried - tried
         return Episode(total, steps, decisions, calls, replayed, planning, surprises)

@@ -1,13 +1,18 @@
 """The command `bough plan`."""
 
+import importlib.util
 import json
 import math
+import os
 import pathlib
+import sys
 from typing import Any
 
 import click
 
+from bough._shell import INTERRUPTED
 from bough.planning.agent import Agent, Summary
+from bough.planning.planner import Settings
 from bough.planning.policies import NAMES
 
 
@@ -66,34 +71,78 @@ def command(
     if budget is None and seconds is None:
         budget = 200
     ahead = int(depth) if depth is not None and depth.isdecimal() else depth
+    names = list(dict.fromkeys([searcher, *_listed(others)]))
+    options: dict[str, Any] = {
+        "discount": discount, "budget": budget, "seconds": seconds, "depth": ahead,
+        "rewards": rewards, "repeat": repeat,
+    }  # fmt: skip
+    try:  # all that can be wrong is said before anything is played
+        for name in names:
+            Settings(searcher=name, **options)
+    except (TypeError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+    if render is not None:
+        _check_picture(render)
     env = _made(environment, keywords, render)
-    names = [searcher, *([] if others is None else others.split(","))]
-    results = {}
+    results: dict[str, Summary] = {}
     frames: list[Any] = []
+    failure: Exception | None = None
+    interrupted = False
     for name in names:
         try:
-            agent = Agent(
-                env, discount=discount, budget=budget, seconds=seconds, depth=ahead,
-                searcher=name, rewards=rewards, repeat=repeat, rng=seed,
-            )  # fmt: skip
-            results[name] = agent.run(
+            results[name] = Agent(env, searcher=name, rng=seed, **options).run(
                 episodes, seed=seed, most_steps=most_steps, progress=False if as_json else None,
                 watch=_watcher(frames, name == searcher and render is not None),
             )  # fmt: skip
-        except (TypeError, ValueError) as error:
-            raise click.ClickException(str(error)) from None
-    if render is not None:
-        _write(frames, render)
-    facts = {"environment": environment, "budget": budget, "seconds": seconds, "seed": seed}
+            interrupted = results[name].interrupted
+        except KeyboardInterrupt:
+            interrupted = True
+        except Exception as error:
+            failure = error
+        if interrupted or failure is not None:
+            break
+    if results:  # what was found is not lost
+        if render is not None:
+            _write(frames, render)
+        _show(environment, options, seed, results, render, as_json)
+    if failure is not None:
+        raise failure
+    if interrupted:
+        click.echo("interrupted", err=True)
+        sys.exit(INTERRUPTED)
+
+
+def _listed(words: str | None) -> list[str]:
+    """Return the words between commas."""
+    return [word for word in map(str.strip, (words or "").split(",")) if word]
+
+
+def _show(
+    environment: str,
+    options: dict[str, Any],
+    seed: int,
+    results: dict[str, Summary],
+    render: pathlib.Path | None,
+    as_json: bool,
+) -> None:
+    budget, seconds = options["budget"], options["seconds"]
+    facts: dict[str, Any] = {
+        "environment": environment,
+        "budget": budget,
+        "seconds": seconds,
+        "seed": seed,
+    }
     if as_json:
         rows = {name: _facts(summary) for name, summary in results.items()}
+        facts["interrupted"] = any(summary.interrupted for summary in results.values())
         click.echo(json.dumps({**facts, "searchers": rows}, indent=2))
         return
     limit = f"{budget} steps a decision" if budget else f"{seconds} s a decision"
+    episodes = max(len(summary.episodes) for summary in results.values())
     click.echo(f"{environment}: {episodes} episode{'s' * (episodes > 1)}, {limit}, seed {seed}")
     click.echo(_table(results))
     if render is not None:
-        click.echo(f"the first episode of {searcher} is in {render}")
+        click.echo(f"the first episode of {next(iter(results))} is in {render}")
 
 
 def _made(name: str, keywords: tuple[str, ...], render: pathlib.Path | None) -> Any:
@@ -116,8 +165,10 @@ def _made(name: str, keywords: tuple[str, ...], render: pathlib.Path | None) -> 
         options["render_mode"] = "rgb_array"
     try:
         return gymnasium.make(name, **options)
-    except (gymnasium.error.Error, TypeError, ModuleNotFoundError) as error:
-        raise click.ClickException(f"cannot make {name}: {error}") from None
+    except Exception as error:  # (whatever the environment itself makes of its keywords)
+        told = isinstance(error, (gymnasium.error.Error, TypeError, ImportError))
+        why = str(error) if told else f"{type(error).__name__}: {error}"
+        raise click.ClickException(f"cannot make {name}: {why}") from error
 
 
 def _watcher(frames: list[Any], watching: bool) -> Any:
@@ -130,18 +181,29 @@ def _watcher(frames: list[Any], watching: bool) -> Any:
         if beginning and frames:
             state["over"] = True
         if not state["over"]:
-            frames.append(env.render())
+            frame = env.render()
+            if not hasattr(frame, "shape"):
+                raise TypeError(f"--render needs pictures, but this environment draws {frame!r}")
+            frames.append(frame)
 
     return watch
 
 
-def _write(frames: list[Any], file: pathlib.Path) -> None:
-    try:
-        from PIL import Image
-    except ImportError:
+def _check_picture(file: pathlib.Path) -> None:
+    """Say what is wrong with where the picture is to go, before there is one."""
+    if file.suffix.lower() != ".gif":
+        raise click.UsageError(f"--render writes a GIF, to a file that ends with .gif: got {file}.")
+    if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+        raise click.UsageError(f"--render cannot write {file}.")
+    if importlib.util.find_spec("PIL") is None:
         raise click.ClickException(
             "--render needs Pillow, which is not installed: pip install 'bough[gym]'"
-        ) from None
+        )
+
+
+def _write(frames: list[Any], file: pathlib.Path) -> None:
+    from PIL import Image
+
     pictures = [Image.fromarray(frame) for frame in frames]
     try:
         pictures[0].save(
@@ -165,6 +227,7 @@ def _facts(summary: Summary) -> dict[str, Any]:
 
 
 def _table(results: dict[str, Summary]) -> str:
+    most = max(len(summary.episodes) for summary in results.values())
     lines = [f"  {'searcher':<12}{'return':>20}{'steps':>9}{'simulated':>11}{'ms':>9}"]
     for name, summary in results.items():
         error = f" +- {summary.error:.3g}" if math.isfinite(summary.error) else ""
@@ -172,6 +235,7 @@ def _table(results: dict[str, Summary]) -> str:
         lines.append(
             f"  {name:<12}{f'{summary.mean:.6g}{error}':>20}{steps:>9.1f}"
             f"{summary.calls_per_decision:>11.1f}{summary.milliseconds:>9.2f}"
+            + (f"  ({count} of them)" if (count := len(summary.episodes)) < most else "")
         )
     lines.append("  (simulated and ms: simulator steps and milliseconds a decision)")
     return "\n".join(lines)

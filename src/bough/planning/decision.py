@@ -81,7 +81,12 @@ class Plan:
 
     @cached_property
     def certificate(self) -> Certificate | None:
-        """How good any plan can be, as far as what was learnt is right; None if nobody can say."""
+        """How good any plan can be, as far as what was learnt is right; None if nobody can say.
+
+        If nothing is random and nothing was left to find out, it is no matter of confidence.
+        """
+        if self.deterministic and self.stopped_by == "exhausted":
+            return Certificate(self.path, self.value, self.value, 0.0, 0.0)
         return self.policy.certificate()  # type: ignore[no-any-return]
 
     @cached_property

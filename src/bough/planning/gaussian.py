@@ -38,6 +38,12 @@ SETTLED = 0.1
 FAR = 1e3
 
 
+class Noises(list[float]):
+    """The noise of each step. NumPy asks a list for its dimensions by making an array of it."""
+
+    ndim = 1
+
+
 class GaussianPolicy:
     """GPTS, with what it is told in units in which a path's sum has mean 0 and deviation 1.
 
@@ -111,8 +117,9 @@ class GaussianPolicy:
     def give_up(self) -> GPTS | None:
         """Let another decision have the searcher."""
         given, self._searcher = self._searcher, None
-        for path in given.pending if given is not None else ():
-            given.forget(path)
+        if given is not None:
+            for path in given.pending:
+                given.forget(path)
         return given
 
     def _new_searcher(self, seed: int) -> GPTS:
@@ -136,6 +143,8 @@ class GaussianPolicy:
             step_noise = math.sqrt(share / (1.0 - share))
         self.offset = self.center * self.rest[0]  # what is expected of a whole path
         self._step_noise = [step_noise * w / self._spread for w in self.weights]
+        self._noises: dict[int, Noises] = {}  # the same for so many steps
+        self._gains = [w / self.unit for w in self.weights]
 
     def rebuild(self) -> None:
         """Take the units anew, and tell all plays again."""
@@ -171,16 +180,19 @@ class GaussianPolicy:
 
     def _observe(self, belief: Belief, play: Play) -> None:
         path, rewards, ended, _ = play
-        weights, center, unit = self.weights, self.center, self.unit
-        length, depth = len(rewards), len(weights)
-        short = ended and length < depth
-        steps = [w * (r - center) / unit for w, r in zip(weights, rewards, strict=False)]
+        gains, center = self._gains, self.center
+        length = len(rewards)
+        short = ended and length < len(gains)
+        steps = [gain * (r - center) for gain, r in zip(gains, rewards, strict=False)]
         if short and self._deterministic:
-            steps[-1] -= center * self.rest[length] / unit
+            steps[-1] -= center * self.rest[length] / self.unit
         elif short:
-            steps += [-w * center / unit for w in weights[length : len(path)]]
+            steps += [-gain * center for gain in gains[length : len(path)]]
         if self._tells_steps:
-            belief.observe_steps(path, steps, noise=self._step_noise[: len(path)])
+            noise = self._noises.get(len(path))
+            if noise is None:
+                noise = self._noises[len(path)] = Noises(self._step_noise[: len(path)])
+            belief.observe_steps(path, steps, noise=noise)
         if self._tells_sum:
             belief.observe(path, math.fsum(steps))
         if short and self._deterministic:
@@ -196,12 +208,11 @@ class GaussianPolicy:
         """Take in what came of it."""
         self.searcher.forget(asked)
         self.plays.append(play)
-        self.scale.add(play.rewards, play.ended)
+        low, high = self.scale.add(play.rewards, play.ended)
         if self.is_exact:
             self._repeats.add(play.path, play.rewards)
         # (Rewards of another order than all before are not told in units made for those.)
-        far = max(max(play.rewards) - self.center, self.center - min(play.rewards))
-        if far > FAR * self.unit:
+        if max(high - self.center, self.center - low) > FAR * self.unit:
             self.rebuild()
             return
         self._observe(self.searcher.belief, play)
@@ -229,7 +240,7 @@ class GaussianPolicy:
             lengths = [[len(p.rewards) for p in self.plays if p.path[0] == a] for a in best]
             lasted = [sum(steps) / len(steps) if steps else 0.0 for steps in lengths]
             best = [a for a, mean in zip(best, lasted, strict=True) if mean == max(lasted)]
-        return int(self._rng.choice(best))
+        return best[0] if len(best) == 1 else best[int(self._rng.integers(len(best)))]
 
     def believed(self, node: Path) -> tuple[float, float]:
         """Return what is expected of the sum after some actions, and how surely.

@@ -71,6 +71,15 @@ class Settings:
         """The discount of one action, which may be several steps."""
         return self.discount**self.repeat
 
+    @property
+    def action_range(self) -> tuple[float, float] | None:
+        """The range of what one action may give: as many steps as it is repeated, or fewer."""
+        if self.reward_range is None:
+            return None
+        low, high = self.reward_range
+        most = math.fsum(self.discount**i for i in range(self.repeat))
+        return low * (most if low < 0 else 1.0), high * (most if high > 0 else 1.0)
+
 
 class Planner:
     """Plans decisions in a row; what was simulated for one is kept for the next where it holds.
@@ -82,10 +91,15 @@ class Planner:
     def __init__(
         self, model: Model, settings: Settings, rng: Any = None, *, receding: bool = True
     ) -> None:
+        if settings.searcher == "best_first" and not model.deterministic:
+            raise ValueError(
+                "best_first is for deterministic problems: it never plays a path twice, and here "
+                "transitions may be random"
+            )
         self.model = model
         self.receding = receding
         self.settings = settings
-        self._rng = np.random.default_rng(rng)
+        self._rng = read_rng(rng)
         self.rollouts = Rollouts(model, settings.discount, settings.repeat, self._rng)
         self._scale: Scale | None = None
         self._kept: list[Play] | None = None  # None: begin anew
@@ -110,12 +124,17 @@ class Planner:
         self.rollouts.go_on(stage)
         stopped = self._search(policy, deadline)
         calls = self.rollouts.calls
-        while budget is None and stopped == "budget":
+        while budget is None and (stopped == "budget" or self._can_grow(stopped, policy, stage)):
             stage *= 2
-            policy = self._new_policy(stage, policy.plays)
+            finished = policy
+            if self._depth(stage) != policy.tree.depth or self.settings.searcher in PLANNERS:
+                policy = self._new_policy(stage, finished.plays)
             self.rollouts.go_on(stage)
             stopped = self._search(policy, deadline)
             calls += self.rollouts.calls
+            # (Others than GPTS begin with nothing when they look farther ahead.)
+            if stopped == "seconds" and len(policy.plays) < len(finished.plays):
+                policy = finished
         self.policy = policy
         return self._recommended(
             policy,
@@ -127,18 +146,31 @@ class Planner:
             note=note,
         )
 
+    def _depth(self, budget: int) -> int:
+        """Return how many actions to look ahead with so many steps."""
+        settings = self.settings
+        discount = settings.step_discount
+        searcher = settings.searcher
+        if settings.depth is None and isinstance(searcher, str) and searcher in PLANNERS:
+            # They play paths of their own length.
+            return OLOP(Tree(1, 0), budget=budget // settings.repeat, discount=discount).horizon
+        actions = len(self.model.actions)
+        return read_depth(settings.depth, actions, discount, budget // settings.repeat)
+
+    def _can_grow(self, stopped: str, policy: GaussianPolicy | PeerPolicy, stage: int) -> bool:
+        """Return whether there is more to find out farther ahead, if all is known so far."""
+        if stopped != "exhausted" or self.rollouts.root.complete == math.inf:
+            return False
+        return self._depth(2 * stage) > policy.tree.depth
+
     def _new_policy(self, budget: int, plays: Sequence[Play]) -> GaussianPolicy | PeerPolicy:
         settings = self.settings
         actions = len(self.model.actions)
         discount = settings.step_discount
-        depth = read_depth(settings.depth, actions, discount, budget // settings.repeat)
+        depth = self._depth(budget)
         searcher = settings.searcher
-        if settings.depth is None and isinstance(searcher, str) and searcher in PLANNERS:
-            # They play paths of their own length.
-            fit = OLOP(Tree(1, 0), budget=budget // settings.repeat, discount=discount)
-            depth = fit.horizon
         if self._scale is None:
-            self._scale = Scale(discount, depth, settings.reward_range)
+            self._scale = Scale(discount, depth, settings.action_range)
         elif len(self._scale.weights) != depth:
             self._scale.set_depth(discount, depth)
         tree = Tree(actions, depth)
@@ -191,7 +223,7 @@ class Planner:
             if play is None:
                 break
             policy.tell(asked, play)
-        return "exhausted" if redirect and rollouts.unexplored((), depth) is None else "budget"
+        return "exhausted" if redirect and rollouts.is_complete(depth) else "budget"
 
     def _completed(self, path: Path, depth: int) -> Path:
         missing = depth - len(path)
@@ -241,10 +273,7 @@ class Planner:
         if self.model.deterministic:
             best = max(whole_ones, key=lambda play: (policy.total(play), not play.ended))
             return best.path, policy.total(best), 0.0
-        if isinstance(policy, GaussianPolicy):
-            return policy.best_path([play.path for play in whole_ones])
-        arm = policy.searcher.best()
-        return arm.path, arm.mean, arm.std
+        return policy.best_path([play.path for play in whole_ones])
 
     # ------------------------------------------------------------------ the next decision
 
@@ -276,8 +305,19 @@ class Planner:
             return False
         below = [play for play in below if play.states and same(play.states[0], snapshot)]
         self.rollouts.start(snapshot, 0)
-        self._kept = [_tail(play) for play in below[-most:]]
+        kept = below[-most:] if isinstance(policy, GaussianPolicy) else []
+        self._kept = [_tail(play) for play in kept]
         return bool(below)
+
+
+def read_rng(rng: Any) -> np.random.Generator:
+    """Return the generator that was given, or the one that a seed makes."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"rng must be a numpy.random.Generator, an int of at least 0, or None, got {rng!r}"
+        ) from None
 
 
 def _tail(play: Play) -> Play:
@@ -322,8 +362,8 @@ def plan(
     rewards : "steps" or "sum"
         What the searcher is told: the immediate rewards of all steps, or their discounted sum only.
     reward_range : (float, float), optional
-        The lowest and the highest immediate reward, if they are known; else what is observed
-        tells.
+        The lowest and the highest reward of a single step, if they are known; else what is
+        observed tells. (That after an end there is nothing, 0, goes without saying.)
     repeat : int
         How often each action is taken before the next one.
     rng : int or numpy.random.Generator
@@ -343,6 +383,7 @@ def plan(
     (True, True, 'native snapshots')
     """
     settings = Settings(discount, budget, seconds, depth, searcher, rewards, reward_range, repeat)
+    rng = read_rng(rng)
     model = model_of(env_or_simulator)
     present = model.present()
     try:

@@ -10,6 +10,8 @@ from bough.planning.rollouts import Play
 from bough.planning.scaling import Scale
 from bough.searchers.base import Certificate
 from bough.searchers.by_name import PLANNERS, SEARCHERS, make_searcher
+from bough.searchers.random_search import RandomSearch
+from bough.searchers.uct import UCT
 from bough.trees import Path, Tree
 
 #: Searchers that make sense for planning, by name.
@@ -36,12 +38,14 @@ class PeerPolicy:
         self._steps = rewards == "steps"
         options: dict[str, Any] = {}
         if isinstance(searcher, str):
+            known = scale.reward_range
+            if known is not None:  # after an end they are told 0
+                known = (min(known[0], 0.0), max(known[1], 0.0))
             if searcher in (*PLANNERS, "best_first"):
                 options["discount"] = discount
-                options["reward_range"] = scale.reward_range
-            elif scale.reward_range is not None and searcher != "random":
-                low, high = scale.reward_range
-                options["reward_range"] = (low * scale.rest[0], high * scale.rest[0])
+                options["reward_range"] = known
+            elif known is not None and searcher != "random":
+                options["reward_range"] = (known[0] * scale.rest[0], known[1] * scale.rest[0])
             if searcher in PLANNERS:
                 options["budget"] = budget
         seed = int(rng.integers(2**63)) if isinstance(searcher, str) else None
@@ -70,10 +74,35 @@ class PeerPolicy:
         return math.fsum(map(mul, self.weights, play.rewards))
 
     def action(self) -> int:
-        """Return the first step of what the searcher recommends."""
+        """Return the first action that the algorithm's own rule gives out.
+
+        OLOP and KL-OLOP: the one played most. UCT, as in Markov decision processes everywhere, and
+        random search: the one whose plays were best on average (by visits UCT is much worse after
+        few plays). Best-first search: the first step of the best path it has seen.
+        """
         if not self.plays:
             return 0
+        if isinstance(self.searcher, (RandomSearch, UCT)):
+            totals: dict[int, list[float]] = {}
+            for play in self.plays:
+                totals.setdefault(play.path[0], []).append(self.total(play))
+            return max(totals, key=lambda a: _mean(totals[a]))
         return int(self.searcher.best_action())
+
+    def best_path(self, paths: list[Path]) -> tuple[Path, float, float]:
+        """Return the path that the searcher calls the best, if it is one of these.
+
+        Else, the one of these with the highest average; and what it is worth, and how surely.
+        """
+        arm = self.searcher.best()
+        if arm.path in paths:
+            return arm.path, arm.mean, arm.std
+        totals: dict[Path, list[float]] = {path: [] for path in paths}
+        for play in self.plays:
+            if play.path in totals:
+                totals[play.path].append(self.total(play))
+        path = max(totals, key=lambda p: _mean(totals[p]))
+        return path, _mean(totals[path]), arm.std * math.sqrt(arm.visits / len(totals[path]))
 
     def certificate(self) -> Certificate | None:
         """Return the searcher's certificate, if it has one."""
@@ -81,9 +110,13 @@ class PeerPolicy:
         return found if isinstance(found, Certificate) and self.plays else None
 
 
+def _mean(numbers: list[float]) -> float:
+    return math.fsum(numbers) / len(numbers)
+
+
 def is_gaussian(searcher: Any) -> bool:
     """Return whether the planner's own GPTS is meant."""
-    return searcher is None or (isinstance(searcher, str) and searcher == "gpts")
+    return isinstance(searcher, str) and searcher == "gpts"
 
 
 def check_searcher(searcher: Any) -> None:
@@ -91,7 +124,7 @@ def check_searcher(searcher: Any) -> None:
     if isinstance(searcher, str) and searcher not in NAMES:
         known = " is no searcher" if searcher not in SEARCHERS else " is not made for planning"
         raise ValueError(f"searcher must be one of {', '.join(NAMES)}: {searcher!r}{known}")
-    if searcher is not None and not isinstance(searcher, str) and not callable(searcher):
+    if not isinstance(searcher, str) and not callable(searcher):
         raise TypeError(
             "searcher must be a name or a function of the tree that makes a searcher, "
             f"got {searcher!r}"

@@ -1,16 +1,20 @@
 """Paths played on a simulator: every step is counted, and none is taken twice without need."""
 
 import math
+import random
 import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough._checks import real, shown
 from bough.planning.simulator import Model
 from bough.trees import Path
 
 #: Snapshots that are kept at a time; more would only save steps that are seldom taken.
 MOST_SNAPSHOTS = 10_000
+#: The same where each is a copy of a whole environment.
+MOST_HEAVY = 1_000
 #: Rewards beyond this are refused: their squares must be numbers too.
 LARGEST = 1e50
 
@@ -31,13 +35,15 @@ class Play(NamedTuple):
 class Place:
     """A state that a path of a deterministic simulator leads to."""
 
-    __slots__ = ("children", "ended", "reward", "snapshot")
+    __slots__ = ("children", "complete", "ended", "reward", "snapshot")
 
     def __init__(self, snapshot: Any, reward: float, ended: bool) -> None:
         self.snapshot = snapshot  # None if it was not kept
         self.reward = reward
         self.ended = ended
         self.children: dict[int, Place] = {}
+        #: All paths of so many steps from here are known; infinitely many after an end.
+        self.complete: float = math.inf if ended else 0
 
 
 class Rollouts:
@@ -59,7 +65,9 @@ class Rollouts:
         self.model = model
         self.repeat = repeat
         self._weights = [discount**i for i in range(repeat)]
+        self._step = model.step if repeat == 1 else self._step_repeatedly
         self._rng = rng
+        self._random = random.Random(int(rng.integers(2**63)))  # (faster for single numbers)
         # Those who can tell states apart will want to know which paths led where they are.
         self._states = 0 if model.same is None else 1 if model.heavy else sys.maxsize
         self._here: Place | None = None  # where the simulator is
@@ -70,13 +78,13 @@ class Rollouts:
     def start(self, snapshot: Any, budget: int) -> None:
         """Begin at another state."""
         self.root = Place(snapshot, 0.0, False)
-        self._here = None
         self._snapshots = 1
         self.go_on(budget)
 
     def go_on(self, budget: int) -> None:
         """Begin at the same state, with so many steps to come."""
         self.calls, self.budget = 0, budget
+        self._here = None  # (the simulator may have been used by others meanwhile)
 
     def advance(self, action: int, budget: int) -> bool:
         """Begin at the state that an action leads to, if that is known; return whether it is."""
@@ -100,21 +108,21 @@ class Rollouts:
             return self._play_cached(path)
         return self._play_anew(path)
 
-    def _take(self, action: int, done: int) -> tuple[float, bool]:
-        """Take an action in the simulator, as often as it is repeated."""
+    # ------------------------------------------------------------------ single steps
+
+    def _step_repeatedly(self, action: Any) -> tuple[None, float, bool]:
+        """Take an action as often as it is repeated; the last of its steps counts elsewhere."""
         total = 0.0
-        for weight in self._weights:
-            _, reward, ended = self.model.step(self.model.actions[action])
+        ended = False
+        for i, weight in enumerate(self._weights):
+            _, reward, ended = self.model.step(action)
+            total += weight * _checked(reward, action)
+            if ended or i == self.repeat - 1:
+                break
             self.calls += 1
-            if not -LARGEST <= reward <= LARGEST:  # NaN too
-                raise ValueError(
-                    f"rewards must be finite numbers of at most {LARGEST:.0e}, but action "
-                    f"{self.model.actions[action]!r} gave {reward!r} {done} actions ahead"
-                )
-            total += weight * float(reward)
-            if ended:
-                return total, True
-        return total, False
+        return None, total, ended
+
+    # ------------------------------------------------------------------ random transitions
 
     def _play_anew(self, path: Path) -> Play | None:
         if self.left == 0:
@@ -122,73 +130,110 @@ class Rollouts:
         self.model.restore(self.root.snapshot)
         if self.model.reseed is not None:
             self.model.reseed(int(self._rng.integers(2**63)))
+        step, snapshot, actions = self._step, self.model.snapshot, self.model.actions
+        most = self._states
         rewards: list[float] = []
         states: list[Any] = []
-        most = self._states
         ended = False
-        for action in path[: self.left]:
-            reward, ended = self._take(action, len(rewards))
-            rewards.append(reward)
-            if len(states) < most:
-                states.append(self.model.snapshot())
-            if ended:
-                break
-        return Play(path if ended else path[: len(rewards)], tuple(rewards), ended, tuple(states))
+        taken = 0
+        try:
+            for action in path[: self.left]:
+                _, reward, ended = step(actions[action])
+                taken += 1
+                if type(reward) is not float or not -LARGEST <= reward <= LARGEST:
+                    reward = _checked(reward, actions[action])
+                rewards.append(reward)
+                if taken <= most:
+                    states.append(snapshot())
+                if ended:
+                    break
+        finally:
+            self.calls += taken
+        return Play(path if ended else path[:taken], tuple(rewards), ended, tuple(states))
+
+    # ------------------------------------------------------------------ deterministic transitions
 
     def _play_cached(self, path: Path) -> Play | None:
         place = self.root
+        places = [place]
         rewards = []
         for action in path:
             child = place.children.get(action)
             if child is None:
                 break
-            rewards.append(child.reward)
             place = child
+            places.append(place)
+            rewards.append(place.reward)
         known = len(rewards)
         more = known < len(path) and not place.ended and self.left > 0
-        if more and (place is self._here or self._return_to(path[:known])):
-            place = self._explore(place, path, rewards)
+        if more and (place is self._here or self._return_to(places, path)):
+            self._explore(places, path, rewards)
         if not rewards:
             return None
-        return Play(path[: len(rewards)], tuple(rewards), place.ended, ())
+        return Play(path[: len(rewards)], tuple(rewards), places[-1].ended, ())
 
-    def _explore(self, place: Place, path: Path, rewards: list[float]) -> Place:
+    def _explore(self, places: list[Place], path: Path, rewards: list[float]) -> None:
         """Go on where nobody was before, as far as the budget and the episode go."""
-        snapshot = self.model.snapshot
+        step, snapshot, actions = self._step, self.model.snapshot, self.model.actions
+        place = places[-1]
+        known = len(rewards)
+        most = MOST_HEAVY if self.model.heavy else MOST_SNAPSHOTS
+        room = most - self._snapshots
         self._here = None  # until it is known where the simulator is
-        for action in path[len(rewards) : len(rewards) + self.left]:
-            reward, ended = self._take(action, len(rewards))
-            kept = None
-            if not ended and self._snapshots < MOST_SNAPSHOTS:
-                kept = snapshot()
-                self._snapshots += 1
-            child = Place(kept, reward, ended)
-            place.children[action] = child
-            place = child
-            rewards.append(reward)
-            if ended:
-                break
+        taken = 0
+        try:
+            for action in path[known : known + self.left]:
+                _, reward, ended = step(actions[action])
+                taken += 1
+                if type(reward) is not float or not -LARGEST <= reward <= LARGEST:
+                    reward = _checked(reward, actions[action])
+                child = Place(None if ended or taken > room else snapshot(), reward, ended)
+                place.children[action] = place = child
+                places.append(child)
+                rewards.append(reward)
+                if ended:
+                    break
+        finally:
+            self.calls += taken
+            self._snapshots += max(min(taken, room), 0)
+            self._complete(places, known)
         self._here = place
-        return place
 
-    def _return_to(self, path: Path) -> bool:
-        """Bring the simulator to a place that it was at before; return whether a step is left."""
-        places = [self.root]
-        for action in path:
-            places.append(places[-1].children[action])
-        known = max(i for i, place in enumerate(places) if place.snapshot is not None)
-        if self.left <= len(path) - known:  # the way there, and one step
+    def _complete(self, places: list[Place], known: int) -> None:
+        """Note which places on a path are complete to a further level, the last ones first.
+
+        The path is new after the first `known` steps, so that only one action was taken there.
+        """
+        count = len(self.model.actions)
+        for place in reversed(places[:-1] if count == 1 else places[: known + 1]):
+            if len(place.children) < count:
+                return
+            complete = 1 + min([child.complete for child in place.children.values()])
+            if complete == place.complete:
+                return
+            place.complete = complete
+
+    def _return_to(self, places: list[Place], path: Path) -> bool:
+        """Bring the simulator to where a path was before; return whether a step is left."""
+        end = len(places) - 1
+        known = end
+        while places[known].snapshot is None:
+            known -= 1
+        if self.left <= end - known:  # the way there, and one step
             return False
         self._here = None
         self.model.restore(places[known].snapshot)
-        for i in range(known, len(path)):
-            self._take(path[i], i)
+        for action in path[known:end]:
+            self._step(self.model.actions[action])
+            self.calls += 1
         self._here = places[-1]
         return True
 
-    def best(self, depth: int, discount: float) -> tuple[float, Path]:
-        """Return the best of all paths that are known, by dynamic programming, and its value."""
-        return _best(self.root, depth, discount)
+    # ------------------------------------------------------------------ what is known
+
+    def is_complete(self, depth: int) -> bool:
+        """Return whether every path of that depth is known."""
+        return self.root.complete >= depth
 
     def unexplored(self, path: Path, depth: int) -> Path | None:
         """Return the way to the nearest step that was never taken, if all of this path were.
@@ -197,42 +242,73 @@ class Rollouts:
         """
         places = [self.root]
         for action in path:
+            if places[-1].ended:
+                break
             child = places[-1].children.get(action)
             if child is None:
                 return path
             places.append(child)
         for i in range(len(places) - 1, -1, -1):
-            found = self._open(places[i], depth - i)
-            if found is not None:
-                return path[:i] + found
+            if places[i].complete < depth - i:
+                return path[:i] + self._open(places[i], depth - i)
         return None
 
-    def _open(self, place: Place, depth: int) -> Path | None:
-        """Return actions that lead to a step not yet taken, within so many; None if none do."""
-        if place.ended or depth <= 0:
-            return None
-        order = self._rng.permutation(len(self.model.actions)).tolist()
-        for action in order:
-            if action not in place.children:
-                return (action,)
-        for action in order:
-            found = self._open(place.children[action], depth - 1)
-            if found is not None:
-                return (action, *found)
-        return None
+    def _open(self, place: Place, depth: int) -> Path:
+        """Return actions that lead to a step not yet taken, below a place where there are some."""
+        path: list[int] = []
+        count = len(self.model.actions)
+        while len(place.children) == count:
+            depth -= 1
+            below = [a for a, child in place.children.items() if child.complete < depth]
+            path.append(self._random.choice(below))
+            place = place.children[path[-1]]
+        path.append(self._random.choice([a for a in range(count) if a not in place.children]))
+        return tuple(path)
+
+    def best(self, depth: int, discount: float) -> tuple[float, Path]:
+        """Return the best of all paths that are known, by dynamic programming, and its value."""
+        # Each place with the number of the one before it, and the action that leads to it.
+        levels = [[(self.root, 0, 0)]]
+        while len(levels) <= depth and levels[-1]:
+            levels.append(
+                [
+                    (child, i, action)
+                    for i, (place, _, _) in enumerate(levels[-1])
+                    for action, child in place.children.items()
+                ]
+            )
+        values = [0.0] * len(levels[-1])
+        chosen: list[list[int]] = []
+        for above, level in zip(levels[-2::-1], levels[:0:-1], strict=True):
+            best, pick = [-math.inf] * len(above), [-1] * len(above)
+            for k, (child, i, _) in enumerate(level):
+                total = child.reward + discount * values[k]
+                if total > best[i]:
+                    best[i], pick[i] = total, k
+            values = [0.0 if k < 0 else value for value, k in zip(best, pick, strict=True)]
+            chosen.append(pick)
+        path: list[int] = []
+        k = 0
+        for level, pick in zip(levels[1:], reversed(chosen), strict=True):
+            k = pick[k]
+            if k < 0:
+                break
+            path.append(level[k][2])
+        return values[0], tuple(path)
 
 
-def _best(place: Place, depth: int, discount: float) -> tuple[float, Path]:
-    if depth == 0 or not place.children:
-        return 0.0, ()
-    value = -math.inf
-    path: Path = ()
-    for action, child in place.children.items():
-        rest, further = _best(child, depth - 1, discount)
-        total = child.reward + discount * rest
-        if total > value:
-            value, path = total, (action, *further)
-    return value, path
+def _checked(reward: Any, action: Any) -> float:
+    """Return a reward as a float, or say what is wrong with it."""
+    try:
+        number = real(reward, "a reward")
+    except (TypeError, ValueError):
+        number = math.nan
+    if not -LARGEST <= number <= LARGEST:  # NaN too
+        raise ValueError(
+            f"rewards must be finite numbers of at most {LARGEST:.0e}, but action "
+            f"{action!r} gave {shown(reward)}"
+        )
+    return number
 
 
 def _count(place: Place) -> int:

@@ -44,24 +44,35 @@ class Scale:
         """Return the discounted sum of rewards."""
         return math.fsum(map(mul, self.weights, rewards))
 
-    def add(self, rewards: Sequence[float], ended: bool) -> None:
-        """Take in the rewards of a path, if it ended or is of full depth."""
-        depth = len(self.weights)
-        self._largest = max(self._largest, max(rewards), -min(rewards))
-        if not ended and len(rewards) < depth:
-            return
+    def add(self, rewards: Sequence[float], ended: bool) -> tuple[float, float]:
+        """Take in the rewards of a path, if it ended or is of full depth.
+
+        Returns the lowest and the highest of them.
+        """
+        low, high = min(rewards), max(rewards)
+        self._largest = max(self._largest, high, -low)
+        length, depth = len(rewards), len(self.weights)
+        if not ended and length < depth:
+            return low, high
         y = self.total(rewards)
         if self._origin is None or self._path_origin is None:
             self._origin, self._path_origin = rewards[0], y
+        origin = self._origin
+        if low == high:  # as in many environments
+            self._sum += length * (low - origin)
+            self._squares += length * (low - origin) ** 2
+        else:
+            changes = [r - origin for r in rewards]
+            self._sum += math.fsum(changes)
+            self._squares += math.fsum(map(mul, changes, changes))
+        missing = depth - length
+        self._sum -= missing * origin
+        self._squares += missing * origin**2
         self.steps += depth
-        self._sum += math.fsum([r - self._origin for r in rewards])
-        self._squares += math.fsum([(r - self._origin) ** 2 for r in rewards])
-        missing = depth - len(rewards)
-        self._sum -= missing * self._origin
-        self._squares += missing * self._origin**2
         self.paths += 1
         self._paths_sum += y - self._path_origin
         self._paths_squares += (y - self._path_origin) ** 2
+        return low, high
 
     def fitted(self) -> tuple[float, float]:
         """Return the reward that is expected of a step, and the standard deviation of a path."""
