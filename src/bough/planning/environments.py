@@ -2,21 +2,25 @@
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from bough.planning.actions import VALUES, actions_of
-from bough.planning.copying import (
-    OTHER_SEED,
-    PROBE_SEED,
-    CopySimulator,
-    looks_deterministic,
-    probe_actions,
-    why_different,
-    why_unfaithful,
+from bough.planning.copying import CopySimulator
+from bough.planning.layers import is_environment, record_of
+from bough.planning.native import (
+    NativeSimulator,
+    WrappedSimulator,
+    is_deterministic,
+    state_of,
+    strangers,
 )
-from bough.planning.native import NativeSimulator, reseed, state_of
-from bough.planning.replay import ReplaySimulator, record_of
+from bough.planning.probing import PROBE_SEED, Probe, probe_of, stand_in
+from bough.planning.replay import ReplaySimulator
 from bough.planning.simulator import Model
+
+#: The ways to simulate an environment, the quickest first, and what each relies on.
+WAYS = {"native": "native snapshots", "copy": "copies", "replay": "replays"}
 
 
 class Unfaithful(ValueError):  # noqa: N818 - as a ValueError it is an error
@@ -59,36 +63,67 @@ def simulator_of(
     >>> simulator.how, simulator.deterministic, simulator.actions
     ('native snapshots', False, [0, 1, 2, 3])
     """
-    if how not in (None, "native", "copy", "replay"):
+    if how not in (None, *WAYS):
         raise ValueError(f'how must be "native", "copy", "replay" or None, got {how!r}')
+    if hasattr(env, "single_action_space"):
+        raise TypeError(f"a plan is for one environment, not for several at a time, got {env}")
     actions = actions_of(env.action_space, values)
-    if how == "native" and state_of(env) is None:
-        raise ValueError(f"where {env} keeps its state is not known: leave out how='native'")
-    if how in (None, "native") and state_of(env) is not None:
-        return NativeSimulator(env, actions, deterministic)
-    wrong = None
     own = make or maker_of(env)
-    if how in (None, "copy"):
-        # (If nobody can make the wrappers too, the bare environment is looked at alone.)
-        wrong = why_unfaithful(env, own or maker_of(env.unwrapped)) or why_unfaithful(env, None)
-        if wrong is None:
-            if deterministic is None:
-                deterministic = looks_deterministic(env)
-            return CopySimulator(env, actions, deterministic)
-        if how == "copy":
-            raise Unfaithful(f"copies of {env} are not faithful: {wrong}")
-    if record_of(env) is not None and own is not None:
+    # (If nobody can make the wrappers too, the bare environment is tried alone.)
+    another, alone = (own, False) if own is not None else (maker_of(env.unwrapped), True)
+    probe = probe_of(env)
+    wrong: dict[str, str] = {}
+    for way in WAYS if how is None else (how,):
+        kind: Any
+        if way == "native":
+            if state_of(env) is None:
+                if how is None:
+                    continue
+                raise ValueError(f"where {env} keeps its state is not known: leave out how")
+            kind = WrappedSimulator if strangers(env) else NativeSimulator
+        elif way == "copy":
+            kind = CopySimulator
+        elif record_of(env) is not None and own is not None:
+            kind = partial(ReplaySimulator, make=own)
+        else:
+            continue
+        if way == "copy" or kind is WrappedSimulator:
+            why = probe.why_unfaithful(env, kind, another, alone)
+            if why is not None:
+                wrong[way] = why
+                continue
         if deterministic is None:
-            deterministic = _replays_alike(own)
-        simulator = ReplaySimulator(env, actions, own, deterministic)
-        simulator.how += "" if wrong is None else f" ({wrong})"
+            deterministic = _is_deterministic(env, kind, own, probe)
+        simulator = kind(env, actions, deterministic)
+        simulator.replayed += probe.taken()
+        if wrong:
+            simulator.how += f" ({'; '.join(wrong.values())})"
         return simulator
     raise Unfaithful(
-        (f"copies of {env} are not faithful: {wrong}; " if wrong else "")
+        "".join(f"{WAYS[way]} of {env} are not faithful: {why}; " for way, why in wrong.items())
         + "to replay it from its seed instead, wrap it before it is reset, "
-        "env = bough.planning.recorded(env), and call env.reset(seed=...)"
-        + ("" if own is not None else "; it has no spec, so also give make=, which makes another")
+        "env = bough.planning.recorded(env)"
+        + ("" if own is not None else "; and give make=, which makes another, as its spec cannot")
     )
+
+
+def _is_deterministic(env: Any, kind: Any, make: Any, probe: Probe) -> bool:
+    if kind in (NativeSimulator, WrappedSimulator) and not is_deterministic(env):
+        return False
+    if kind is NativeSimulator:
+        return True
+    if kind in (CopySimulator, WrappedSimulator):
+        copied = stand_in(env)
+        fresh = lambda: copy.deepcopy(copied)  # noqa: E731 - short
+    else:
+        model = make()
+
+        def fresh() -> Any:
+            model.reset(seed=PROBE_SEED)
+            return model
+
+    found: bool = probe.remember("deterministic", lambda: probe.looks_deterministic(fresh))
+    return found
 
 
 def maker_of(env: Any) -> Callable[[], Any] | None:
@@ -99,27 +134,24 @@ def maker_of(env: Any) -> Callable[[], Any] | None:
         return None
     if spec is None:
         return None
+    import gymnasium
+    from gymnasium.envs.registration import load_env_creator
+
+    spec.additional_wrappers = tuple(w for w in spec.additional_wrappers if w.name != "Recorded")
+    for wrapper in spec.additional_wrappers:
+        try:
+            load_env_creator(wrapper.entry_point)
+        except (ImportError, AttributeError):  # its class is nowhere to be found
+            return None
+        if wrapper.kwargs is None:
+            return None
     spec.kwargs.pop("render_mode", None)
-
-    def make() -> Any:
-        import gymnasium
-
-        return gymnasium.make(spec)
-
-    return make
-
-
-def _replays_alike(make: Callable[[], Any]) -> bool:
-    """Return whether an environment that cannot be copied seems to draw no random numbers."""
-    one, other = make(), make()
-    for model, seed in ((one, PROBE_SEED), (other, OTHER_SEED)):
-        model.reset(seed=PROBE_SEED)
-        reseed(model, seed)
-    return why_different(one, other, probe_actions(one)) is None
+    spec.disable_env_checker = True
+    return lambda: gymnasium.make(spec)
 
 
 def model_of(env_or_simulator: Any) -> Model:
     """Return what the planner sees of an environment or a simulator."""
-    if hasattr(env_or_simulator, "action_space") and hasattr(env_or_simulator, "unwrapped"):
+    if is_environment(env_or_simulator):
         return Model(simulator_of(env_or_simulator))
     return Model(env_or_simulator)
