@@ -2,25 +2,22 @@
 
 import copy
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from bough.planning.actions import VALUES, actions_of
 from bough.planning.copying import CopySimulator
+from bough.planning.known import state_of
 from bough.planning.layers import is_environment, record_of
 from bough.planning.native import (
     NativeSimulator,
     WrappedSimulator,
     is_deterministic,
-    state_of,
     strangers,
 )
 from bough.planning.probing import PROBE_SEED, Probe, probe_of, stand_in
 from bough.planning.replay import ReplaySimulator
 from bough.planning.simulator import Model
-
-#: The ways to simulate an environment, the quickest first, and what each relies on.
-WAYS = {"native": "native snapshots", "copy": "copies", "replay": "replays"}
 
 
 class Unfaithful(ValueError):  # noqa: N818 - as a ValueError it is an error
@@ -63,67 +60,60 @@ def simulator_of(
     >>> simulator.how, simulator.deterministic, simulator.actions
     ('native snapshots', False, [0, 1, 2, 3])
     """
-    if how not in (None, *WAYS):
+    if how not in (None, "native", "copy", "replay"):
         raise ValueError(f'how must be "native", "copy", "replay" or None, got {how!r}')
     if hasattr(env, "single_action_space"):
         raise TypeError(f"a plan is for one environment, not for several at a time, got {env}")
     actions = actions_of(env.action_space, values)
+    known = state_of(env) is not None
+    if how == "native" and not known:
+        raise ValueError(f"where {env} keeps its state is not known: leave out how='native'")
+    if known and how in (None, "native") and not strangers(env):
+        return NativeSimulator(
+            env, actions, is_deterministic(env) if deterministic is None else deterministic
+        )
+    probe = probe_of(env)
     own = make or maker_of(env)
     # (If nobody can make the wrappers too, the bare environment is tried alone.)
-    another, alone = (own, False) if own is not None else (maker_of(env.unwrapped), True)
-    probe = probe_of(env)
-    wrong: dict[str, str] = {}
-    for way in WAYS if how is None else (how,):
-        kind: Any
-        if way == "native":
-            if state_of(env) is None:
-                if how is None:
-                    continue
-                raise ValueError(f"where {env} keeps its state is not known: leave out how")
-            kind = WrappedSimulator if strangers(env) else NativeSimulator
-        elif way == "copy":
-            kind = CopySimulator
-        elif record_of(env) is not None and own is not None:
-            kind = partial(ReplaySimulator, make=own)
-        else:
+    another = own or maker_of(env.unwrapped)
+    wrong: list[str] = []
+    for way, kind in (("native", WrappedSimulator), ("copy", CopySimulator)):
+        if how not in (None, way) or (way == "native" and not known):
             continue
-        if way == "copy" or kind is WrappedSimulator:
-            why = probe.why_unfaithful(env, kind, another, alone)
-            if why is not None:
-                wrong[way] = why
-                continue
+        # (Of environments that are known only the wrappers are to be tried.)
+        why = probe.why_unfaithful(env, kind, own if known else another, alone=own is None)
+        if why is None:
+            if deterministic is None:
+                deterministic = not known or is_deterministic(env)  # (else its table tells)
+                deterministic = deterministic and probe.looks_deterministic(partial(stand_in, env))
+            return _counted(kind(env, actions, deterministic), probe, wrong)
+        if why not in wrong:
+            wrong.append(why)
+    if how in (None, "replay") and record_of(env) is not None and own is not None:
         if deterministic is None:
-            deterministic = _is_deterministic(env, kind, own, probe)
-        simulator = kind(env, actions, deterministic)
-        simulator.replayed += probe.taken()
-        if wrong:
-            simulator.how += f" ({'; '.join(wrong.values())})"
-        return simulator
+            deterministic = probe.looks_deterministic(partial(_beginning, cache(own)))
+        return _counted(ReplaySimulator(env, actions, deterministic, own), probe, wrong)
     raise Unfaithful(
-        "".join(f"{WAYS[way]} of {env} are not faithful: {why}; " for way, why in wrong.items())
+        (f"{env} cannot be simulated on copies: {'; '.join(wrong)}; " if wrong else "")
         + "to replay it from its seed instead, wrap it before it is reset, "
         "env = bough.planning.recorded(env)"
         + ("" if own is not None else "; and give make=, which makes another, as its spec cannot")
     )
 
 
-def _is_deterministic(env: Any, kind: Any, make: Any, probe: Probe) -> bool:
-    if kind in (NativeSimulator, WrappedSimulator) and not is_deterministic(env):
-        return False
-    if kind is NativeSimulator:
-        return True
-    if kind in (CopySimulator, WrappedSimulator):
-        copied = stand_in(env)
-        fresh = lambda: copy.deepcopy(copied)  # noqa: E731 - short
-    else:
-        model = make()
+def _counted(simulator: Any, probe: Probe, wrong: list[str]) -> Any:
+    """Let a simulator say how many steps it took to choose it, and why it is no quicker one."""
+    simulator.replayed += probe.taken()
+    if wrong:
+        simulator.how += f" ({'; '.join(wrong)})"
+    return simulator
 
-        def fresh() -> Any:
-            model.reset(seed=PROBE_SEED)
-            return model
 
-    found: bool = probe.remember("deterministic", lambda: probe.looks_deterministic(fresh))
-    return found
+def _beginning(make: Callable[[], Any]) -> Any:
+    """Return an environment that was reset, to the same state each time."""
+    env = make()
+    env.reset(seed=PROBE_SEED)
+    return env
 
 
 def maker_of(env: Any) -> Callable[[], Any] | None:
@@ -153,5 +143,5 @@ def maker_of(env: Any) -> Callable[[], Any] | None:
 def model_of(env_or_simulator: Any) -> Model:
     """Return what the planner sees of an environment or a simulator."""
     if is_environment(env_or_simulator):
-        return Model(simulator_of(env_or_simulator))
+        return Model(simulator_of(env_or_simulator), counted=0)
     return Model(env_or_simulator)

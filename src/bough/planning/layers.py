@@ -36,27 +36,3 @@ def table_of(env: Any) -> Any:
     bare = env.unwrapped
     known = type(bare).__module__.startswith("gymnasium.envs.toy_text.")
     return getattr(bare, "P", None) if known else None
-
-
-def was_reset(env: Any) -> bool:
-    """Return whether an environment was reset, as far as its wrappers know."""
-    return all(getattr(wrapper, "_has_reset", True) for wrapper in wrappers_of(env))
-
-
-def has_ended(env: Any) -> bool:
-    """Return whether the episode is over, as far as the wrappers know."""
-    for wrapper in wrappers_of(env):
-        kind = type(wrapper).__name__
-        if kind == "Recorded" and wrapper.ended:
-            return True
-        if kind == "TimeLimit" and (wrapper._elapsed_steps or 0) >= wrapper._max_episode_steps:
-            return True
-    return False
-
-
-def check_underway(was_reset: bool, has_ended: bool) -> None:
-    """Refuse to plan for an environment in which nothing can be done."""
-    if not was_reset:
-        raise ValueError("the environment was not reset yet: call env.reset() first")
-    if has_ended:
-        raise ValueError("the episode has ended: call env.reset() first")

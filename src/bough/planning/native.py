@@ -12,49 +12,15 @@ from typing import Any
 
 from bough.planning.comparing import equal_states
 from bough.planning.copying import private_copy
-from bough.planning.layers import (
-    check_underway,
-    has_ended,
-    is_watcher,
-    table_of,
-    was_reset,
-    wrappers_of,
-)
-from bough.planning.randomness import generators_of, reseed, reseed_one
+from bough.planning.known import check_underway, state_of
+from bough.planning.layers import is_watcher, table_of, wrappers_of
+from bough.planning.randomness import reseed, reseed_one
 
-#: Attributes that hold the state of an environment, by its module (in Gymnasium) and name.
-STATE: dict[tuple[str, str], tuple[str, ...]] = {
-    ("classic_control.acrobot", "AcrobotEnv"): ("state",),
-    ("classic_control.cartpole", "CartPoleEnv"): ("state", "steps_beyond_terminated"),
-    ("classic_control.continuous_mountain_car", "Continuous_MountainCarEnv"): ("state",),
-    ("classic_control.mountain_car", "MountainCarEnv"): ("state",),
-    ("classic_control.pendulum", "PendulumEnv"): ("state", "last_u"),
-    ("toy_text.cliffwalking", "CliffWalkingEnv"): ("s", "lastaction"),
-    ("toy_text.frozen_lake", "FrozenLakeEnv"): ("s", "lastaction"),
-    ("toy_text.taxi", "TaxiEnv"): ("s", "lastaction", "fickle_step", "taxi_orientation"),
-}
-#: Whether one is in a state that ends its episode, where a state tells.
-ENDED: dict[str, Callable[[Any], bool]] = {
-    "AcrobotEnv": lambda env: env._terminal(),
-    "CartPoleEnv": lambda env: env.steps_beyond_terminated is not None,
-    "CliffWalkingEnv": lambda env: env.s == env.nS - 1,
-    "Continuous_MountainCarEnv": lambda env: env.state[0] >= env.goal_position,
-    "FrozenLakeEnv": lambda env: env.desc.flat[env.s] in (b"G", b"H"),
-    "MountainCarEnv": lambda env: env.state[0] >= env.goal_position,
-    "TaxiEnv": lambda env: len(set(tuple(env.decode(env.s))[2:])) == 1,  # he is where he goes to
-}
 #: Wrappers of which it is known what a step changes.
 WRAPPERS: dict[str, tuple[str, ...]] = {"TimeLimit": ("_elapsed_steps",)}
 #: Attributes that every wrapper has, and that no step changes.
 COMMON = {"env", "spec", "_saved_kwargs", "_action_space", "_observation_space", "_metadata"}
 COMMON |= {"_cached_spec", "_reward_range"}
-
-
-def state_of(env: Any) -> tuple[str, ...] | None:
-    """Return the names of the attributes that hold the state of an environment, if known."""
-    kind = type(env.unwrapped)
-    module = kind.__module__.removeprefix("gymnasium.envs.")
-    return STATE.get((module, kind.__qualname__))
 
 
 def strangers(env: Any) -> list[Any]:
@@ -87,7 +53,7 @@ class NativeSimulator:
         self.deterministic = deterministic
         self.replayed = 0
         self._model = private_copy(env)
-        self._generators = generators_of(self._model)
+        self._generator = self._model.unwrapped.np_random  # the only one
         # These environments make a new array in every step, and never change one in place. So
         # their states need not be copied: snapshots are taken once for every step simulated, and
         # this is the quickest way to take one.
@@ -99,18 +65,8 @@ class NativeSimulator:
 
     def present(self) -> Any:
         """Return the state of the environment that was handed in."""
-        self._check()
+        check_underway(self.env)
         return self._read_present(self.env)
-
-    def _check(self) -> None:
-        bare = self.env.unwrapped
-        names = state_of(self.env) or ()
-        started = was_reset(self.env) and getattr(bare, names[0], None) is not None
-        over = ENDED.get(type(bare).__name__)
-        check_underway(
-            started,
-            started and (has_ended(self.env) or (over is not None and bool(over(bare)))),
-        )
 
     def restore(self, snapshot: Any) -> None:
         """Set the state of the model."""
@@ -124,8 +80,7 @@ class NativeSimulator:
 
     def reseed(self, seed: int) -> None:
         """Let the model draw other random numbers than the environment will."""
-        for k, generator in enumerate(self._generators):
-            reseed_one(generator, seed, k)
+        reseed_one(self._generator, seed)
 
     def same(self, snapshot: Any, other: Any) -> bool:
         """Return whether two snapshots are of the same state."""

@@ -11,7 +11,8 @@ from typing import Any
 
 from bough.planning.comparing import equal_states
 from bough.planning.copying import private_copy
-from bough.planning.layers import has_ended, table_of, was_reset, wrappers_of
+from bough.planning.known import has_ended, was_reset
+from bough.planning.layers import table_of, wrappers_of
 from bough.planning.randomness import GENERATORS, global_numbers, reachable, reseed
 
 #: How many steps are compared, and how many are taken before.
@@ -26,14 +27,8 @@ class Probe:
     """What is found out about one environment."""
 
     def __init__(self) -> None:
-        self.found: dict[Any, Any] = {}
+        self._found: dict[Any, Any] = {}
         self._steps = 0
-
-    def remember(self, what: Any, find_out: Callable[[], Any]) -> Any:
-        """Return what is known about something, or find it out."""
-        if what not in self.found:
-            self.found[what] = find_out()
-        return self.found[what]
 
     def taken(self) -> int:
         """Return how many steps were taken since this was asked last."""
@@ -49,33 +44,39 @@ class Probe:
         new environment, if `make` makes one (`alone`: without wrappers that nobody can make); and
         then a copy stands in for the present one, which finds less.
         """
-        wrong = None
+        wrong: str | None = None
         if make is not None:
-            wrong = self.remember(("new", kind), lambda: self._why_new(env, kind, make))
-        if wrong is None and kind not in self.found:
+            if ("new", kind) not in self._found:
+                self._found["new", kind] = self._why_new(env, kind, make)
+            wrong = self._found["new", kind]
+        if wrong is None and ("present", kind) not in self._found:
             wrong = self._why_present(env, kind, alone or make is None)
             if wrong is None:  # (or it may be that it was not reset yet)
-                self.found[kind] = None
+                self._found["present", kind] = None
         return wrong
 
     def _why_new(self, env: Any, kind: Callable[..., Any], make: Callable[[], Any]) -> str | None:
-        original = make()
-        original.reset(seed=PROBE_SEED)
-        for action in probe_actions(original)[:PROBE_STEPS]:
-            (outcome,) = self._run(_plain(original), [action], PROBE_SEED)
-            if outcome[2]:
-                original.reset()
-        return _why_shared(env, original) or self._why_different(original, kind)
+        try:
+            original = make()
+            original.reset(seed=PROBE_SEED)
+            for action in probe_actions(original)[:PROBE_STEPS]:
+                (outcome,) = self._run(_plain(original), [action], PROBE_SEED)
+                if outcome[2]:
+                    original.reset()
+        except Exception as error:  # whatever an environment does that is one too many
+            return f"another one of its kind raised {error!r}"
+        wrong = _why_shared(env, original) or self._why_different(original, kind)
+        original.close()
+        return wrong
 
     def _why_present(self, env: Any, kind: Callable[..., Any], strict: bool) -> str | None:
         try:
             original = stand_in(env)
         except Exception as error:  # whatever an environment does when it is copied
             return f"it cannot be copied: {error!r}"
-        # A copy that looks at the original by mistake sees what it should, as that never moves.
-        return (_why_shared(env, original) if strict else None) or self._why_different(
-            original, kind
-        )
+        # (If its copy looks at it by mistake, so does the copy of that, and nothing shows.)
+        wrong = _why_shared(env, original) if strict else None
+        return wrong or self._why_different(original, kind)
 
     def _why_different(self, original: Any, kind: Callable[..., Any]) -> str | None:
         actions = probe_actions(original)[PROBE_STEPS:]
@@ -110,6 +111,11 @@ class Probe:
 
         `fresh` returns an environment that is in the same state each time.
         """
+        if "deterministic" not in self._found:
+            self._found["deterministic"] = self._repeats(fresh)
+        return self._found["deterministic"] is True
+
+    def _repeats(self, fresh: Callable[[], Any]) -> bool:
         actions = probe_actions(fresh())
         while actions:  # until so many steps were taken, even if episodes are short
             lots = []

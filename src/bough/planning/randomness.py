@@ -42,6 +42,16 @@ def _parts(thing: Any) -> list[Any]:
     return gc.get_referents(thing)
 
 
+def is_random_state(thing: Any) -> bool:
+    """Return whether this is a generator, or what one gives out as its state."""
+    if isinstance(thing, dict):
+        return "bit_generator" in thing
+    if isinstance(thing, tuple):  # of NumPy's old generators, and of Python's
+        legacy = len(thing) == 5 and isinstance(thing[0], str) and thing[0] == "MT19937"
+        return legacy or (len(thing) == 3 and isinstance(thing[1], tuple) and len(thing[1]) == 625)
+    return isinstance(thing, GENERATORS)
+
+
 def generators_of(env: Any) -> list[Any]:
     """Return all random generators that an environment holds, its own `np_random` first."""
     bare = env.unwrapped

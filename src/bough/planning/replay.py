@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bough.planning.comparing import equal_states
-from bough.planning.layers import check_underway, has_ended, record_of
+from bough.planning.known import check_underway
+from bough.planning.layers import record_of
 from bough.planning.randomness import reseed
 
 
@@ -53,7 +54,7 @@ class ReplaySimulator:
                 "nothing was recorded yet: reset and step the environment that `recorded` "
                 "returned, which is also the `env` of an agent, and not the one within"
             )
-        check_underway(True, has_ended(self.env))
+        check_underway(self.env)
         done = tuple(self.record.done)
         observation = self._replay(done)
         if not equal_states(observation, self.record.last):
