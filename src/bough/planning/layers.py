@@ -12,6 +12,11 @@ def is_environment(thing: Any) -> bool:
     return hasattr(thing, "action_space") and hasattr(thing, "unwrapped")
 
 
+def is_space(thing: Any) -> bool:
+    """Return whether this is one of the spaces that actions or observations are of."""
+    return type(thing).__module__.startswith("gymnasium.spaces.")
+
+
 def wrappers_of(env: Any) -> list[Any]:
     """Return the wrappers of an environment, the outermost first."""
     found = []

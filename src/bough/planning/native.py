@@ -13,7 +13,7 @@ from typing import Any
 from bough.planning.comparing import equal_states
 from bough.planning.copying import private_copy
 from bough.planning.known import check_underway, state_of
-from bough.planning.layers import is_watcher, table_of, wrappers_of
+from bough.planning.layers import is_space, is_watcher, table_of, wrappers_of
 from bough.planning.randomness import reseed, reseed_one
 
 #: Wrappers of which it is known what a step changes.
@@ -155,9 +155,7 @@ def _counterparts(env: Any, model: Any) -> dict[int, Any]:
 def _changing(wrapper: Any) -> list[str]:
     """Return the names of all attributes of a wrapper that a step may change."""
     return [
-        name
-        for name, value in vars(wrapper).items()
-        if name not in COMMON and not type(value).__module__.startswith("gymnasium.spaces.")
+        name for name, value in vars(wrapper).items() if name not in COMMON and not is_space(value)
     ]
 
 

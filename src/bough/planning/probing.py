@@ -12,7 +12,7 @@ from typing import Any
 from bough.planning.comparing import equal_states
 from bough.planning.copying import private_copy
 from bough.planning.known import has_ended, was_reset
-from bough.planning.layers import table_of, wrappers_of
+from bough.planning.layers import is_space, table_of, wrappers_of
 from bough.planning.randomness import GENERATORS, global_numbers, reachable, reseed
 
 #: How many steps are compared, and how many are taken before.
@@ -192,6 +192,10 @@ def _difference(expected: list[Outcome], got: list[Outcome]) -> str | None:
 def _why_shared(env: Any, other: Any) -> str | None:
     """Return what is wrong if another environment holds parts of this one."""
     skip = (env.unwrapped.spec, other.unwrapped.spec, table_of(env))
+    # (The spaces of a class are those of all its environments, each with a generator.)
+    skip += tuple(
+        thing for one in (env, other) for thing in reachable(one, skip) if is_space(thing)
+    )
     parts = [*wrappers_of(env), env.unwrapped]
     parts += [thing for thing in reachable(env, skip) if isinstance(thing, GENERATORS)]
     ids = {id(thing) for thing in parts}

@@ -51,8 +51,9 @@ class ReplaySimulator:
         """Return what was done in the environment that was handed in; check that it leads there."""
         if self.record.seed is None:
             raise ValueError(
-                "nothing was recorded yet: reset and step the environment that `recorded` "
-                "returned, which is also the `env` of an agent, and not the one within"
+                f"this environment is simulated by {self.how}, and nothing was recorded yet: reset "
+                "and step the one that `recorded` returned, which is also the `env` of an agent, "
+                "and not the one within"
             )
         check_underway(self.env)
         done = tuple(self.record.done)
