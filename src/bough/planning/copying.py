@@ -10,18 +10,29 @@ from typing import Any
 
 from bough.planning.comparing import equal_states
 from bough.planning.known import check_underway
-from bough.planning.layers import is_watcher, table_of, wrappers_of
+from bough.planning.layers import is_watcher, module_of, table_of, wrappers_of
 from bough.planning.randomness import reachable, reseed
+
+
+def shared_parts(env: Any) -> list[Any]:
+    """Return what all copies share: it is large, and no step changes it."""
+    specs = [vars(wrapper).get("_cached_spec") for wrapper in wrappers_of(env)]
+    return [env.unwrapped.spec, table_of(env), *specs]
+
+
+def further_copy(clone: Any) -> Any:
+    """Return a copy of a copy."""
+    return copy.deepcopy(clone, {id(thing): thing for thing in shared_parts(clone)})
 
 
 def private_copy(env: Any) -> Any:
     """Return a copy that draws no pictures, and shares what is large and never changes."""
     bare = env.unwrapped
-    shared = (bare.spec, table_of(bare))
+    shared = shared_parts(env)
     memo: dict[int, Any] = {id(thing): thing for thing in shared}
     if "pygame" in sys.modules:
-        for thing in reachable(env, shared):
-            if type(thing).__module__.partition(".")[0] == "pygame":
+        for thing in reachable(env, tuple(shared)):
+            if module_of(thing).partition(".")[0] == "pygame":
                 memo[id(thing)] = None
     clone = copy.deepcopy(bare, memo)
     if getattr(clone, "render_mode", None) is not None:
@@ -56,11 +67,11 @@ class CopySimulator:
 
     def snapshot(self) -> Any:
         """Return a copy of the model."""
-        return copy.deepcopy(self._model)
+        return further_copy(self._model)
 
     def restore(self, snapshot: Any) -> None:
         """Go on with a copy of a copy: the snapshot stays as it is."""
-        self._model = copy.deepcopy(snapshot)
+        self._model = further_copy(snapshot)
 
     def step(self, action: Any) -> tuple[Any, float, bool]:
         """Take an action in the model."""

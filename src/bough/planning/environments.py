@@ -40,12 +40,14 @@ def simulator_of(
         The environment. Simulators follow it: they plan for the state in which it is at the time.
     how : "native", "copy", "replay" or None
         `"native"`: the state is a few attributes that are known (classic control, toy text).
-        `"copy"`: deep copies, after a probe: an original and its copy take the same steps and must
-        see the same. `"replay"`: reset and replay, for an environment wrapped by `recorded`. By
-        default the first of these that works.
+        `"copy"`: deep copies. Both only if they pass a probe: an original and its simulator take
+        the same steps and must see the same (native ones only in wrappers that are not known).
+        `"replay"`: reset and replay, for an environment wrapped by `recorded`. By default the first
+        of these that works.
     deterministic : bool, optional
         Whether the same actions always lead to the same; by default it is known or found out, by
-        stepping two copies with different random numbers.
+        stepping two copies with different random numbers. What becomes random only after
+        20 steps is not noticed.
     values : int
         How many values each dimension of a Box of actions is covered by.
     make

@@ -12,9 +12,14 @@ def is_environment(thing: Any) -> bool:
     return hasattr(thing, "action_space") and hasattr(thing, "unwrapped")
 
 
+def module_of(thing: Any) -> str:
+    """Return the module of an object's class; some classes of C libraries have none."""
+    return str(getattr(type(thing), "__module__", ""))
+
+
 def is_space(thing: Any) -> bool:
     """Return whether this is one of the spaces that actions or observations are of."""
-    return type(thing).__module__.startswith("gymnasium.spaces.")
+    return module_of(thing).startswith("gymnasium.spaces.")
 
 
 def wrappers_of(env: Any) -> list[Any]:
@@ -39,5 +44,5 @@ def record_of(env: Any) -> Any | None:
 def table_of(env: Any) -> Any:
     """Return the transition table of an environment of toy text: large, and never changed."""
     bare = env.unwrapped
-    known = type(bare).__module__.startswith("gymnasium.envs.toy_text.")
+    known = module_of(bare).startswith("gymnasium.envs.toy_text.")
     return getattr(bare, "P", None) if known else None
