@@ -115,6 +115,9 @@ class Agent:
 
     Attributes
     ----------
+    env
+        The environment to reset and step: the one handed in, unless it cannot be copied. Then it is
+        `recorded`, from when the agent is made.
     last
         The `Plan` of the last decision.
     surprises
