@@ -49,10 +49,8 @@ def actions_of(space: Any, values: int = VALUES) -> list[Any]:
     elif kind == "Box":
         if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
             raise ValueError(f"a Box of actions must be bounded to be covered, got {space}")
-        ranges = [
-            np.linspace(low, high, values).tolist() if values > 1 else [(low + high) / 2]
-            for low, high in zip(np.ravel(space.low), np.ravel(space.high), strict=True)
-        ]
+        ends = zip(np.ravel(space.low).tolist(), np.ravel(space.high).tolist(), strict=True)
+        ranges = [_covering(low, high, values, space.dtype) for low, high in ends]
     else:
         raise TypeError(
             f"actions must be Discrete, MultiDiscrete, MultiBinary or a Box, got {space}; "
@@ -62,7 +60,17 @@ def actions_of(space: Any, values: int = VALUES) -> list[Any]:
     if count > MOST_ACTIONS:
         raise ValueError(
             f"{space} makes {count} actions, and at most {MOST_ACTIONS} are planned for"
-            + ("; give fewer values for each dimension" if kind == "Box" else "")
+            + ("; give fewer values, simulator_of(env, values=2)" if kind == "Box" else "")
         )
     shape, dtype = space.shape, space.dtype
     return [np.array(row, dtype=dtype).reshape(shape) for row in itertools.product(*ranges)]
+
+
+def _covering(low: float, high: float, values: int, dtype: Any) -> list[Any]:
+    """Return evenly spaced values, in the type of a Box: of integers there may be fewer."""
+    points = np.linspace(low, high, values) if values > 1 else np.array([(low + high) / 2])
+    whole_numbers = np.issubdtype(dtype, np.integer)
+    kept: list[Any] = np.unique(
+        (np.rint(points) if whole_numbers else points).astype(dtype)
+    ).tolist()
+    return kept

@@ -11,6 +11,7 @@ import numpy as np
 from bough._checks import whole
 from bough.planning.decision import Plan
 from bough.planning.environments import Unfaithful, maker_of, model_of
+from bough.planning.layers import is_environment
 from bough.planning.planner import Planner, Settings, read_rng
 from bough.planning.replay import recorded
 from bough.progress import Bar
@@ -116,6 +117,9 @@ class Agent:
 
     Attributes
     ----------
+    env
+        The environment to reset and step: the one handed in, unless it cannot be copied. Then it is
+        `recorded`, from when the agent is made.
     last
         The `Plan` of the last decision.
     surprises
@@ -153,11 +157,12 @@ class Agent:
         )
         rng = read_rng(rng)
         self.keep = keep
-        self.env = env
+        # (A simulator that was made for an environment leads to it.)
+        self.env = env if is_environment(env) else getattr(env, "env", env)
         try:
             self.model = model_of(env)
         except Unfaithful:
-            # `run` resets the environment itself, so it can be recorded and replayed.
+            # What is done in it from now on can be recorded and replayed, if it is done in `env`.
             if maker_of(env) is None:
                 raise
             self.env = recorded(env)

@@ -5,17 +5,46 @@ raise an exception when it is stepped, or silently go another way than the origi
 """
 
 import copy
-from collections.abc import Callable
+import sys
 from typing import Any
 
-import numpy as np
+from bough.planning.comparing import equal_states
+from bough.planning.known import check_underway
+from bough.planning.layers import is_watcher, module_of, table_of, wrappers_of
+from bough.planning.randomness import reachable, reseed
 
-from bough.planning.native import equal_states, private_copy, reseed
 
-#: How many steps an original and its copy are compared for, before and after the copy is made.
-PROBE_STEPS = 10
-#: The seeds of the probe: nothing about them matters.
-PROBE_SEED, OTHER_SEED = 12_345, 54_321
+def shared_parts(env: Any) -> list[Any]:
+    """Return what all copies share: it is large, and no step changes it."""
+    specs = [vars(wrapper).get("_cached_spec") for wrapper in wrappers_of(env)]
+    return [env.unwrapped.spec, table_of(env), *specs]
+
+
+def further_copy(clone: Any) -> Any:
+    """Return a copy of a copy."""
+    return copy.deepcopy(clone, {id(thing): thing for thing in shared_parts(clone)})
+
+
+def private_copy(env: Any) -> Any:
+    """Return a copy that draws no pictures, and shares what is large and never changes."""
+    bare = env.unwrapped
+    shared = shared_parts(env)
+    memo: dict[int, Any] = {id(thing): thing for thing in shared}
+    if "pygame" in sys.modules:
+        for thing in reachable(env, tuple(shared)):
+            if module_of(thing).partition(".")[0] == "pygame":
+                memo[id(thing)] = None
+    clone = copy.deepcopy(bare, memo)
+    if getattr(clone, "render_mode", None) is not None:
+        clone.render_mode = None
+    # From the inside out: a wrapper may hold any of the environments within, not only the next.
+    for wrapper in reversed(wrappers_of(env)):
+        if is_watcher(wrapper):
+            memo[id(wrapper)] = clone
+        else:
+            memo[id(wrapper.env)] = clone
+            clone = copy.deepcopy(wrapper, memo)
+    return clone
 
 
 class CopySimulator:
@@ -28,24 +57,26 @@ class CopySimulator:
         self.env = env
         self.actions = actions
         self.deterministic = deterministic
-        self.replayed = 0  # steps that were only taken to compare two states
+        self.replayed = 0
         self._model: Any = None
 
     def present(self) -> Any:
         """Return a copy of the environment that was handed in."""
+        check_underway(self.env)
         return private_copy(self.env)
 
     def snapshot(self) -> Any:
         """Return a copy of the model."""
-        return copy.deepcopy(self._model)
+        return further_copy(self._model)
 
     def restore(self, snapshot: Any) -> None:
         """Go on with a copy of a copy: the snapshot stays as it is."""
-        self._model = copy.deepcopy(snapshot)
+        self._model = further_copy(snapshot)
 
     def step(self, action: Any) -> tuple[Any, float, bool]:
         """Take an action in the model."""
-        observation, reward, terminated, truncated, _ = self._model.step(action)
+        # (Some environments change the array that they are given.)
+        observation, reward, terminated, truncated, _ = self._model.step(copy.copy(action))
         return observation, reward, terminated or truncated
 
     def reseed(self, seed: int) -> None:
@@ -53,75 +84,5 @@ class CopySimulator:
         reseed(self._model, seed)
 
     def same(self, snapshot: Any, other: Any) -> bool:
-        """Return whether two copies see the same after the same step: states are hidden."""
-        one, two = copy.deepcopy(snapshot), copy.deepcopy(other)
-        for model in (one, two):
-            reseed(model, PROBE_SEED)
-        self.replayed += 2
-        return why_different(one, two, [self.actions[0]]) is None
-
-
-def why_unfaithful(env: Any, make: Callable[[], Any] | None) -> str | None:
-    """Return what is wrong with copies of an environment; None if nothing was found.
-
-    An original and its copy take the same steps, and must see the same. The environment itself must
-    not be touched, so the original is a new one if `make` can make it; if not, a copy stands in for
-    it, which finds less.
-    """
-    try:
-        if make is None:
-            original = private_copy(env)
-        else:
-            original = make()
-            original.reset(seed=PROBE_SEED)
-        actions = probe_actions(original)
-        if make is not None:
-            for action in actions[:PROBE_STEPS]:
-                _, _, terminated, truncated, _ = original.step(action)
-                if terminated or truncated:
-                    original.reset()
-        copied = private_copy(original)
-    except Exception as error:  # whatever an environment does when it is copied
-        return f"it cannot be copied: {error!r}"
-    return why_different(original, copied, actions[PROBE_STEPS:])
-
-
-def looks_deterministic(env: Any) -> bool:
-    """Return whether two copies with other random numbers see the same after the same steps."""
-    one, other = private_copy(env), private_copy(env)
-    actions = probe_actions(one)
-    reseed(one, PROBE_SEED)
-    reseed(other, OTHER_SEED)
-    return why_different(one, other, actions) is None
-
-
-def probe_actions(env: Any) -> list[Any]:
-    """Draw actions without touching the generator of the environment's own action space."""
-    space = copy.deepcopy(env.action_space)
-    space.seed(PROBE_SEED)
-    return [space.sample() for _ in range(2 * PROBE_STEPS)]
-
-
-def why_different(original: Any, copied: Any, actions: list[Any]) -> str | None:
-    """Step both alike; return where they differ, or what was raised."""
-    for i, action in enumerate(actions):
-        expected = original.step(action)
-        try:
-            got = copied.step(action)
-        except Exception as error:  # whatever an environment does when its copy is stepped
-            return f"stepping a copy raised {error!r}"
-        for name, one, other in zip(
-            ("observation", "reward", "terminated", "truncated"), expected, got, strict=False
-        ):
-            if not same_observation(one, other):
-                return f"{name} of a copy differs after {i + 1} steps: {other!r} for {one!r}"
-        if expected[2] or expected[3]:
-            break
-    return None
-
-
-def same_observation(one: Any, other: Any) -> bool:
-    """Return whether two observations are equal, bit for bit; NaN equals NaN."""
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
-    return equal_states(one, other)
+        """Return whether two copies hold the same."""
+        return equal_states(snapshot, other)

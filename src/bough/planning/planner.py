@@ -111,7 +111,6 @@ class Planner:
     def plan(self, snapshot: Any, note: str | None = None) -> Plan:
         """Plan for a state, within the budget."""
         begin = time.perf_counter()
-        replayed = self.model.replayed
         budget = self.settings.budget
         deadline = begin + (self.settings.seconds or math.inf)
         kept = self._kept
@@ -141,7 +140,7 @@ class Planner:
             stopped,
             calls=calls,
             kept=kept_count,
-            replayed=self.model.replayed - replayed,
+            replayed=self.model.newly_replayed(),
             seconds=time.perf_counter() - begin,
             note=note,
         )

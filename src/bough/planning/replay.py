@@ -1,20 +1,20 @@
 """Environments that can only be brought back by resetting them and doing all again."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
-from bough.planning.copying import same_observation
-from bough.planning.native import equal_states, reseed, wrappers_of
-
-#: Stands in the record for a reset that was given no seed, as in `recording.py`.
-RESET = "reset"
+from bough.planning.comparing import equal_states
+from bough.planning.known import check_underway
+from bough.planning.layers import record_of
+from bough.planning.randomness import reseed
 
 
 def recorded(env: Any) -> Any:
-    """Wrap an environment so that everything since its last seeded reset is written down.
+    """Wrap an environment so that everything since its last reset is written down.
 
     Then it can be planned for by replaying that, even if it cannot be copied. Wrap it before it is
-    reset, and reset it with a seed at least once.
+    reset. A reset without a seed is given one.
 
     >>> import gymnasium
     >>> env = recorded(gymnasium.make("CartPole-v1"))
@@ -28,13 +28,8 @@ def recorded(env: Any) -> Any:
     return Recorded(env)
 
 
-def record_of(env: Any) -> Any | None:
-    """Return the wrapper that `recorded` put around an environment, if it did."""
-    return next((w for w in wrappers_of(env) if type(w).__name__ == "Recorded"), None)
-
-
 class ReplaySimulator:
-    """An environment whose snapshots are what was done since it was reset with a seed.
+    """An environment whose snapshots are what was done since it was reset.
 
     `replayed` counts the steps that only led back to a state seen before.
     """
@@ -42,11 +37,10 @@ class ReplaySimulator:
     how = "reset and replay"
 
     def __init__(
-        self, env: Any, actions: list[Any], make: Callable[[], Any], deterministic: bool
+        self, env: Any, actions: list[Any], deterministic: bool, make: Callable[[], Any]
     ) -> None:
-        record = record_of(env)
-        assert record is not None  # whoever makes one has asked
-        self.record = record
+        self.env = env
+        self.record: Any = record_of(env)
         self.actions = actions
         self.deterministic = deterministic
         self.replayed = 0
@@ -57,11 +51,14 @@ class ReplaySimulator:
         """Return what was done in the environment that was handed in; check that it leads there."""
         if self.record.seed is None:
             raise ValueError(
-                "the environment can only be replayed from a seed: call env.reset(seed=...)"
+                f"this environment is simulated by {self.how}, and nothing was recorded yet: reset "
+                "and step the one that `recorded` returned, which is also the `env` of an agent, "
+                "and not the one within"
             )
+        check_underway(self.env)
         done = tuple(self.record.done)
         observation = self._replay(done)
-        if not same_observation(observation, self.record.last):
+        if not equal_states(observation, self.record.last):
             raise ValueError(
                 "replaying all that was done does not lead back to where the environment is: "
                 f"it sees {observation!r} instead of {self.record.last!r}"
@@ -74,24 +71,21 @@ class ReplaySimulator:
 
     def restore(self, snapshot: Any) -> None:
         """Reset the model and do all again."""
-        if snapshot != self._done or not self.deterministic:
+        if not self.deterministic or not equal_states(snapshot, self._done):
             self._replay(snapshot)
 
     def _replay(self, done: tuple[Any, ...]) -> Any:
-        record = self.record
-        observation, _ = self._model.reset(seed=record.seed, options=record.options)
+        observation, _ = self._model.reset(seed=self.record.seed, options=self.record.options)
         for action in done:
-            if isinstance(action, tuple) and len(action) == 2 and action[0] == RESET:
-                observation, _ = self._model.reset(options=action[1])
-            else:
-                observation = self._model.step(action)[0]
-                self.replayed += 1
+            observation = self._model.step(copy.copy(action))[0]
+            self.replayed += 1
         self._done = done
         return observation
 
     def step(self, action: Any) -> tuple[Any, float, bool]:
         """Take an action in the model."""
-        observation, reward, terminated, truncated, _ = self._model.step(action)
+        # (Some environments change the array that they are given.)
+        observation, reward, terminated, truncated, _ = self._model.step(copy.copy(action))
         self._done = (*self._done, action)
         return observation, reward, terminated or truncated
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from bough._checks import listed
+from bough.planning.randomness import is_random_state, reachable
 
 
 @runtime_checkable
@@ -24,7 +25,9 @@ class Simulator(Protocol):
         simulated twice.
     `reseed(seed)`
         Make what is random independent of what the world itself will do. It is called before every
-        simulated path, unless all is deterministic: a planner must not foresee the future.
+        simulated path, unless all is deterministic: a planner must not foresee the future. It may
+        be missing if `restore` does not bring random numbers back, so that each path has others; a
+        snapshot that holds a generator or its state is refused then.
     `same(snapshot, other) -> bool`
         Whether two snapshots are of the same state. Without it an agent plans every decision anew.
 
@@ -61,10 +64,11 @@ class Model:
     """A simulator as the planner sees it: with everything that is optional filled in.
 
     `present()` is the state of the world to plan for, as a snapshot; `how` says what kind of
-    simulator it is; `replayed` counts steps that only led back to a state seen before.
+    simulator it is. `counted` of the steps that a simulator took on its own are not to be reported:
+    by default all until now.
     """
 
-    def __init__(self, simulator: Any) -> None:
+    def __init__(self, simulator: Any, *, counted: int | None = None) -> None:
         for name in ("snapshot", "restore", "step", "actions"):
             if not hasattr(simulator, name):
                 raise TypeError(
@@ -84,14 +88,35 @@ class Model:
         self.same: Callable[[Any, Any], bool] | None = getattr(simulator, "same", None)
         #: Whether a snapshot costs about as much as a step.
         self.heavy = bool(getattr(simulator, "heavy", False))
-        self.present: Callable[[], Any] = getattr(simulator, "present", simulator.snapshot)
+        self._present: Callable[[], Any] = getattr(simulator, "present", simulator.snapshot)
+        self._trusted = self.deterministic or self.reseed is not None
+        self._counted = self._replayed() if counted is None else counted
+
+    def present(self) -> Any:
+        """Return the state of the world, to plan for."""
+        snapshot = self._present()
+        if not self._trusted:
+            if any(map(is_random_state, reachable(snapshot))):
+                raise ValueError(
+                    "snapshots of the simulator hold a random generator, or the state of one, so "
+                    "that every path would draw the same numbers and foresee what will be drawn: "
+                    "give it reseed(seed), or deterministic = True if nothing is random"
+                )
+            self._trusted = True
+        return snapshot
 
     def leave(self, snapshot: Any) -> None:
         """Leave the simulator as it was, unless it only follows a world of its own."""
         if not hasattr(self.simulator, "present"):
             self.restore(snapshot)
 
-    @property
-    def replayed(self) -> int:
-        """How many steps only led back to where the world was before."""
+    def newly_replayed(self) -> int:
+        """Return how many steps the simulator took on its own since this was asked last.
+
+        They led back to where the world was before, or showed whether the simulator is right.
+        """
+        before, self._counted = self._counted, self._replayed()
+        return self._counted - before
+
+    def _replayed(self) -> int:
         return int(getattr(self.simulator, "replayed", 0))

@@ -1,0 +1,614 @@
+"""Environments that are hard to simulate: strange wrappers, hidden generators, odd states."""
+
+import copy
+import random
+from collections import deque
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bough import planning
+from bough.planning.actions import actions_of
+from bough.planning.comparing import equal_states
+from bough.planning.randomness import generators_of, reseed
+
+gymnasium = pytest.importorskip("gymnasium")
+spaces = gymnasium.spaces
+wrappers = gymnasium.wrappers
+
+
+def cart(wrap=None, seed=0):
+    env = gymnasium.make("CartPole-v1")
+    env = env if wrap is None else wrap(env)
+    env.reset(seed=seed)
+    return env
+
+
+def followed(env, actions, discount=1.0):
+    """Return what a plan is really worth."""
+    total = 0.0
+    for i, action in enumerate(actions):
+        _, reward, terminated, truncated, _ = env.step(action)
+        total += discount**i * reward
+        if terminated or truncated:
+            break
+    return total
+
+
+class World(gymnasium.Env):
+    """A small world that nobody knows; steps of all such worlds are counted."""
+
+    action_space = spaces.Discrete(2)
+    observation_space = spaces.Discrete(1000)
+    steps = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0
+        return self.place, {}
+
+    def step(self, action):
+        World.steps += 1
+        self.place = self.moved(action)
+        return self.place, float(self.place % 5), False, False, {}
+
+    def moved(self, action):
+        return (3 * self.place + int(action) + 1) % 997
+
+
+class NoCopy(World):
+    def __deepcopy__(self, memo):
+        raise TypeError("cannot pickle a physics engine")
+
+
+gymnasium.register("bough/world-v0", World, max_episode_steps=100)
+gymnasium.register("bough/no-copy-v0", NoCopy)
+
+
+# ---------------------------------------------------------------------- wrappers
+
+
+class Sticky(gymnasium.Wrapper):
+    def step(self, action):
+        return self.env.step(1 - action if self.np_random.random() < 0.5 else action)
+
+
+class GlobalSticky(gymnasium.Wrapper):
+    def step(self, action):
+        return self.env.step(1 - action if random.random() < 0.5 else action)
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda env: wrappers.StickyAction(env, 0.5), Sticky, GlobalSticky]
+)
+def test_a_random_wrapper_makes_a_random_world(wrap):
+    env = cart(wrap)
+    state = random.getstate()
+    simulator = planning.simulator_of(env)
+    assert random.getstate() == state  # the probe draws, and puts back
+    assert simulator.how == "native snapshots"
+    assert simulator.deterministic is False
+
+
+class Holds(gymnasium.Wrapper):
+    """Pays by the state of the environment within, which it has in several ways."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.within = [env.unwrapped]
+        self.state = self.peek
+
+    def peek(self):
+        return self.within[0].state
+
+    def step(self, action):
+        observation, _, *rest = self.env.step(action)
+        return observation, 100.0 * float(self.state()[0]), *rest
+
+
+class Counts(gymnasium.Wrapper):
+    """Has an attribute that is there only once it was reset, and another only once it stepped."""
+
+    def reset(self, **keywords):
+        self.count = 0
+        return self.env.reset(**keywords)
+
+    def step(self, action):
+        self.count += 1
+        self.far = getattr(self, "far", 0) + action
+        observation, reward, *rest = self.env.step(action)
+        return observation, reward - self.count + 3 * self.far, *rest
+
+
+@pytest.mark.parametrize("wrap", [Holds, Counts, lambda env: Counts(Holds(env))])
+@pytest.mark.parametrize("how", ["native", "copy"])
+def test_a_plan_is_worth_what_it_says_whatever_the_wrapper_holds(wrap, how):
+    env = cart(wrap)
+    env.step(0)
+    simulator = planning.simulator_of(env, how=how)
+    assert simulator.deterministic
+    found = planning.plan(simulator, budget=150, depth=8, discount=1.0, rng=0)
+    assert found.value == pytest.approx(followed(env, found.actions), abs=1e-9)
+
+
+def test_a_wrapper_that_looks_at_the_original_is_refused():
+    """A function that holds the environment still holds it in a copy."""
+    inner = gymnasium.make("CartPole-v1")
+    env = wrappers.TransformReward(inner, lambda reward: reward + inner.unwrapped.state[0])
+    env.reset(seed=0)
+    with pytest.raises(planning.Unfaithful, match="the copy holds .* of the original"):
+        planning.plan(env, budget=20)
+
+
+class Handle(gymnasium.Wrapper):
+    def __init__(self, env):
+        super().__init__(env)
+        self.file = open(__file__)  # noqa: SIM115
+
+    def close(self):
+        self.file.close()
+        super().close()
+
+
+def test_a_wrapper_that_cannot_be_copied():
+    env = cart(Handle)
+    with pytest.raises(planning.Unfaithful, match="cannot pickle '_io.TextIOWrapper'"):
+        planning.plan(env, budget=20)
+    env.close()
+
+
+WRAPPERS = {
+    "stack": lambda env: wrappers.FrameStackObservation(env, 3),
+    "delay": lambda env: wrappers.DelayObservation(env, 2),
+    "rewards": wrappers.NormalizeReward,
+    "observations": wrappers.NormalizeObservation,
+    "aware": wrappers.TimeAwareObservation,
+    "own": Counts,
+    "function": lambda env: wrappers.TransformReward(env, lambda reward: 2 * reward),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+@pytest.mark.parametrize("base", ["CartPole-v1", "bough/world-v0"])
+def test_what_is_foreseen_is_what_comes(name, base):
+    env = WRAPPERS[name](gymnasium.make(base))
+    env.reset(seed=0)
+    agent = planning.Agent(env, budget=60, depth=6, rng=0)
+    for _ in range(4):
+        env.step(agent.act())
+    assert agent.surprises == 0
+    assert agent.last.kept > 0
+    assert agent.last.how == ("deep copies" if base == "bough/world-v0" else "native snapshots")
+
+
+def test_an_agent_may_come_before_the_first_reset():
+    for env in (
+        gymnasium.make("Blackjack-v1"),
+        Counts(gymnasium.make("CartPole-v1")),
+        Counts(gymnasium.make("bough/world-v0")),
+    ):
+        agent = planning.Agent(env, budget=20, rng=0)
+        with pytest.raises(ValueError, match="not reset yet"):
+            agent.act()
+        summary = agent.run(2, seed=0, most_steps=3, progress=False)
+        assert sum(e.surprises for e in summary.episodes) == 0
+
+
+# ---------------------------------------------------------------------- random numbers
+
+
+class Coin(World):
+    """Pays if the action says what is drawn next, from one of many generators."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def reset(self, *, seed=None, options=None):
+        self.own = {"generator": np.random.default_rng(seed), "python": random.Random(seed)}
+        self.own["state"] = np.random.RandomState(seed)
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        draw = {
+            "np_random": lambda: self.np_random.integers(2),
+            "generator": lambda: self.own["generator"].integers(2),
+            "python": lambda: self.own["python"].randrange(2),
+            "state": lambda: self.own["state"].randint(2),
+            "global": lambda: np.random.randint(2),  # noqa: NPY002
+            "global python": lambda: random.randrange(2),
+        }[self.kind]()
+        return int(draw), float(draw == action), False, False, {}
+
+
+gymnasium.register("bough/coin-v0", Coin)
+
+
+@pytest.mark.parametrize(
+    "kind", ["np_random", "generator", "python", "state", "global", "global python"]
+)
+def test_nothing_is_foreseen_whatever_the_generator(kind):
+    env = gymnasium.make("bough/coin-v0", kind=kind)
+    env.reset(seed=1)
+    found = planning.plan(env, budget=300, depth=3, discount=1.0, rng=0)
+    assert found.how == "deep copies"
+    assert not found.deterministic
+    assert found.value < 2.5  # 3 for who foresees, 1.5 to be expected
+    if "global" in kind:
+        return
+    simulator = planning.simulator_of(env)
+    start = simulator.present()
+    seen = set()
+    for seed in (1, 1, 2, 3, 4, 5):
+        simulator.restore(start)
+        simulator.reseed(seed)
+        seen.add(tuple(simulator.step(0)[0] for _ in range(20)))
+    assert len(seen) == 5  # the same for the same seed only
+
+
+def test_generators_are_found_wherever_they_are():
+    env = gymnasium.make("bough/coin-v0", kind="python")
+    env.reset(seed=1)
+    bare = env.unwrapped
+    bare.deep = SimpleNamespace(queue=deque([{"x": (np.random.default_rng(0),)}]))
+    bare.function = lambda x=np.random.default_rng(1): x  # noqa: B008
+    found = generators_of(env)
+    assert found[0] is bare.np_random
+    expected = [bare.np_random, *bare.own.values(), bare.deep.queue[0]["x"][0]]
+    expected.append(bare.function())
+    assert {id(g) for g in expected} <= {id(g) for g in found}
+    assert random._inst not in found
+    reseed(env, 7)
+    once = [g.random() for g in expected]
+    reseed(env, 7)
+    assert [g.random() for g in expected] == once
+    assert len(set(once)) == len(once)  # streams of their own
+
+
+class Lottery:
+    """A simulator whose snapshots hold what it will draw."""
+
+    actions = (0, 1)
+
+    def __init__(self, what):
+        self.rng = random.Random(5) if what == "python" else np.random.default_rng(5)
+        self.what = what
+
+    def snapshot(self):
+        if self.what == "object":
+            return [copy.deepcopy(self.rng)]
+        return self.rng.getstate() if self.what == "python" else self.rng.bit_generator.state
+
+    def restore(self, snapshot):
+        if self.what == "object":
+            self.rng = copy.deepcopy(snapshot[0])
+        elif self.what == "python":
+            self.rng.setstate(snapshot)
+        else:
+            self.rng.bit_generator.state = snapshot
+
+    def step(self, action):
+        return None, float((self.rng.random() < 0.5) == action), False
+
+
+@pytest.mark.parametrize("what", ["object", "python", "state"])
+def test_a_simulator_that_would_foresee_is_refused(what):
+    with pytest.raises(ValueError, match=r"hold a random generator.*give it reseed\(seed\)"):
+        planning.plan(Lottery(what), budget=100, depth=4)
+    seeded = Lottery(what)
+    seeded.reseed = lambda seed: setattr(seeded, "rng", type(seeded.rng)(np.random.PCG64(seed)))
+    if what == "python":
+        seeded.reseed = lambda seed: seeded.rng.seed(seed)
+    found = planning.plan(seeded, budget=400, depth=4, discount=1.0, rng=0)
+    assert found.value < 3.5
+
+
+class Shared(World):
+    """Its copies draw from the original's generator."""
+
+    def __deepcopy__(self, memo):
+        new = Shared()
+        new.place, new._np_random = self.place, self._np_random
+        return new
+
+    def moved(self, action):
+        return (self.place + int(self.np_random.integers(50))) % 997
+
+
+gymnasium.register("bough/shared-v0", Shared)
+
+
+def test_a_copy_that_shares_the_generator_is_found_out():
+    for env in (gymnasium.make("bough/shared-v0"), Shared()):  # (this one has no spec)
+        env.reset(seed=0)
+        before = env.unwrapped.np_random.bit_generator.state
+        with pytest.raises(planning.Unfaithful):
+            planning.plan(env, budget=20)
+        assert env.unwrapped.np_random.bit_generator.state == before
+
+
+class Short(World):
+    """Episodes of one step, random."""
+
+    def step(self, action):
+        reward = float(self.np_random.random() < 0.2)
+        return 0, reward, True, False, {}
+
+
+gymnasium.register("bough/short-v0", Short)
+
+
+def test_short_episodes_are_looked_at_several_times():
+    env = gymnasium.make("bough/short-v0")
+    env.reset(seed=0)
+    assert planning.simulator_of(env).deterministic is False
+
+
+# ---------------------------------------------------------------------- comparing states
+
+
+class Corridor(World):
+    """With a wall at 0."""
+
+    def step(self, action):
+        self.place = max(self.place - 1, 0) if action == 0 else min(self.place + 1, 7)
+        return self.place, float(self.place == 4), self.place == 4, False, {}
+
+
+gymnasium.register("bough/corridor-v0", Corridor)
+
+
+def test_states_are_not_the_same_because_one_step_from_them_is():
+    env = gymnasium.make("bough/corridor-v0")
+    env.reset(seed=0)
+    agent = planning.Agent(env, budget=2000, depth=5, rng=0)
+    assert agent.act() == 1
+    env.step(0)  # it stays at the wall; from 1, a step to the left leads there too
+    agent.act()
+    assert agent.surprises == 1
+    assert agent.last.value == pytest.approx(0.95**3)
+
+
+def test_equal_states():
+    class Thing:
+        def __init__(self, value):
+            self.value, self.me, self.rng = value, self, np.random.default_rng()
+
+        def method(self):
+            pass
+
+    class Slots:
+        __slots__ = ("x",)
+
+        def __init__(self, x):
+            self.x = x
+
+    def states(x):
+        yield x
+        yield np.array([x, 2.0])
+        yield np.array([x, None, "a"], dtype=object)
+        yield [x, {"a": (x, deque([np.arange(3) + x]))}]
+        yield Thing(x)
+        yield Thing([Thing({1: x})]).method
+        yield Slots(x)
+        yield {1, x}
+        yield SimpleNamespace(a=x, b=math_nan)
+
+    math_nan = float("nan")
+    for one, same, other in zip(states(3.5), states(3.5), states(4.5), strict=True):
+        assert equal_states(one, same)
+        assert equal_states(one, copy.deepcopy(one))
+        assert not equal_states(one, other)
+    assert equal_states(np.float64("nan"), float("nan"))
+    assert equal_states(np.array([np.nan]), np.array([np.nan]))
+    assert equal_states((1, 2), [1, 2])
+    assert not equal_states([1, 2], [1, 2, 3])
+    assert not equal_states(np.zeros(2), np.zeros(3))
+    assert not equal_states([1], {0: 1})
+    assert not equal_states(Thing(1), Slots(1))
+    assert not equal_states(3, None)
+
+
+# ---------------------------------------------------------------------- what is recorded
+
+
+class Several(NoCopy):
+    action_space = spaces.MultiDiscrete([2, 3])
+
+    def moved(self, action):
+        return (3 * self.place + 2 * int(action[0]) + int(action[1])) % 997
+
+
+class Plane(NoCopy):
+    """Changes the actions it is given, too."""
+
+    action_space = spaces.Box(-1, 1, (2,))
+    observation_space = spaces.Box(-9, 9, (1,))
+
+    def step(self, action):
+        action *= 0.5
+        self.place = 0.9 * self.place + float(action[0] - action[1])
+        return np.array([self.place], dtype=np.float32), -abs(self.place - 1), False, False, {}
+
+
+gymnasium.register("bough/several-v0", Several)
+gymnasium.register("bough/plane-v0", Plane)
+
+
+@pytest.mark.parametrize("name", ["bough/several-v0", "bough/plane-v0"])
+def test_actions_that_are_arrays_are_replayed(name):
+    env = planning.recorded(gymnasium.make(name, disable_env_checker=True))
+    env.reset(seed=0)
+    action = env.action_space.sample()
+    for _ in range(2):  # the same array for the next step
+        env.step(action)
+        action[0] = 0
+    agent = planning.Agent(env, budget=60, depth=3, rng=0)
+    expected = [a.tolist() for a in actions_of(env.action_space)]
+    for _ in range(3):
+        env.step(agent.act().copy())
+    assert agent.last.how.startswith("reset and replay")
+    assert agent.surprises == 0
+    assert agent.last.kept > 0
+    assert [choice.action.tolist() for choice in agent.last.choices] == expected
+
+
+def test_a_reset_without_a_seed_is_given_one():
+    env = planning.recorded(gymnasium.make("bough/no-copy-v0"))
+    seeds = []
+    for _ in range(2):
+        env.reset(seed=5)
+        for _ in range(3):
+            env.reset()
+            env.step(1)
+            assert env.done == [1]  # no more than that is to be replayed
+            seeds.append(env.seed)
+        planning.plan(env, budget=20, rng=0)
+    assert seeds[:3] == seeds[3:]
+    assert len(set(seeds)) == 3
+    agent = planning.Agent(gymnasium.make("bough/no-copy-v0"), budget=10, rng=0)
+    assert len(agent.run(2, most_steps=3, progress=False).episodes) == 2
+
+
+def test_who_steps_another_environment_than_the_recorded_one_is_told():
+    env = gymnasium.make("bough/no-copy-v0")
+    agent = planning.Agent(env, budget=10, rng=0)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="nothing was recorded.*`env` of an agent"):
+        agent.act()
+    agent.env.reset(seed=0)
+    agent.env.step(agent.act())
+
+
+# ---------------------------------------------------------------------- what planning costs
+
+
+def test_the_steps_of_a_probe_are_counted_and_not_taken_twice():
+    env = gymnasium.make("bough/world-v0")
+    env.reset(seed=0)
+    for first in (True, False):
+        World.steps = 0
+        found = planning.plan(env, budget=10, depth=4, rng=0)
+        assert found.calls + found.replayed == World.steps
+        assert found.calls == 10
+        assert (found.replayed > 0) is first
+    agent = planning.Agent(env, budget=10, rng=0)
+    for _ in range(3):
+        World.steps = 0
+        action = agent.act()
+        assert agent.last.calls + agent.last.replayed == World.steps
+        env.step(action)
+    World.steps = 0
+    replaying = planning.Agent(gymnasium.make("bough/no-copy-v0"), budget=10, rng=0)
+    done = replaying.run(2, seed=0, most_steps=3, progress=False).episodes
+    assert World.steps == sum(e.calls + e.replayed + e.steps for e in done)
+
+
+def test_an_agent_runs_with_a_simulator_of_its_choice():
+    env = gymnasium.make("Pendulum-v1")
+    for how in ("native", "copy", "replay"):
+        simulator = planning.simulator_of(planning.recorded(env), how=how, values=3)
+        agent = planning.Agent(simulator, budget=20, rng=0)
+        summary = agent.run(1, seed=0, most_steps=3, progress=False)
+        assert summary.episodes[0].steps == 3
+        assert len(agent.last.choices) == 3
+
+
+# ---------------------------------------------------------------------- what cannot be planned for
+
+
+class Table(World):
+    """Its own P, which its steps change in place."""
+
+    def reset(self, *, seed=None, options=None):
+        self.P = [0]
+        return super().reset(seed=seed)
+
+    def moved(self, action):
+        self.P[0] += 1 + int(action)
+        return self.P[0] % 997
+
+
+def test_only_tables_that_are_known_are_shared():
+    env = Table()
+    env.reset(seed=0)
+    planning.plan(env, budget=20, rng=0)
+    assert env.P == [0]
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [
+        ("Acrobot-v1", {"state": np.array([np.pi, 0.0, 0.0, 0.0])}),
+        ("CliffWalking-v1", {"s": 47}),
+        ("FrozenLake-v1", {"s": 15}),
+        ("FrozenLake-v1", {"s": 5}),
+        ("MountainCar-v0", {"state": (0.5, 0.01)}),
+        ("MountainCarContinuous-v0", {"state": np.array([0.46, 0.01])}),
+        ("Taxi-v4", {"s": 0}),
+        ("CartPole-v1", None),
+        ("Pendulum-v1", None),
+    ],
+)
+def test_episodes_that_have_ended_are_not_planned_for(name, state):
+    env = gymnasium.make(name)
+    env.reset(seed=0)
+    planning.plan(env, budget=5, rng=0)
+    if state is None:
+        ended = False
+        while not ended:
+            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            ended = terminated or truncated
+    else:
+        vars(env.unwrapped).update(state)
+    with pytest.raises(ValueError, match="the episode has ended"):
+        planning.plan(env, budget=5)
+    env.reset(seed=0)
+    planning.plan(env, budget=5, rng=0)
+
+
+def test_ends_are_where_the_environment_says():
+    """Every step of every state of the grids."""
+    from bough.planning.known import has_ended
+
+    for name in ("CliffWalking-v1", "FrozenLake-v1", "Taxi-v4"):
+        env = gymnasium.make(name)
+        env.reset(seed=0)
+        bare = env.unwrapped
+        begun = [s for s, chance in enumerate(bare.initial_state_distrib) if chance > 0]
+        seen, front = set(begun), list(begun)
+        while front:  # whatever can be reached
+            for moves in bare.P[front.pop()].values():
+                for _, state, _, ended in moves:
+                    bare.s = state
+                    assert has_ended(env) == bool(ended), (name, state)
+                    if not ended and state not in seen:
+                        seen.add(state)
+                        front.append(state)
+
+
+def test_several_environments_at_a_time():
+    with pytest.raises(TypeError, match="for one environment"):
+        planning.plan(gymnasium.make_vec("CartPole-v1", num_envs=2), budget=20)
+
+
+def test_a_box_of_integers_has_each_action_once():
+    box = spaces.Box(0, 2, (1,), dtype=np.int64)
+    assert [a.tolist() for a in actions_of(box)] == [[0], [1], [2]]
+    assert [a.tolist() for a in actions_of(box, values=2)] == [[0], [2]]
+    assert all(box.contains(a) for a in actions_of(box))
+    flat = spaces.Box(np.float32([0.0, 3.0]), np.float32([1.0, 3.0]))
+    assert len(actions_of(flat, values=3)) == 3
+    with pytest.raises(ValueError, match=r"simulator_of\(env, values="):
+        actions_of(spaces.Box(-1, 1, (9,)))
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "Taxi-v4", "CliffWalking-v1", "CartPole-v1"])
+def test_what_was_drawn_is_not_copied(name):
+    pytest.importorskip("pygame")
+    env = gymnasium.make(name, render_mode="rgb_array")
+    env.reset(seed=0)
+    picture = env.render()
+    planning.plan(env, budget=20, rng=0)
+    assert np.array_equal(env.render(), picture)
+    env.close()
