@@ -4,6 +4,9 @@ import math
 from collections.abc import Sequence
 from operator import mul
 
+#: Rewards that differ by less than this are the same: one can divide by it.
+LEAST_UNIT = 1e-200
+
 
 class Scale:
     """Running moments of immediate rewards and of the discounted sums of whole paths.
@@ -90,4 +93,4 @@ class Scale:
         # Rewards that are all the same say nothing of how others may vary: suppose, much.
         if unit <= 1e-9 * self._largest * self.spread:
             unit = (self._largest or 1.0) * self.spread
-        return center, unit
+        return center, max(unit, LEAST_UNIT)
