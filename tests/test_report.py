@@ -84,7 +84,7 @@ def test_choices_have_codes_and_categories():
     choices = trial_columns(Run(trials, None))["choices"]
     assert choices["kind"] == {"at": [0.0, 1.0, 0.0], "categories": ["a", "b"]}
     assert choices["x"] == {"at": [1.5, None, 2.0], "categories": None}
-    assert snapshot(Run(trials, None))["summary"]["best"]["params"] == {"kind": "a", "x": "1.5"}
+    assert snapshot(Run(trials, None))["summary"]["best"]["params"] == {"kind": "a", "x": 1.5}
 
 
 def test_labels_and_trees_that_decode_to_names():
@@ -104,7 +104,7 @@ def test_labels_and_trees_that_decode_to_names():
 
     result = bough.maximize(lambda params: params["x"], Named(2, 3), budget=6, rng=0)
     assert snapshot(result)["parameters"]["names"] == ["x"]
-    assert snapshot(result)["summary"]["best"]["params"] == {"x": "1.5"}
+    assert snapshot(result)["summary"]["best"]["params"] == {"x": 1.5}
 
 
 def test_a_study_is_reported_with_all_its_trials(tmp_path):

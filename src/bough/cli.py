@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from bough import kernels
 from bough._loading import load_module
-from bough._shell import EXIT_CODES, INTERRUPTED, Shell, completion_command
+from bough._shell import EXIT_CODES, INTERRUPTED, Shell, completion_command, echo
 from bough.experiments.command import command as compare
 from bough.kernels import Kernel
 from bough.maximize import maximize
@@ -185,12 +185,12 @@ def search(
     facts = _facts(problem, result, searcher, time.perf_counter() - begin, known)
     if failure is not None:
         facts["error"] = str(failure)
-    click.echo(json.dumps(facts, indent=2) if as_json else _page(facts))
+    echo(json.dumps(facts, indent=2) if as_json else _page(facts))
     if failure is not None:
         raise click.ClickException(str(failure)) from failure
     if result.stopped_by == "interrupt":
         if file is not None:
-            click.echo(f"interrupted; {file} has it all: give the same command to go on", err=True)
+            echo(f"interrupted; {file} has it all: give the same command to go on", err=True)
         sys.exit(INTERRUPTED)
 
 

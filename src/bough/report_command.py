@@ -5,6 +5,7 @@ import pathlib
 
 import click
 
+from bough._shell import echo
 from bough.study import open_to_read
 from bough.study_command import warnings_in_words
 
@@ -39,9 +40,9 @@ def report_command(
     size = target.stat().st_size
     if as_json:
         facts = {"file": str(target), "bytes": size, "trials": len(study.trials)}
-        click.echo(json.dumps(facts, indent=2))
+        echo(json.dumps(facts, indent=2))
     else:
-        click.echo(f"{target}: {len(study.trials):,} trials, {size / 1e6:.1f} MB")
+        echo(f"{target}: {len(study.trials):,} trials, {size / 1e6:.1f} MB")
 
 
 @click.command("watch")
@@ -66,9 +67,9 @@ def watch_command(file: pathlib.Path, port: int, opens: bool, as_json: bool) -> 
     server = Watch(file, port)
     try:
         if as_json:
-            click.echo(json.dumps({"file": str(file), "url": server.url}))
+            echo(json.dumps({"file": str(file), "url": server.url}))
         else:
-            click.echo(f"{file} is shown at {server.url} (Ctrl-C ends this, not the search)")
+            echo(f"{file} is shown at {server.url} (Ctrl-C ends this, not the search)")
         if opens:
             webbrowser.open(server.url)
         server.serve_forever()

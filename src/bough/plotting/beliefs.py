@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.plotting.run import Array, Run
+from bough.plotting.shown import of_covering
 from bough.plotting.style import BLUE, GREY, ORANGE, axes, literal, say_empty
 from bough.trees import Path
 
@@ -47,12 +48,10 @@ def along_data(source: Any, path: Sequence[int] | None = None) -> Along:
     run = Run.of(source)
     belief = run.belief
     if path is None:
-        path = run.best.path if run.best is not None else ()
+        path = run.best_path or ()
     path = tuple(path)
     prefixes = [path[:i] for i in range(len(path) + 1)]
-    visits = np.array(
-        [sum(trial.path[:i] == path[:i] for trial in run.told_trials) for i in range(len(path) + 1)]
-    )
+    visits = np.array(_visits(run, path))
     if belief is None:
         means = [
             np.mean([t.value for t in run.told_trials if t.path[: len(p)] == p] or [np.nan])
@@ -63,6 +62,14 @@ def along_data(source: Any, path: Sequence[int] | None = None) -> Along:
     mean, std = belief.posterior(prefixes)
     prior = np.sqrt(np.cumsum(belief.kernel.increments(belief.tree.depth)))[: len(prefixes)]
     return Along(path, 0.0 + run.sign * mean, std, prior, visits)
+
+
+def _visits(run: Run, path: Path) -> list[int]:
+    """Return how many rewards were told at each node on a path, or below."""
+    placed = [trial.path for trial in run.told_trials]
+    if run.shown.cover is not None:
+        placed = [node for node, _ in run.shown.cover._placed]
+    return [sum(p[:i] == path[:i] for p in placed) for i in range(len(path) + 1)]
 
 
 def along(source: Any, path: Sequence[int] | None = None, *, ax: Any = None) -> Any:
@@ -80,16 +87,27 @@ def along(source: Any, path: Sequence[int] | None = None, *, ax: Any = None) -> 
                         linewidth=0, label="two standard deviations of the prior")  # fmt: skip
         ax.fill_between(depth, data.mean - 2 * data.std, data.mean + 2 * data.std, color=BLUE,
                         alpha=0.25, linewidth=0, label="two standard deviations now")  # fmt: skip
-    steps = [""] + [str(step) for step in data.path]
-    if run.tree is not None and run.labels is not None:
-        steps = [""] + [str(label) for label in run.tree.decode(data.path)]
+    steps = step_names(run, data.path)
     every = -(-len(steps) // MOST_TICKS)
-    texts = [f"{i}\n{literal(step, 16)}" for i, step in enumerate(steps)]
-    ax.set_xticks(depth[::every], texts[::every], fontsize="small")
-    ax.set_xlabel("depth and step")
+    upright = max(map(len, steps)) > 8
+    texts = [
+        f"{i} {literal(step, 24)}" if upright else f"{i}\n{step}" for i, step in enumerate(steps)
+    ]
+    ax.set_xticks(depth[::every], texts[::every], fontsize="small", rotation=90 if upright else 0)
+    ax.set_xlabel("depth and step" + of_covering(run.shown))
     ax.set_ylabel("reward")
     ax.legend(fontsize="small")
     return ax
+
+
+def step_names(run: Run, path: Path) -> list[str]:
+    """Return what the steps of a path are called, after an empty name for the root."""
+    cells = run.shown.names(range(-1, len(path)), [-1, *path])
+    if cells is not None:
+        return cells
+    if run.tree is not None and run.labels is not None:
+        return ["", *map(str, run.tree.decode(path))]
+    return ["", *map(str, path)]
 
 
 class Increments(NamedTuple):

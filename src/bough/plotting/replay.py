@@ -1,12 +1,17 @@
 """What a belief was told, in order, and the same again from the beginning."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from bough.belief import Belief
-from bough.learning.data import STEP, paths_of
+from bough.learning.data import STEP
+from bough.learning.data import paths_of as paths_of_nodes
+from bough.searchers import Forest
+from bough.searchers.forest.cover import Cover
+from bough.spaces.bulk import paths_of
 from bough.trees import Path
 
 
@@ -21,7 +26,7 @@ class Observation(NamedTuple):
 def observations(belief: Belief) -> list[Observation]:
     """Return all that a belief was told, one for each reward."""
     readings = belief.readings
-    paths = paths_of(belief, readings["node"].tolist())
+    paths = paths_of_nodes(belief, readings["node"].tolist())
     values = readings["value"].tolist()
     noises = np.sqrt(readings["variance"]).tolist()
     # A reward told in steps is there from its last step upwards; the first is no STEP but an F.
@@ -45,6 +50,28 @@ def tell(belief: Belief, told: Observation) -> None:
         belief.observe(told.path, told.values[0], noise=told.noises[0])
     else:
         belief.observe_steps(told.path, told.values, noise=told.noises)
+
+
+def teller(belief: Belief, again: Belief) -> tuple[int, Callable[[int], None]]:
+    """Return how many observations a belief has, and what tells one of them to another belief."""
+    told = observations(belief)
+    return len(told), lambda number: tell(again, told[number])
+
+
+def teller_of(forest: Forest, cover: Cover, again: Belief) -> tuple[int, Callable[[int], None]]:
+    """Return the same for a covering of a forest, which takes readings for those of its cells."""
+    steps, widths = paths_of(cover.covering, forest._table.positions)
+    rows, counts = steps.tolist(), widths.tolist()
+    expect = getattr(again.tree, "expect", None)
+
+    def tell_next(number: int) -> None:
+        node, depth = cover._placed[number]
+        reading = forest._readings[number]
+        if expect is not None:
+            expect(tuple(rows[number][:depth]), counts[number])
+        again.observe(node, reading.value, noise=reading.noise, depth=depth)
+
+    return forest.observations, tell_next
 
 
 def checkpoints(count: int, most: int) -> list[int]:

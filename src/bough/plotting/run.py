@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from bough._choice import Arm
 from bough.belief import Belief
 from bough.plotting.replay import observations
+from bough.plotting.shown import Shown
 from bough.result import Result, negative_arm, negative_certificate
-from bough.searchers import Certificate, Searcher, SpaceSearcher
+from bough.searchers import Certificate, Forest, Searcher, SpaceSearcher
 from bough.study import Study
 from bough.trees import Path, Tree
 from bough.trials import Trial
@@ -21,6 +22,16 @@ Array = NDArray[np.float64]
 
 #: How many steps of a path count as parameters, where there are no others.
 MOST_STEPS = 30
+
+
+class _Absent:
+    """What a trial has where it made no such choice: None may be an option like any other."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = _Absent()
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,8 @@ class Run:
     def of(cls, source: Any) -> "Run":
         """Return the run of a `Result`, a `Study`, a searcher with a belief, or a `Run` itself.
 
+        (A `Forest` has beliefs, too.)
+
         >>> import bough
         >>> Run.of(bough.maximize(sum, bough.Tree(2, 3), budget=3, rng=0)).told.shape
         (3,)
@@ -77,6 +90,15 @@ class Run:
             searcher = source.searcher if source.replayed else None
             direction = source.specification["direction"]
             return cls(source.trials, searcher, direction, None, source)
+        if isinstance(source, Forest):
+            trials = [
+                Trial(
+                    i, source.space._covering.path(told.point), source._params_of(told.point),
+                    told.value, "told", float(i), float(i), told.noise,
+                )
+                for i, told in enumerate(source._readings)
+            ]  # fmt: skip
+            return cls(trials, source)
         belief = getattr(source, "belief", None)
         if isinstance(source, Searcher) and isinstance(belief, Belief):
             trials = [
@@ -109,11 +131,21 @@ class Run:
         """What the tree calls its children, if it has names for them."""
         return getattr(self.tree, "labels", None)
 
+    @cached_property
+    def shown(self) -> Shown:
+        """The tree that figures show: that of the searcher, or a covering of its space."""
+        return Shown.of(self.searcher)
+
     @property
     def belief(self) -> Belief | None:
-        """The belief of the searcher, if it has one and was told something."""
-        belief = getattr(self.searcher, "belief", None)
-        return belief if isinstance(belief, Belief) and len(belief) else None
+        """What is believed of that tree, if the searcher has a belief and was told something."""
+        return self.shown.belief
+
+    @property
+    def best_path(self) -> Path | None:
+        """Where the best arm is in that tree."""
+        best = self.best
+        return None if best is None else self.shown.path(best.path, best.params)
 
     @cached_property
     def best(self) -> Arm | None:
@@ -180,7 +212,7 @@ class Run:
 
     @cached_property
     def columns(self) -> dict[str, list[Any]]:
-        """What the told trials chose, a list for each name; None where a trial has no such choice.
+        """What the told trials chose, a list for each name; ABSENT where one has no such choice.
 
         Names come in the order in which they were first met.
         """
@@ -198,7 +230,7 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return a list for each name in any of the rows, in the order in which they are met.
 
     >>> columns_of([{"x": 1}, {"y": 2}])
-    {'x': [1, None], 'y': [None, 2]}
+    {'x': [1, ABSENT], 'y': [ABSENT, 2]}
     """
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+    return {name: [row.get(name, ABSENT) for row in rows] for name in names}

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from bough.belief import Belief
 from bough.plotting.run import Array, Run
+from bough.plotting.shown import of_covering
 from bough.plotting.style import COLOURS, GREY, axes, say_empty
 from bough.trees import Path
 
@@ -76,8 +77,8 @@ def tree_data(source: Any, most: int = 2000) -> Explored:
     keep = np.zeros(len(everything.parent), dtype=bool)
     order = np.lexsort((everything.depth, -everything.visits))  # a parent before its children
     keep[order[:most]] = True
-    if run.best is not None:
-        keep[_along(everything, run.best.path)] = True
+    if run.best_path is not None:
+        keep[_along(everything, run.best_path)] = True
     return _chosen(everything, keep)
 
 
@@ -185,7 +186,7 @@ def _counted(run: Run) -> Explored:
     counts = np.array(visits)
     parent = np.array([number[path[:-1]] if path else NONE for path in paths])
     children = np.bincount(parent[1:], minlength=len(paths))
-    tree = run.tree
+    tree = run.shown.tree
     branching = [np.nan if tree is None else tree.children(path) for path in paths]
     return Explored(
         parent=parent,
@@ -252,8 +253,8 @@ def tree(source: Any, *, most: int = 2000, ax: Any = None) -> Any:
     ax.add_collection(
         PatchCollection(boxes, facecolors=colours, edgecolors="white", linewidths=0.4)
     )
-    if run.best is not None:
-        way = _along(explored, run.best.path)
+    if run.best_path is not None:
+        way = _along(explored, run.best_path)
         middle = (left[way] + right[way]) / 2
         ax.plot(middle, explored.depth[way] + 0.5, ".-", color="black", linewidth=0.8, markersize=4,
                 label="best path")  # fmt: skip
@@ -263,6 +264,7 @@ def tree(source: Any, *, most: int = 2000, ax: Any = None) -> Any:
     levels = np.arange(int(explored.depth.max()) + 1)[:: 1 + int(explored.depth.max()) // 16]
     ax.set_yticks(levels + 0.5, levels)  # in the middle of each level
     ax.set_ylabel("depth")
-    ax.set_title("width: visits, colour: mean, opacity: certainty", fontsize="small", color=GREY)
+    title = "width: visits, colour: mean, opacity: certainty" + of_covering(run.shown)
+    ax.set_title(title, fontsize="small", color=GREY)
     ax.figure.colorbar(ScalarMappable(scale, COLOURS), ax=ax, label="mean", fraction=0.05)
     return ax

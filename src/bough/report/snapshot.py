@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 
 import bough
-from bough.plotting import along_data, convergence_data, importance_data, increments_data, tree_data
+from bough.plotting import (
+    along_data,
+    convergence_data,
+    importance_data,
+    increments_data,
+    relevance_data,
+    tree_data,
+)
+from bough.plotting.beliefs import step_names
 from bough.plotting.parameters import numbers_of
-from bough.plotting.run import Run, columns_of
+from bough.plotting.run import ABSENT, Run, columns_of
 from bough.plotting.tree import Explored
 
 #: Nodes of the tree that are kept, the most visited ones: enough to go far down, and some 1 MB.
@@ -50,6 +58,7 @@ def _summary(run: Run) -> dict[str, Any]:
         "trials": counts,
         "arms": _arms(None if tree is None else tree.log_arms, tree),
         "depth": None if tree is None else tree.depth,
+        "space": _space(run),
         "best": None,
     }
     if best is not None:
@@ -59,12 +68,35 @@ def _summary(run: Run) -> dict[str, Any]:
         facts["best"] = {
             "path": " ".join(map(str, best.path)),
             "decoded": _decoded(run, best.path),
-            "params": None if params is None else {str(k): str(v) for k, v in params.items()},
+            "params": _params(params),
+            "trials": [t.id for t in run.told_trials if t.path == best.path],
             "mean": _finite(best.mean),
             "std": _finite(best.std),
             "visits": best.visits,
         }
     return facts
+
+
+def _space(run: Run) -> dict[str, Any] | None:
+    """Say what space is searched; None on a plain tree."""
+    space = run.shown.space
+    if space is not None:
+        points = None if space.size == math.inf else f"{space.size:,}"
+        return {"parameters": len(space._slots), "points": points}
+    if len(run.trials) and run.trials[0].params is not None:  # only its program knows more of it
+        names = {name for trial in run.trials for name in trial.params or ()}
+        return {"parameters": len(names), "points": None}
+    return None
+
+
+def _params(params: Any) -> dict[str, Any] | None:
+    """Return params with numbers as they are, and all else as texts."""
+    if params is None:
+        return None
+    return {
+        str(k): v if type(v) is int or (type(v) is float and math.isfinite(v)) else str(v)
+        for k, v in params.items()
+    }
 
 
 def _arms(log_arms: float | None, tree: Any) -> str | None:
@@ -93,6 +125,9 @@ def _certificate(run: Run) -> dict[str, Any] | None:
         "gap": _finite(found.gap),
         "confidence": 1 - found.delta,
         "conditional": found.conditional,
+        "params": _params(getattr(found, "params", None)),
+        "covering": getattr(found, "covering", None),
+        "coverings": getattr(found, "coverings", None),
     }
 
 
@@ -122,11 +157,17 @@ def _tree(run: Run) -> dict[str, Any]:
         "unexplored": ["more" if math.isinf(n) else _finite(n) for n in data.unexplored.tolist()],
         "hidden": data.hidden.tolist(),
         "names": _step_names(run, data),
+        "cells": run.shown.covering is not None,
+        "covering": run.shown.number,
+        "coverings": run.shown.coverings,
     }
 
 
 def _step_names(run: Run, data: Explored) -> list[str] | None:
     """Return what the tree calls the step to each node; None if it has no names for them."""
+    cells = run.shown.names(data.parent.tolist(), data.step.tolist())
+    if cells is not None:
+        return cells
     labels = run.labels
     if labels is None:
         return None
@@ -152,7 +193,16 @@ def _learnt(run: Run) -> dict[str, Any] | None:
         "noise": data.noise,
         "mean": data.mean,
         "learnt": data.learnt,
+        "exact": run.shown.forest is not None and run.shown.forest._noisy is False,
+        "relevance": _relevance(run),
     }
+
+
+def _relevance(run: Run) -> dict[str, Any] | None:
+    data = relevance_data(run)
+    if data is None:
+        return None
+    return {"names": data.names, "factors": _numbers(data.factors, DIGITS), "learnt": data.learnt}
 
 
 def _along(run: Run) -> dict[str, Any] | None:
@@ -165,6 +215,7 @@ def _along(run: Run) -> dict[str, Any] | None:
         "std": _numbers(data.std),
         "prior": _numbers(data.prior),
         "visits": data.visits.tolist(),
+        "names": step_names(run, data.path),
     }
 
 
@@ -202,7 +253,10 @@ def trial_columns(source: Any, begin: int = 0) -> dict[str, Any]:
     return {
         "begin": begin,
         "settled": _settled(run),
-        "path": [" ".join(map(str, trial.path)) for trial in trials],
+        # (In a space paths are those of a covering: nothing that anybody would read.)
+        "path": None
+        if _space(run) is not None
+        else [" ".join(map(str, trial.path)) for trial in trials],
         "state": "".join(trial.state[0] for trial in trials),
         "value": [trial.value for trial in trials],
         "noise": _if_any([trial.noise for trial in trials]),
@@ -218,9 +272,9 @@ def trial_columns(source: Any, begin: int = 0) -> dict[str, Any]:
 def _choices(run: Run) -> dict[str, Any]:
     found = {}
     for name, column in columns_of([run.choices_of(trial) for trial in run.trials]).items():
-        at, categories = numbers_of([value for value in column if value is not None])
+        at, categories = numbers_of([value for value in column if value is not ABSENT])
         given = iter(at.tolist())
-        codes = [None if value is None else next(given) for value in column]
+        codes = [None if value is ABSENT else next(given) for value in column]
         found[str(name)] = {"at": codes, "categories": categories}
     return found
 

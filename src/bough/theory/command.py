@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from bough import theory
+from bough._shell import echo
 from bough.kernels import Discounted, Kernel
 from bough.theory import gain as gains
 from bough.theory._problem import MOST_PLAYS, read_plays, read_problem
@@ -96,9 +97,9 @@ def bound_command(read_kernel: Callable[[str], Kernel]) -> click.Command:
         facts = {"kernel": kernel, **facts}
         if plot is not None:
             _draw(growth(model, branching, depth, noise, T, delta), plot)
-        click.echo(json.dumps(_finite(facts), indent=2) if as_json else _page(facts))
+        echo(json.dumps(_finite(facts), indent=2) if as_json else _page(facts))
         if plot is not None and not as_json:
-            click.echo(f"\ngrowth with T drawn to {plot}")
+            echo(f"\ngrowth with T drawn to {plot}")
 
     return bound
 

@@ -105,7 +105,8 @@ function drawLearnt(state) {
   const { learnt, along } = state.snapshot;
   if (learnt) {
     $("learnt-tiles").replaceChildren(tile(learnt.learnt ? "learnt kernel" : "kernel", learnt.kernel, "", "wide"),
-      tile("noise", number(learnt.noise), "standard deviation of a value"),
+      tile("noise", number(learnt.noise), learnt.exact ? "values come again exactly: it stands for what varies within a cell"
+        : "standard deviation of a value"),
       tile("mean", number(learnt.mean), "before anything is told"));
     chart($("increments-chart"), [{ type: "bar", x: learnt.variance.map((_, i) => i),
       y: learnt.variance, marker: { color: style("--best") },
@@ -113,19 +114,37 @@ function drawLearnt(state) {
     { xaxis: { title: { text: "depth" }, dtick: learnt.variance.length > 20 ? undefined : 1 },
       yaxis: { title: { text: "variance" } } });
   }
-  if (along) {
-    const depth = along.mean.map((_, i) => i);
-    const edge = (sign) => along.mean.map((m, i) =>
-      (along.std[i] === null ? null : m + sign * 2 * along.std[i]));
-    chart($("along-chart"), [
-      { x: depth, y: edge(-1), mode: "lines", line: { width: 0 }, hoverinfo: "skip" },
-      { x: depth, y: edge(1), mode: "lines", line: { width: 0 }, fill: "tonexty",
-        fillcolor: style("--band"), hoverinfo: "skip" },
-      { x: depth, y: along.mean, mode: "lines+markers", line: { color: style("--mean") },
-        customdata: along.std.map((s, i) => [say(s, 3), say(along.visits[i])]),
-        hovertemplate: "depth %{x}: %{y:.6g} +- %{customdata[0]}, %{customdata[1]} visits<extra></extra>" },
-    ], { showlegend: false, xaxis: { title: { text: "depth" } }, yaxis: { title: { text: "reward" } } });
-  }
+  if (learnt?.relevance) drawRelevance(learnt.relevance);
+  if (along) drawAlong(along);
+  $("learnt-note").textContent = learnt?.relevance
+    ? `Kernel, noise, mean and relevance are learnt by all coverings together; the path is one of ${whose(state)}. `
+      + "Relevance: by how much a cut of this parameter changes values more, as a variance, than one of the average parameter"
+      + (learnt.relevance.learnt ? "; the most relevant are cut first." : ". Nothing was learnt of it yet.") : "";
+}
+
+function drawRelevance({ names, factors }) {
+  const shown = Math.min(names.length, 15);
+  const rows = names.slice(0, shown).map((_, i) => i);
+  chart($("relevance-chart"), [{ type: "bar", orientation: "h", x: factors.slice(0, shown).map(Math.log10), y: rows,
+    customdata: factors.slice(0, shown).map((f) => say(f, 3)), marker: { color: style("--best") },
+    hovertemplate: "%{customdata} times the average<extra></extra>" }],
+  { xaxis: { title: { text: "times the average" }, tickprefix: "10<sup>", ticksuffix: "</sup>", dtick: 1 },
+    yaxis: { autorange: "reversed", tickvals: rows, ticktext: names.slice(0, shown).map(brief) } });
+}
+
+function drawAlong(along) {
+  const depth = along.mean.map((_, i) => i);
+  const edge = (sign) => along.mean.map((m, i) =>
+    (along.std[i] === null ? null : m + sign * 2 * along.std[i]));
+  chart($("along-chart"), [
+    { x: depth, y: edge(-1), mode: "lines", line: { width: 0 }, hoverinfo: "skip" },
+    { x: depth, y: edge(1), mode: "lines", line: { width: 0 }, fill: "tonexty",
+      fillcolor: style("--band"), hoverinfo: "skip" },
+    { x: depth, y: along.mean, mode: "lines+markers", line: { color: style("--mean") },
+      customdata: along.std.map((s, i) => [say(s, 3), plural(along.visits[i], "visit"), brief(along.names[i] || "root")]),
+      hovertemplate: "depth %{x}, %{customdata[2]}<br>%{y:.6g} ± %{customdata[0]}, %{customdata[1]}<extra></extra>" },
+  ], { showlegend: false, xaxis: { title: { text: "depth" }, dtick: depth.length > 20 ? undefined : 1 },
+    yaxis: { title: { text: "value, ± 2 standard deviations" } } });
 }
 
 // ---------------------------------------------------------------- parameters
