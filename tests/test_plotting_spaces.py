@@ -1,4 +1,4 @@
-"""Figures and pages of searches of a space: what one covering of several believes, and whose it is."""
+"""Figures of searches of a space: what one covering of several believes, and whose it is."""
 
 import json
 import math
@@ -127,7 +127,8 @@ def test_what_was_learnt_and_whose_it_is(exact, noisy):
     assert facts["certificate"]["coverings"] == facts["tree"]["coverings"] == 8
     assert facts["certificate"]["params"] == noisy.certificate.params
     assert facts["summary"]["space"] == {"parameters": 2, "points": None}
-    assert facts["along"]["std"][-1] < facts["along"]["std"][0] + 1e9  # they are there
+    assert None not in facts["along"]["std"]
+    assert len(facts["along"]["names"]) == len(facts["along"]["mean"])
     facts = snapshot(exact)
     assert facts["learnt"]["exact"]
     assert set(facts["learnt"]["relevance"]["names"]) == {"rate", "model", "trees"}
@@ -143,10 +144,8 @@ def test_nothing_is_learnt_of_few():
 
 
 def test_names_that_recur_say_where_they_belong():
-    space = bough.Space(
-        kind=bough.Choice({"a": bough.Space(n=bough.Int(1, 9)), "b": bough.Space(n=bough.Int(1, 5))}),
-        x=bough.Float(0, 1),
-    )  # fmt: skip
+    options = {"a": bough.Space(n=bough.Int(1, 9)), "b": bough.Space(n=bough.Int(1, 5))}
+    space = bough.Space(kind=bough.Choice(options), x=bough.Float(0, 1))
     assert slot_names(space) == ["kind", "n (kind = a)", "n (kind = b)", "x"]
 
 

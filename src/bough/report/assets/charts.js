@@ -5,7 +5,8 @@ const settings = { responsive: true, displaylogo: false, scrollZoom: false,
   modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]] };
 
 function layout(more) {
-  const axis = { gridcolor: style("--line"), zerolinecolor: style("--line"), automargin: true };
+  const axis = { gridcolor: style("--line"), zerolinecolor: style("--line"), automargin: true,
+    exponentformat: "power" };
   const { xaxis, yaxis, ...rest } = more;
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
@@ -81,7 +82,8 @@ function drawConvergence(state) {
         fillcolor: style("--band"), customdata: gap,
         hovertemplate: `${hover}, gap %{customdata}<extra>upper bound</extra>` });
   }
-  chart(place, traces, { xaxis: { title: { text: "evaluations" }, type: wide ? "log" : "linear" },
+  chart(place, traces, { xaxis: { title: { text: "evaluations" }, type: wide ? "log" : "linear",
+    exponentformat: "none", separatethousands: true, dtick: wide && count >= 100 ? 1 : undefined },
     yaxis: { title: { text: "value" } }, hovermode: "closest", uirevision: String(wide) }).then(() => {
     if (place.dataset.zooms) return;
     place.dataset.zooms = "yes";
@@ -104,7 +106,8 @@ function drawConvergence(state) {
 function drawLearnt(state) {
   const { learnt, along } = state.snapshot;
   if (learnt) {
-    $("learnt-tiles").replaceChildren(tile(learnt.learnt ? "learnt kernel" : "kernel", learnt.kernel, "", "wide"),
+    $("learnt-tiles").replaceChildren(tile(learnt.learnt ? "learnt kernel" : "kernel",
+      el("span", { text: rounded(learnt.kernel), title: learnt.kernel }), "", "wide"),
       tile("noise", number(learnt.noise), learnt.exact ? "values come again exactly: it stands for what varies within a cell"
         : "standard deviation of a value"),
       tile("mean", number(learnt.mean), "before anything is told"));

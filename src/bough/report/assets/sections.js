@@ -69,6 +69,17 @@ function whose(state) {
   return coverings > 1 ? `covering ${covering + 1} of ${coverings}` : "";
 }
 
+// What a section says besides its chart, which news may change.
+function drawNotes(state) {
+  const bounds = state.snapshot.convergence.at.length;
+  $("convergence-note").textContent = `Drag to zoom, double-click to go back.${bounds
+    ? " The bounds are those of what is believed in the end: what was learnt later is taken to have been known." : ""}`
+    + (bounds && whose(state) ? ` They are those of ${whose(state)}, whose turn it is to ask.` : "");
+  $("tree-note").textContent = state.snapshot.tree.cells
+    ? `A covering of the space: each step cuts the range of a parameter in two, or makes a choice.${whose(state)
+      ? ` Shown is ${whose(state)}, whose turn it is to ask; the others cut elsewhere, and in another order.` : ""}` : "";
+}
+
 function makeConvergence(state) {
   if (!state.snapshot.along) return sayNothing("convergence");
   const button = el("button", { type: "button", text: "logarithmic", "aria-pressed": String(wide), onclick: () => {
@@ -79,23 +90,21 @@ function makeConvergence(state) {
   body("convergence").replaceChildren(el("div", { class: "tools" }, button),
     el("div", { class: "chart", id: "convergence-chart", role: "img",
       "aria-label": "Values, best value and bounds against evaluations" }),
-    el("p", { class: "note", text: "Drag to zoom, double-click to go back. The bounds are those of what is believed in the end: what was learnt later is taken to have been known."
-      + (whose(state) ? ` They are those of ${whose(state)}, whose turn it is to ask.` : "") }));
+    el("p", { class: "note", id: "convergence-note" }));
 }
 
 function makeTree(state) {
   if (!state.snapshot.along) return sayNothing("tree");
-  body("tree").replaceChildren(...[
+  body("tree").replaceChildren(
     el("nav", { class: "crumbs", id: "crumbs", "aria-label": "Path to the node" }),
     el("p", { class: "note", id: "node", role: "status" }),
     el("div", { class: "chart tall", id: "tree-chart", tabindex: "0", role: "application",
       "aria-label": "The tree; arrow keys go down, up and sideways, Page Down to narrow branches", onkeydown: (event) => treeKeys(state, event) }),
-    state.snapshot.tree.cells ? el("p", { class: "note", text: "A covering of the space: each step cuts the range of a parameter in two, or makes a choice."
-      + (whose(state) ? ` Shown is ${whose(state)}, whose turn it is to ask; the others cut elsewhere, and in another order.` : "") }) : null,
-    el("p", { class: "note", text: "Width: visits. Colour: mean, from blue (low) to yellow (high). Faint: uncertain. Hatched: unexplored. Grey: children too narrow to draw, which a click shows. Click or use the arrow keys to go down (Page Down: into the grey ones); click the top to go up." }),
+    el("p", { class: "note", id: "tree-note" }),
+    el("p", { class: "note", text: "Width: visits. Colour: mean, from blue (low) to yellow (high). Faint: uncertain. Outlined: the way to the best. Hatched: unexplored. Grey: children too narrow to draw. Click or use the arrow keys to go down (Page Down: to the grey ones); click the top to go up." }),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Children" }, el("table", { id: "tree-children" })),
     el("div", { class: "tools" }, el("button", { type: "button", id: "tree-more", hidden: "", onclick: () => moreChildren(state) })),
-    el("p", { class: "note", id: "tree-rest" })].filter(Boolean));
+    el("p", { class: "note", id: "tree-rest" }));
 }
 
 function makeParameters(state) {
@@ -126,6 +135,14 @@ function makeLearnt(state) {
     el("p", { class: "note", id: "learnt-note" }));
 }
 
+// JSON with a line for each entry of the first levels only.
+function laidOut(value, levels = 2, indent = "") {
+  if (levels === 0 || typeof value !== "object" || value === null || Array.isArray(value)) return JSON.stringify(value);
+  const inner = `${indent}  `;
+  const lines = Object.entries(value).map(([name, part]) => `${inner}${JSON.stringify(name)}: ${laidOut(part, levels - 1, inner)}`);
+  return lines.length ? `{\n${lines.join(",\n")}\n${indent}}` : "{}";
+}
+
 function drawReproduce(state) {
   const { reproduce } = state.snapshot;
   const lines = [];
@@ -133,7 +150,7 @@ function drawReproduce(state) {
     const quoted = `'${reproduce.file.replace(/'/g, "'\\''")}'`;
     lines.push("# The file holds everything. To look at it:", `bough study ${quoted}`,
       "", "# To go on where it was left, in Python:", `bough.${state.snapshot.summary.direction}(objective, ${reproduce.specification.space ? "space" : "tree"}, budget=..., study=${JSON.stringify(reproduce.file)})`,
-      "", "# What is searched, and how:", JSON.stringify(reproduce.specification, null, 2));
+      "", "# What is searched, and how:", laidOut(reproduce.specification));
   } else lines.push("# The searcher as it stood:", reproduce.searcher);
   lines.push("", "# Made with:", ...Object.entries(reproduce.versions).map(([name, version]) => `${name} ${version}`));
   body("reproduce").replaceChildren(el("pre", { tabindex: "0", text: lines.join("\n") }));

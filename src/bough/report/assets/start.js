@@ -66,6 +66,7 @@ function draw(name) {
 }
 
 function drawAll() {
+  if (state.snapshot.along) drawNotes(state);
   for (const [name, section] of Object.entries(sections)) if (!section.chart || seen.has(name)) draw(name);
 }
 

@@ -90,10 +90,10 @@ function divided(tree, nodes, width, forced) {
   const others = (k) => (k === total ? 0 : Math.max(LEAST, width * (all - sums[k]) / all));
   const fits = (k) => tree.visits[ranked[k - 1]] * (width - others(k)) >= LEAST * sums[k];
   let count = total;
-  while (count > 0 && !(count !== total - 1 && fits(count))) count--; // one alone is no group
-  if (total === 1) count = 1;
-  const natural = count >= Math.min(forced, total);
-  if (!natural) count = total - forced <= 1 ? total : forced;
+  while (count > 0 && !fits(count)) count--;
+  const most = Math.max(count, Math.min(forced, total));
+  const natural = most === count && count !== total - 1;
+  count = most === total - 1 ? total : most; // one alone is no group: it is drawn, as wide as it must be
   const room = natural ? others(count) : Math.min(others(count), width - Math.min(width, count * LEAST));
   const free = width - room - (natural ? 0 : Math.min(width - room, count * LEAST));
   const least = natural || !count ? 0 : (width - room - free) / count;
@@ -136,13 +136,29 @@ function groupText(state, box) {
   return { label, text };
 }
 
-// News number the nodes anew: go to where the reader was, as far as that exists.
+// The nodes that lead to what is best.
+function wayToBest(state) {
+  const { tree, along } = state.snapshot;
+  const nodes = new Set([0]);
+  let n = 0;
+  for (const step of along.path) {
+    n = children(tree)[n].find((child) => tree.step[child] === step);
+    if (n === undefined) break;
+    nodes.add(n);
+  }
+  return nodes;
+}
+
+// News number the nodes anew: go to where the reader was, as far as that exists. (Of a space another
+// covering may have come, whose steps are other cuts: there names count.)
 function stay(tree) {
-  const steps = known === null || known === tree ? [] : way(known, here).slice(1).map((n) => known.step[n]);
+  const key = (of, n) => (of.cells ? called(of, n) : of.step[n]);
+  const keys = known === null || known === tree ? [] : way(known, here).slice(1).map((n) => key(known, n));
   if (known !== tree) here = 0;
+  if (known !== tree && tree.cells) among = null;
   known = tree;
-  for (const step of steps) {
-    const next = children(tree)[here].find((n) => tree.step[n] === step);
+  for (const wanted of keys) {
+    const next = children(tree)[here].find((n) => key(tree, n) === wanted);
     if (next === undefined) { among = null; break; }
     here = next;
   }
@@ -157,6 +173,7 @@ function drawTree(state) {
   const means = boxes.filter((box) => box.kind === "node").map((box) => tree.mean[box.node]);
   const low = Math.min(...means), high = Math.max(...means);
   const plainFill = (name) => ({ fill: style(name), letters: style("--ink") });
+  const onWay = wayToBest(state);
   const drawn = boxes.map((box, i) => {
     const n = box.node;
     if (box.kind === "group") return { ...groupText(state, box), ...plainFill("--line"), shape: "" };
@@ -166,7 +183,8 @@ function drawTree(state) {
     const share = high > low ? (tree.mean[n] - low) / (high - low) : 0.5;
     const name = i === 0 && among !== null ? `${say(shownChildren(tree, n).length)} narrow children of ${called(tree, n)}` : called(tree, n);
     const where = tree.cells ? "" : `<br>path ${pathOf(tree, n) || "()"}`;
-    return { label: brief(name), text: `<b>${plain(name)}</b>${where}<br>${facts(tree, n).join("<br>")}`,
+    const good = onWay.has(n) ? "<br>on the way to the best" : "";
+    return { label: brief(name), text: `<b>${plain(name)}</b>${where}${good}<br>${facts(tree, n).join("<br>")}`,
       ...colour(share, tree.certainty[n]), shape: "" };
   });
   const pick = (name) => drawn.map((box) => box[name]);
@@ -178,7 +196,8 @@ function drawTree(state) {
     sort: false, tiling: { orientation: "v", pad: 1 }, pathbar: { visible: false },
     textposition: "middle center", textfont: { color: pick("letters") }, root: { color: "rgba(0,0,0,0)" },
     marker: { colors: pick("fill"), pattern: { shape: pick("shape"), fgcolor: style("--soft"), size: 6 },
-      line: { width: 1, color: style("--ground") } } };
+      line: { width: boxes.map((box) => (box.kind === "node" && onWay.has(box.node) ? 2.5 : 1)),
+        color: boxes.map((box) => style(box.kind === "node" && onWay.has(box.node) ? "--bound" : "--ground")) } } };
   place.boxes = boxes;
   chart(place, [trace], { margin: { l: 0, r: 0, t: 4, b: 0 }, uniformtext: { minsize: 10, mode: "hide" } },
     { buttons: false })
