@@ -120,6 +120,40 @@ def test_exit_codes(words, code, message):
     assert message in told.output
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "Nothing-v0"],
+        ["plan", "CartPole-v1", "--searcher", "nothing"],
+        ["plan", "CartPole-v1", "--discount", "2"],
+        ["plan", "CartPole-v1", "--make", "nonsense"],
+    ],
+)
+def test_wrong_arguments_of_plan(words):
+    pytest.importorskip("gymnasium")
+    told = run(*words)
+    assert told.exit_code == 2
+    assert "Error: " in told.stderr
+
+
+def test_every_command_has_a_whole_line_in_the_help():
+    text = run("--help").output + run("study", "--help").output
+    assert "..." not in text.replace("[ARGS]...", "")
+
+
+def test_a_traceback_may_be_asked_for_before_the_command(tmp_path):
+    file = tmp_path / "run.db"
+    file.write_text("nothing of the kind")
+    assert "Traceback (most recent" in run("--traceback", "report", file).stderr
+    assert "Traceback (most recent" in run("study", "--traceback", "show", file).stderr
+
+
+def test_a_folder_that_is_not_there(file, tmp_path):
+    told = run("report", file, "-o", tmp_path / "no" / "page.html")
+    assert told.exit_code == 1
+    assert f"there is no folder {tmp_path}/no" in told.stderr
+
+
 def test_what_is_no_study(tmp_path):
     file = tmp_path / "run.db"
     file.write_text("nothing of the kind")

@@ -57,6 +57,10 @@ def _is_terminal(stream: IO[str]) -> bool:
 class Shell(click.Group):
     """A group of commands that end well: an error is one line, unless a traceback is asked for."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        _equip(self)
+
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Add a command, with `--traceback`."""
         _equip(cmd)
@@ -136,7 +140,7 @@ def _note_traceback(ctx: click.Context, parameter: click.Parameter, wanted: bool
         ctx.meta["bough.traceback"] = True
 
 
-@click.command("completion")
+@click.command("completion", short_help="Complete commands by the Tab key.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 @click.pass_context

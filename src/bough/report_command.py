@@ -12,7 +12,7 @@ from bough.study_command import warnings_in_words
 FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 
 
-@click.command("report")
+@click.command("report", short_help="Write a page to explore a study with.")
 @click.argument("file", type=FILE)
 @click.option(
     "-o",
@@ -45,9 +45,14 @@ def report_command(
         echo(f"{target}: {len(study.trials):,} trials, {size / 1e6:.1f} MB")
 
 
-@click.command("watch")
+@click.command("watch", short_help="Follow a study in a browser as it grows.")
 @click.argument("file", type=FILE)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="[default: any free one]")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Where to serve it.  [default: any free port]",
+)
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def watch_command(file: pathlib.Path, port: int, opens: bool, as_json: bool) -> None:

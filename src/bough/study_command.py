@@ -72,7 +72,7 @@ def show(file: str, as_json: bool, as_csv: bool) -> None:
         echo(_page(facts, study))
 
 
-@study_command.command("export")
+@study_command.command("export", short_help="Write a study as JSON lines.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.argument("output", type=click.File("w"), default="-")
 @click.option("--json", "as_json", is_flag=True, help="Say as JSON what was written.")
@@ -92,7 +92,7 @@ def export(file: str, output: Any, as_json: bool) -> None:
         echo(json.dumps({"file": output.name, "operations": count - 1}, indent=2))
 
 
-@study_command.command("import")
+@study_command.command("import", short_help="Make a study of JSON lines.")
 @click.argument("lines", type=click.File("r"))
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")

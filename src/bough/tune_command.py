@@ -27,7 +27,7 @@ from bough.stopping import StopRule, WallTime
 from bough.study import StudyError
 
 
-@click.command("tune")
+@click.command("tune", short_help="Optimise a function of parameters.")
 @click.argument("objective")
 @click.option("--budget", type=click.IntRange(min=1), help="Evaluations.  [default: 100]")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit.")

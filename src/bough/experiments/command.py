@@ -16,7 +16,7 @@ from bough.experiments.tables import regrets_page, rows, say
 from bough.experiments.write import write
 
 
-@click.command("compare")
+@click.command("compare", short_help="Compare searchers on known problems.")
 @click.argument("problems", nargs=-1, required=True)
 @click.option("--searchers", default="gpts,uct", show_default=True, help="Names with commas.")
 @click.option(

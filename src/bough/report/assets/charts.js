@@ -63,28 +63,30 @@ function drawConvergence(state) {
   const gap = data.at.map((_, i) =>
     data.lower[i] === null || data.upper[i] === null ? "-" : say(data.upper[i] - data.lower[i], 4));
   const hover = "%{y:.6g} after %{x}";
+  const far = wide && count > 2; // few are better seen as they are
+  const mode = count > 2 ? "lines" : "lines+markers"; // one point makes no line
   const traces = [
     { name: "values", type: "scattergl", mode: "markers", x: points.map((i) => i + 1),
       y: points.map((i) => values[i]), marker: { color: style("--value"), size: 4 },
       hovertemplate: `${hover}<extra>value</extra>` },
-    { name: "best value", mode: "lines", line: { shape: "hv", color: style("--best"), width: 2 },
+    { name: "best value", mode, line: { shape: "hv", color: style("--best"), width: 2 },
       x: [...data.best_at, count], y: [...data.best, data.best.at(-1)],
       hovertemplate: `${hover}<extra>best value</extra>` },
-    { name: "recommended", mode: "lines", line: { color: style("--mean"), width: 2 }, x: data.at,
+    { name: "recommended", mode, line: { color: style("--mean"), width: 2 }, x: data.at,
       y: data.mean, hovertemplate: `mean ${hover}<extra>recommended</extra>` },
   ];
   if (bounded) {
     const line = { color: style("--bound"), width: 1 };
     traces.push(
-      { name: "lower bound", mode: "lines", line, x: data.at, y: data.lower, showlegend: false,
+      { name: "lower bound", mode, line, x: data.at, y: data.lower, showlegend: false,
         hovertemplate: `${hover}<extra>lower bound</extra>` },
-      { name: "the best of all", mode: "lines", line, x: data.at, y: data.upper, fill: "tonexty",
+      { name: "the best of all", mode, line, x: data.at, y: data.upper, fill: "tonexty",
         fillcolor: style("--band"), customdata: gap,
         hovertemplate: `${hover}, gap %{customdata}<extra>upper bound</extra>` });
   }
-  chart(place, traces, { xaxis: { title: { text: "evaluations" }, type: wide ? "log" : "linear",
-    exponentformat: "none", separatethousands: true, dtick: wide && count >= 100 ? 1 : undefined },
-    yaxis: { title: { text: "value" } }, hovermode: "closest", uirevision: String(wide) }).then(() => {
+  chart(place, traces, { xaxis: { title: { text: "evaluations" }, type: far ? "log" : "linear",
+    exponentformat: "none", separatethousands: true, dtick: (far && count >= 100) || count <= 2 ? 1 : undefined },
+    yaxis: { title: { text: "value" } }, hovermode: "closest", uirevision: String(far) }).then(() => {
     if (place.dataset.zooms) return;
     place.dataset.zooms = "yes";
     // Zoomed in, every point of the part that is seen is drawn.
@@ -93,7 +95,7 @@ function drawConvergence(state) {
       if (!("xaxis.range[0]" in change || "xaxis.autorange" in change)) return;
       const now = state.told().map((i) => state.trials.value[i]);
       const [from, to] = "xaxis.autorange" in change ? [0, now.length]
-        : range.map((x) => (wide ? 10 ** x : x));
+        : range.map((x) => (place.layout.xaxis.type === "log" ? 10 ** x : x));
       const a = Math.max(0, Math.floor(from) - 1), b = Math.min(now.length, Math.ceil(to));
       const seen = spread(now, a, Math.max(a, b));
       Plotly.restyle(place, { x: [seen.map((i) => i + 1)], y: [seen.map((i) => now[i])] }, [0]);

@@ -18,6 +18,7 @@ function children(tree) {
   if (family?.of === tree) return family.lists;
   const lists = tree.parent.map(() => []);
   for (let n = 1; n < tree.parent.length; n++) lists[tree.parent[n]].push(n);
+  for (const list of lists) list.sort((a, b) => tree.step[a] - tree.step[b]);
   family = { of: tree, lists };
   return lists;
 }
@@ -98,7 +99,7 @@ function divided(tree, nodes, width, forced) {
   const free = width - room - (natural ? 0 : Math.min(width - room, count * LEAST));
   const least = natural || !count ? 0 : (width - room - free) / count;
   const wide = ranked.slice(0, count).map((n) => ({ n, width: least + free * tree.visits[n] / sums[count] }));
-  wide.sort((a, b) => a.n - b.n); // in their order
+  wide.sort((a, b) => tree.step[a.n] - tree.step[b.n]); // in their order
   return { wide, rest: ranked.slice(count), room };
 }
 
