@@ -7,7 +7,7 @@ import numpy as np
 
 from bough.plotting.run import Array, Run
 from bough.plotting.shown import of_covering
-from bough.plotting.style import BLUE, GREY, ORANGE, axes, literal, say_empty
+from bough.plotting.style import BLUE, GREY, ORANGE, axes, literal, rounded, say_empty
 from bough.trees import Path
 
 #: As many depths as can be written beside one another.
@@ -61,7 +61,8 @@ def along_data(source: Any, path: Sequence[int] | None = None) -> Along:
         return Along(path, np.array(means), unknown, unknown, visits)
     mean, std = belief.posterior(prefixes)
     prior = np.sqrt(np.cumsum(belief.kernel.increments(belief.tree.depth)))[: len(prefixes)]
-    return Along(path, 0.0 + run.sign * mean, std, prior, visits)
+    unit = run.shown.unit
+    return Along(path, 0.0 + run.sign * run.shown.value(mean), unit * std, unit * prior, visits)
 
 
 def _visits(run: Run, path: Path) -> list[int]:
@@ -106,7 +107,7 @@ def step_names(run: Run, path: Path) -> list[str]:
     if cells is not None:
         return cells
     if run.tree is not None and run.labels is not None:
-        return ["", *map(str, run.tree.decode(path))]
+        return ["", *map(str, run.decode(path))]
     return ["", *map(str, path)]
 
 
@@ -150,12 +151,14 @@ def increments_data(source: Any) -> Increments | None:
     belief = run.belief
     if belief is None:
         return None
-    variance = belief.kernel.increments(belief.tree.depth)
+    unit = run.shown.unit
+    kernel = belief.kernel if unit == 1.0 else unit**2 * belief.kernel
+    variance = kernel.increments(belief.tree.depth)
     total = float(variance.sum())
     share = variance / total if total > 0 else np.zeros(len(variance))
     learnt = bool(run.certificate is not None and run.certificate.conditional)
-    mean = 0.0 + run.sign * belief.center
-    return Increments(variance, share, belief.noise, mean, repr(belief.kernel), learnt)
+    mean = 0.0 + run.sign * run.shown.value(belief.center)
+    return Increments(variance, share, unit * belief.noise, mean, repr(kernel), learnt)
 
 
 def increments(source: Any, *, ax: Any = None) -> Any:
@@ -169,6 +172,6 @@ def increments(source: Any, *, ax: Any = None) -> Any:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("depth")
     ax.set_ylabel("variance")
-    ax.set_title(("learnt: " if data.learnt else "") + data.kernel, fontsize="small")
+    ax.set_title(("learnt: " if data.learnt else "") + rounded(data.kernel), fontsize="small")
     ax.legend(fontsize="small")
     return ax

@@ -7,7 +7,8 @@ import numpy as np
 
 from bough.belief import Belief
 from bough.confidence import Confidence
-from bough.plotting.replay import checkpoints, forgetful, teller, teller_of
+from bough.planning import Plan
+from bough.plotting.replay import checkpoints, forgetful, teller, teller_of, teller_of_plan
 from bough.plotting.run import Array, Run
 from bough.plotting.shown import Shown, of_covering
 from bough.plotting.style import BLUE, GREEN, GREY, ORANGE, axes, say_empty
@@ -66,13 +67,16 @@ def convergence_data(source: Any, most: int = 200) -> Convergence:
     empty = np.empty(0)
     if run.belief is None or (run.shown.search is None and run.shown.forest is None):
         return Convergence(values, best, empty, empty, empty, empty)
-    at, mean, lower, upper = _bounds(run.shown, run.belief, most)
+    at, *bounds = _bounds(run.shown, run.belief, run.plan, most)
+    mean, lower, upper = map(run.shown.value, bounds)
     if run.sign < 0:
         mean, lower, upper = 0.0 - mean, 0.0 - upper, 0.0 - lower
     return Convergence(values, best, at, mean, lower, upper)
 
 
-def _bounds(shown: Shown, belief: Belief, most: int) -> tuple[Array, Array, Array, Array]:
+def _bounds(
+    shown: Shown, belief: Belief, plan: Plan | None, most: int
+) -> tuple[Array, Array, Array, Array]:
     """Return numbers of observations, and what the belief said after each of them."""
     again = forgetful(belief)
     exact = None  # values, if they are known to be exact
@@ -84,7 +88,7 @@ def _bounds(shown: Shown, belief: Belief, most: int) -> tuple[Array, Array, Arra
     else:
         assert shown.search is not None  # it is one or the other
         search = shown.search
-        count, tell_next = teller(belief, again)
+        count, tell_next = teller(belief, again) if plan is None else teller_of_plan(plan, again)
     rows = []
     begin = 0
     marks = checkpoints(count, most)
@@ -92,7 +96,7 @@ def _bounds(shown: Shown, belief: Belief, most: int) -> tuple[Array, Array, Arra
         for number in range(begin, mark):
             tell_next(number)
         begin = mark
-        b = _sqrt_beta(search, belief, mark + 1)
+        b = _sqrt_beta(search, belief, len(again) + 1)
         recommended = again._best_played(0.0 if belief.noise == 0.0 else 1.0)
         assert recommended is not None  # something was told
         mean, lower = recommended.mean, again.highest_lower(b).lower

@@ -9,6 +9,7 @@ import numpy as np
 from bough.belief import Belief
 from bough.learning.data import STEP
 from bough.learning.data import paths_of as paths_of_nodes
+from bough.planning import Plan
 from bough.searchers import Forest
 from bough.searchers.forest.cover import Cover
 from bough.spaces.bulk import paths_of
@@ -72,6 +73,12 @@ def teller_of(forest: Forest, cover: Cover, again: Belief) -> tuple[int, Callabl
         again.observe(node, reading.value, noise=reading.noise, depth=depth)
 
     return forest.observations, tell_next
+
+
+def teller_of_plan(plan: Plan, again: Belief) -> tuple[int, Callable[[int], None]]:
+    """Return the same for a plan, whose belief is told each step of a play."""
+    policy = plan.policy
+    return len(policy.plays), lambda number: policy._observe(again, policy.plays[number])
 
 
 def checkpoints(count: int, most: int) -> list[int]:

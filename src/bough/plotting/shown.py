@@ -34,6 +34,9 @@ class Shown:
         different things, and all of them are right to do so. Otherwise 0 of 1.
     forest, cover
         The forest, and that covering with its belief.
+    unit, offset
+        What the belief says is in units of its own, if it is that of a plan: a value is so many
+        times that, and so much more.
     """
 
     tree: Tree | None = None
@@ -45,6 +48,8 @@ class Shown:
     coverings: int = 1
     forest: Forest | None = None
     cover: Cover | None = None
+    unit: float = 1.0
+    offset: float = 0.0
 
     @classmethod
     def of(cls, searcher: Any) -> "Shown":
@@ -74,6 +79,10 @@ class Shown:
             return path
         there = self.cover.covering.path(self.space.point(params))
         return there[: self.cover.belief._existing_steps(there)]
+
+    def value(self, mean: Any) -> Any:
+        """Return what the belief says of a reward in the units of the user."""
+        return self.offset + self.unit * mean
 
     def names(self, parent: Sequence[int], step: Sequence[int]) -> list[str] | None:
         """Say of each node what the step to it does: into which cell, or which option it takes.

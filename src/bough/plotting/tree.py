@@ -73,7 +73,7 @@ def tree_data(source: Any, most: int = 2000) -> Explored:
     ([3, 2, 1, 1, 1, 1], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
     """
     run = Run.of(source)
-    everything = _counted(run) if run.belief is None else _believed(run.belief, run.sign)
+    everything = _counted(run) if run.belief is None else _believed(run, run.belief)
     keep = np.zeros(len(everything.parent), dtype=bool)
     order = np.lexsort((everything.depth, -everything.visits))  # a parent before its children
     keep[order[:most]] = True
@@ -106,7 +106,7 @@ def _along(nodes: Explored, path: Path) -> list[int]:
 # ---------------------------------------------------------------------- from a belief
 
 
-def _believed(belief: Belief, sign: float) -> Explored:
+def _believed(run: Run, belief: Belief) -> Explored:
     """Return all visited nodes of a belief."""
     nodes = belief.nodes
     mean, variance, owner, order = _posterior(nodes)
@@ -129,8 +129,8 @@ def _believed(belief: Belief, sign: float) -> Explored:
         step=np.where(parent == NONE, NONE, chosen["index"]),
         depth=chosen["depth"].astype(np.int64),
         visits=chosen["visits"].astype(np.int64),
-        mean=0.0 + sign * (mean[keep] + belief.center),
-        std=std,
+        mean=0.0 + run.sign * run.shown.value(mean[keep] + belief.center),
+        std=run.shown.unit * std,
         certainty=np.clip(certainty, 0.0, 1.0),
         unexplored=branching - children,
         hidden=np.zeros(len(keep), dtype=np.int64),

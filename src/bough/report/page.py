@@ -39,7 +39,7 @@ def page(source: Any, *, title: str | None = None, follow: bool = False) -> str:
     Parameters
     ----------
     source
-        A `Result`, a `Study`, or a searcher with a belief.
+        A `Result`, a `Study`, a `planning.Plan`, or a searcher with a belief.
     title
         Its title; by default the name of the study's file.
     follow

@@ -31,7 +31,7 @@ def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
     """Return all that the page says but the trials."""
     run = Run.of(source)
     return {
-        "title": title or (run.study.path.name if run.study is not None else "A search"),
+        "title": title or _title(run),
         "summary": _summary(run),
         "certificate": _certificate(run),
         "convergence": _convergence(run),
@@ -41,6 +41,12 @@ def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
         "along": _along(run),
         "reproduce": _reproduce(run),
     }
+
+
+def _title(run: Run) -> str:
+    if run.study is not None:
+        return run.study.path.name
+    return "A search" if run.plan is None else "A plan"
 
 
 def _summary(run: Run) -> dict[str, Any]:
@@ -111,7 +117,7 @@ def _arms(log_arms: float | None, tree: Any) -> str | None:
 def _decoded(run: Run, path: Iterable[int]) -> str | None:
     if run.tree is None or run.labels is None:
         return None
-    return " ".join(map(str, run.tree.decode(tuple(path))))
+    return " ".join(map(str, run.decode(tuple(path))))
 
 
 def _certificate(run: Run) -> dict[str, Any] | None:
