@@ -224,3 +224,16 @@ def test_every_figure_of_a_space(kind, exact, noisy):
     noisy.plot("tree", ax=ax)
     assert "covering" in ax.get_title()
     plt.close(figure)
+
+
+def test_control_characters_are_written_out_in_figures():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    space = bough.Space(**{"x\x1b[2J": bough.Choice(["a\x07", "b\n"])})
+    result = bough.maximize(lambda p: len(p), space, budget=2, rng=0)
+    figure, ax = plt.subplots()
+    result.plot("slice", ax=ax)
+    assert ax.get_xlabel() == r"x\x1b[2J"
+    assert [text.get_text() for text in ax.get_xticklabels()] == [r"a\x07", r"b\n"]
+    figure.canvas.draw()  # a character without a picture would be a warning
+    plt.close(figure)

@@ -91,7 +91,7 @@ def screenshots(result, tuned):
             end = page.evaluate(
                 "document.getElementById('tree-chart').getBoundingClientRect().bottom"
             )
-            clip = {"x": 0, "y": 0, "width": width, "height": end + 20}
+            clip = {"x": 0, "y": 0, "width": width, "height": end + 4}
             page.screenshot(path=HERE / f"{name}.png", clip=clip)
             shrink(HERE / f"{name}.png")
             context.close()

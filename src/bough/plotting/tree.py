@@ -15,6 +15,8 @@ Ints = NDArray[np.int64]
 NONE = -1
 #: Opacity of what is least certain.
 FAINTEST = 0.15
+#: Boxes of a smaller share of the width have no lines around them.
+NARROW = 0.008
 
 
 class Explored(NamedTuple):
@@ -250,8 +252,10 @@ def tree(source: Any, *, most: int = 2000, ax: Any = None) -> Any:
         Rectangle((a, d), b - a, 1.0)
         for a, b, d in zip(left, right, explored.depth, strict=True)
     ]  # fmt: skip
+    # Lines around narrow boxes would hide them: what was explored would look as if it were not.
+    lines = np.where(right - left > NARROW, 0.4, 0.0)
     ax.add_collection(
-        PatchCollection(boxes, facecolors=colours, edgecolors="white", linewidths=0.4)
+        PatchCollection(boxes, facecolors=colours, edgecolors="white", linewidths=lines)
     )
     if run.best_path is not None:
         way = _along(explored, run.best_path)

@@ -4,7 +4,7 @@
 // gone into like a node: then those are all there is, and wide enough to be seen.
 
 const DEPTH = 4; // levels that are drawn at once
-const LEAST = 18; // pixels: what is narrower can be neither read nor hit
+const LEAST = 22; // pixels: what is narrower can be neither read nor hit
 const FRONTIER = 0.06; // the share of a node's width that stands for what nobody looked at
 const ROWS_OF_CHILDREN = 20;
 
