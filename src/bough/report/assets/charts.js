@@ -30,7 +30,7 @@ function sampled(values, from, to, most = 6000) {
   const apart = Math.max(1, Math.ceil((to - from) / most));
   const chosen = new Set();
   for (let i = from; i < to; i += apart) chosen.add(i);
-  const stretch = Math.ceil((to - from) / 300);
+  const stretch = Math.ceil((to - from) / (most / 20)); // few, lest extremes look usual
   for (let begin = from; apart > 1 && begin < to; begin += stretch) {
     let low = begin, high = begin;
     for (let i = begin; i < Math.min(to, begin + stretch); i++) {
@@ -42,11 +42,17 @@ function sampled(values, from, to, most = 6000) {
   return [...chosen];
 }
 
-// On a logarithmic axis the first points need as much room as the last.
-function spread(values, from, to) {
-  const head = Math.min(to, from + 500);
-  const first = Array.from({ length: head - from }, (_, i) => from + i);
-  return first.concat(sampled(values, head, to));
+// The same for a logarithmic axis, on which the first points have as much room as the last: as many
+// from every stretch of equal width.
+function spread(values, from, to, most = 6000) {
+  if (to - from <= most) return sampled(values, from, to, most);
+  const stretches = 60;
+  const edge = (k) => Math.round((from + 1) * ((to + 1) / (from + 1)) ** (k / stretches)) - 1;
+  const chosen = new Set();
+  for (let k = 0; k < stretches; k++) {
+    for (const i of sampled(values, edge(k), edge(k + 1), most / stretches)) chosen.add(i);
+  }
+  return [...chosen];
 }
 
 // ---------------------------------------------------------------- convergence
@@ -57,13 +63,13 @@ function drawConvergence(state) {
   const place = $("convergence-chart");
   const { convergence: data } = state.snapshot;
   const values = state.told().map((i) => state.trials.value[i]);
-  const points = spread(values, 0, values.length);
   const count = data.count;
+  const far = wide && count > 2; // few are better seen as they are
+  const points = (far ? spread : sampled)(values, 0, values.length);
   const bounded = data.lower.some((low, i) => low !== null && data.upper[i] !== null);
   const gap = data.at.map((_, i) =>
     data.lower[i] === null || data.upper[i] === null ? "-" : say(data.upper[i] - data.lower[i], 4));
   const hover = "%{y:.6g} after %{x}";
-  const far = wide && count > 2; // few are better seen as they are
   const mode = count > 2 ? "lines" : "lines+markers"; // one point makes no line
   const traces = [
     { name: "values", type: "scattergl", mode: "markers", x: points.map((i) => i + 1),
@@ -94,10 +100,10 @@ function drawConvergence(state) {
       const range = place.layout.xaxis.range;
       if (!("xaxis.range[0]" in change || "xaxis.autorange" in change)) return;
       const now = state.told().map((i) => state.trials.value[i]);
-      const [from, to] = "xaxis.autorange" in change ? [0, now.length]
-        : range.map((x) => (place.layout.xaxis.type === "log" ? 10 ** x : x));
+      const far = place.layout.xaxis.type === "log";
+      const [from, to] = "xaxis.autorange" in change ? [0, now.length] : range.map((x) => (far ? 10 ** x : x));
       const a = Math.max(0, Math.floor(from) - 1), b = Math.min(now.length, Math.ceil(to));
-      const seen = spread(now, a, Math.max(a, b));
+      const seen = (far ? spread : sampled)(now, a, Math.max(a, b));
       Plotly.restyle(place, { x: [seen.map((i) => i + 1)], y: [seen.map((i) => now[i])] }, [0]);
     });
   });

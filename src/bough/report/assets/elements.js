@@ -39,6 +39,7 @@ function number(value, digits) {
 // A text with numbers in it, each with four digits.
 const rounded = (text) => text.replace(/\d+\.\d{4,}(e[-+]?\d+)?/g, (found) => say(Number(found), 4));
 
+const times = (count) => (count === 1 ? "once" : `${say(count)} times`);
 const plural = (count, word) => `${say(count)} ${word}${count === 1 ? "" : "s"}`;
 
 // Plotly reads some markup in its texts: what comes from the user is to be shown as it is.

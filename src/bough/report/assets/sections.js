@@ -32,8 +32,8 @@ function drawSummary(state) {
     tiles.push(tile(best.params ? "best params" : "best path", el("span", { id: "best-path", text: what }),
       !space && (best.params || best.decoded) ? `path ${best.path}` : null, "wide"));
     tiles.push(tile("its value", el("span", { id: "best-mean" }, number(best.mean)),
-      best.std === null ? `seen ${plural(best.visits, "time")}`
-        : `± ${say(best.std, 3)}, evaluated ${plural(best.visits, "time")}`));
+      best.std === null ? `seen ${times(best.visits)}`
+        : `± ${say(best.std, 3)}, evaluated ${times(best.visits)}`));
   } else tiles.push(tile(space ? "best params" : "best path", "none yet", "nothing was told", "wide"));
   if (certificate && certificate.gap !== null) {
     const down = summary.direction === "minimize";
