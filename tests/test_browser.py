@@ -7,8 +7,10 @@ import shutil
 import threading
 
 import pytest
+from test_plotting_plans import Corridor
 
 import bough
+from bough import planning
 from bough.plotting.run import Run
 from bough.report import write
 from bough.report.watch import Watch
@@ -390,8 +392,9 @@ def one():
         lambda: bough.maximize(sum, bough.Tree(math.inf, 3), budget=20, rng=0),
         lambda: bough.minimize(sum, bough.Tree(3, 3), budget=20, rng=0),
         lambda: conditional(1),
+        lambda: planning.plan(Corridor(), budget=60, depth=4, rng=0),
     ],
-    ids=["nothing", "one", "depth 0", "uct", "endless", "minimize", "one of a space"],
+    ids=["nothing", "one", "depth 0", "uct", "endless", "minimize", "one of a space", "plan"],
 )
 def test_any_search_has_a_page(look, source):
     page = look(source())

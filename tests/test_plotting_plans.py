@@ -50,6 +50,9 @@ def plan(request):
 
 def test_what_is_believed_is_in_the_units_of_the_rewards(plan):
     data = plotting.tree_data(plan)
+    plays = [play.path for play in plan.policy.plays]
+    assert data.visits[0] == len(plays)
+    assert data.visits[1] == sum(path[0] == data.step[1] for path in plays)
     for n in range(len(data.parent)):
         mean, std = plan.policy.believed(data.path(n))
         assert data.mean[n] == pytest.approx(mean, rel=1e-9)
@@ -81,6 +84,20 @@ def test_the_page_has_the_actions_by_name(plan):
     assert set(facts["tree"]["names"]) <= {"", "left", "right", "stay"}
     assert trial_columns(plan)["choices"]["step 1"]["categories"] == ["left", "right", "stay"]
     assert len(plotting.regret_data(plan, 200.0).bound) == 0
+
+
+def test_actions_that_are_numbers_are_steps():
+    class Numbered(Corridor):
+        actions = (0, 1, 2)
+
+        def step(self, action):
+            return super().step(("left", "right", "stay")[action])
+
+    plan = planning.plan(Numbered(), budget=60, depth=4, rng=0)
+    facts = snapshot(plan)
+    assert facts["tree"]["names"] is None
+    assert facts["summary"]["best"]["decoded"] is None
+    assert trial_columns(plan)["choices"] is None
 
 
 def test_a_plan_by_another_searcher():

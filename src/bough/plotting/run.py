@@ -142,7 +142,8 @@ class Run:
     def labels(self) -> Any:
         """What the tree calls its children, if it has names for them."""
         if self.plan is not None:
-            return [self._actions] * self.plan.depth
+            numbered = self._actions == [str(i) for i in range(len(self._actions))]
+            return None if numbered else [self._actions] * self.plan.depth
         return getattr(self.tree, "labels", None)
 
     @cached_property

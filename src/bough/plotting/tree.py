@@ -130,7 +130,8 @@ def _believed(run: Run, belief: Belief) -> Explored:
         parent=parent,
         step=np.where(parent == NONE, NONE, chosen["index"]),
         depth=chosen["depth"].astype(np.int64),
-        visits=chosen["visits"].astype(np.int64),
+        visits=chosen["visits"].astype(np.int64)
+        // (len(belief) // len(run.trials) if run.plan else 1),
         mean=0.0 + run.sign * run.shown.value(mean[keep] + belief.center),
         std=run.shown.unit * std,
         certainty=np.clip(certainty, 0.0, 1.0),

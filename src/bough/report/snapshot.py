@@ -65,6 +65,7 @@ def _summary(run: Run) -> dict[str, Any]:
         "arms": _arms(None if tree is None else tree.log_arms, tree),
         "depth": None if tree is None else tree.depth,
         "space": _space(run),
+        "plan": run.plan is not None,
         "best": None,
     }
     if best is not None:
@@ -109,7 +110,7 @@ def _arms(log_arms: float | None, tree: Any) -> str | None:
     """Say how many paths there are."""
     if log_arms is None:
         return None
-    if log_arms < math.log(1e15):
+    if log_arms < math.log(1e11):  # as many digits as a tile has room for
         return f"{round(math.exp(log_arms)) if tree.arms is None else tree.arms:,}"
     return f"about 10^{log_arms / math.log(10):.0f}"
 

@@ -29,7 +29,7 @@ function drawSummary(state) {
   const tiles = [];
   if (best) {
     const what = best.params ? pairs(best.params) || "{}" : best.decoded ?? (best.path || "()");
-    tiles.push(tile(best.params ? "best params" : "best path", el("span", { id: "best-path", text: what }),
+    tiles.push(tile(best.params ? "best params" : summary.plan ? "best plan" : "best path", el("span", { id: "best-path", text: what }),
       !space && (best.params || best.decoded) ? `path ${best.path}` : null, "wide"));
     tiles.push(tile("its value", el("span", { id: "best-mean" }, number(best.mean)),
       best.std === null ? `seen ${times(best.visits)}`
