@@ -20,6 +20,8 @@ from bough.plotting.beliefs import step_names
 from bough.plotting.parameters import numbers_of
 from bough.plotting.run import ABSENT, Run, columns_of
 from bough.plotting.tree import Explored
+from bough.trees import Path
+from bough.trials import Trial
 
 #: Nodes of the tree that are kept, the most visited ones: enough to go far down, and some 1 MB.
 MOST_NODES = 20_000
@@ -66,6 +68,7 @@ def _summary(run: Run) -> dict[str, Any]:
         "depth": None if tree is None else tree.depth,
         "space": _space(run),
         "plan": run.plan is not None,
+        "replayed": run.searcher is not None,
         "best": None,
     }
     if best is not None:
@@ -76,12 +79,17 @@ def _summary(run: Run) -> dict[str, Any]:
             "path": " ".join(map(str, best.path)),
             "decoded": _decoded(run, best.path),
             "params": _params(params),
-            "trials": [t.id for t in run.told_trials if t.path == best.path],
+            "trials": [t.id for t in run.told_trials if _is_at(run, t, best.path, params)],
             "mean": _finite(best.mean),
             "std": _finite(best.std),
             "visits": best.visits,
         }
     return facts
+
+
+def _is_at(run: Run, trial: Trial, path: Path, params: Any) -> bool:
+    """Return whether a trial was one of that path, or of those params."""
+    return trial.path == path and (trial.params is None or trial.params == params)
 
 
 def _space(run: Run) -> dict[str, Any] | None:

@@ -5,9 +5,12 @@ function tile(label, figure, more, name) {
     el("p", { class: "figure" }, figure), more ? el("p", { class: "more", text: more }) : null);
 }
 
+const UNKNOWN = "The file alone does not say all of what was searched: a part of it is a function or an object of the program. "
+  + "So there is no certificate and no belief here; result.report(...) in the program has them.";
+
 // What a certificate says, in words.
-function certified(certificate, { best, space }) {
-  if (!certificate) return best ? ["This searcher gives no certificate."] : [];
+function certified(certificate, { best, space, replayed }) {
+  if (!certificate) return !best ? [] : [replayed ? "This searcher gives no certificate." : UNKNOWN];
   if (certificate.gap === null) return ["There is no certificate: nobody knows how many paths the tree has."];
   const things = space ? "params are" : "path is";
   const than = space ? "these" : certificate.path || "()";
@@ -75,7 +78,7 @@ function drawNotes(state) {
   $("convergence-note").textContent = `Drag to zoom, double-click to go back.${bounds
     ? " The bounds are those of what is believed in the end: what was learnt later is taken to have been known." : ""}`
     + (bounds && whose(state) ? ` They are those of ${whose(state)}, whose turn it is to ask.` : "");
-  $("tree-note").textContent = state.snapshot.tree.cells
+  if ($("tree-note")) $("tree-note").textContent = state.snapshot.tree.cells
     ? `A covering of the space: each step cuts the range of a parameter in two, or makes a choice.${whose(state)
       ? ` Shown is ${whose(state)}, whose turn it is to ask; the others cut elsewhere, and in another order.` : ""}` : "";
 }
@@ -95,6 +98,7 @@ function makeConvergence(state) {
 
 function makeTree(state) {
   if (!state.snapshot.along) return sayNothing("tree");
+  if (state.snapshot.summary.space && state.snapshot.tree.parent.length === 1) return sayNothing("tree", "There are no cells to show.");
   body("tree").replaceChildren(
     el("nav", { class: "crumbs", id: "crumbs", "aria-label": "Path to the node" }),
     el("p", { class: "note", id: "node", role: "status" }),
@@ -127,7 +131,7 @@ function makeLearnt(state) {
   const panel = (title, id) => el("div", {}, el("h3", { text: title }), el("div", { class: "chart low", id }));
   body("learnt").replaceChildren(
     learnt ? el("div", { class: "tiles", id: "learnt-tiles" })
-      : el("p", { class: "note", text: "There is no kernel to show of this searcher." }),
+      : el("p", { class: "note", text: state.snapshot.summary.replayed ? "There is no kernel to show of this searcher." : UNKNOWN }),
     el("div", { class: "pair" }, ...[
       learnt?.relevance ? panel("Relevance of parameters", "relevance-chart") : null,
       learnt ? panel(learnt.relevance ? "What each cut adds" : "What each depth adds", "increments-chart") : null,

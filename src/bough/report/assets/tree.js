@@ -167,6 +167,7 @@ function stay(tree) {
 
 function drawTree(state) {
   const { tree } = state.snapshot;
+  if (!$("tree-chart")) return; // there is nothing to see
   stay(tree);
   drawCrumbs(state);
   const place = $("tree-chart");
