@@ -53,15 +53,15 @@ def test_what_is_believed_is_in_the_units_of_the_rewards(plan):
     plays = [play.path for play in plan.policy.plays]
     assert data.visits[0] == len(plays)
     assert data.visits[1] == sum(path[0] == data.step[1] for path in plays)
-    for n in range(len(data.parent)):
-        mean, std = plan.policy.believed(data.path(n))
-        assert data.mean[n] == pytest.approx(mean, rel=1e-9)
-        assert data.std[n] == pytest.approx(std, rel=1e-9, abs=1e-12)
+    belief, unit = plan.searcher.belief, plan.policy.unit
+    mean, std = belief.posterior([data.path(n) for n in range(len(data.parent))])
+    np.testing.assert_allclose(data.mean, plan.policy.offset + unit * mean, rtol=1e-9)
+    np.testing.assert_allclose(data.std, unit * std, rtol=1e-9, atol=1e-12)
     along = plotting.along_data(plan)
     assert along.path == plan.path
-    assert along.mean[1] == pytest.approx(plan.policy.believed(plan.path[:1])[0], rel=1e-9)
+    mean, _ = belief.posterior([plan.path])
+    assert along.mean[-1] == pytest.approx(plan.policy.offset + unit * mean[0], rel=1e-9)
     increments = plotting.increments_data(plan)
-    belief, unit = plan.searcher.belief, plan.policy.unit
     np.testing.assert_allclose(increments.variance, unit**2 * belief.kernel.increments(5))
     assert increments.noise == pytest.approx(unit * belief.noise)
     assert increments.mean == pytest.approx(plan.policy.offset)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bough._choice import Arm
 from bough.belief import Belief
 from bough.planning import Plan
-from bough.planning.policies import GaussianPolicy
+from bough.planning.gaussian import GaussianPolicy
 from bough.plotting.replay import observations
 from bough.plotting.shown import Shown
 from bough.result import Result, negative_arm, negative_certificate
