@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from bough import theory
-from bough._shell import echo
 from bough.kernels import Discounted, Kernel
 from bough.theory import gain as gains
 from bough.theory._problem import MOST_PLAYS, read_plays, read_problem
@@ -97,9 +96,9 @@ def bound_command(read_kernel: Callable[[str], Kernel]) -> click.Command:
         facts = {"kernel": kernel, **facts}
         if plot is not None:
             _draw(growth(model, branching, depth, noise, T, delta), plot)
-        echo(json.dumps(_finite(facts), indent=2) if as_json else _page(facts))
+        click.echo(json.dumps(_finite(facts), indent=2) if as_json else _page(facts))
         if plot is not None and not as_json:
-            echo(f"\ngrowth with T drawn to {plot}")
+            click.echo(f"\ngrowth with T drawn to {plot}")
 
     return bound
 
