@@ -9,6 +9,7 @@ import pytest
 
 import bough
 from bough import plotting
+from bough.learning.data import paths_of
 from bough.plotting.relevance import slot_names
 from bough.plotting.run import ABSENT, Run
 from bough.report import snapshot, trial_columns
@@ -61,8 +62,9 @@ def test_the_bounds_of_each_moment_are_those_the_search_would_have_had(noisy):
         shown.tree, shown.belief.kernel, shown.belief.noise, mean=shown.belief.mean
     )
     t = 40
-    for (node, depth), value in zip(shown.cover._placed[:t], noisy.history.values, strict=False):
-        again.observe(node, value, depth=depth)
+    nodes = paths_of(shown.belief, shown.belief.readings["node"][:t].tolist())
+    for node, value in zip(nodes, noisy.history.values, strict=False):
+        again.observe(node, value, depth=shown.tree.depth)
     b = bough.Confidence().sqrt_beta(t + 1, shown.tree.log_arms)
     assert data.lower[t - 1] == pytest.approx(again.highest_lower(b).lower, rel=1e-9)
     assert data.upper[t - 1] == pytest.approx(again.highest_upper(b).upper, rel=1e-9)

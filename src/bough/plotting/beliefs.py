@@ -8,6 +8,7 @@ import numpy as np
 from bough.plotting.run import Array, Run
 from bough.plotting.shown import of_covering
 from bough.plotting.style import BLUE, GREY, ORANGE, axes, literal, rounded, say_empty
+from bough.plotting.tree import explored_nodes, nodes_along
 from bough.trees import Path
 
 #: As many depths as can be written beside one another.
@@ -67,9 +68,11 @@ def along_data(source: Any, path: Sequence[int] | None = None) -> Along:
 
 def _visits(run: Run, path: Path) -> list[int]:
     """Return how many rewards were told at each node on a path, or below."""
-    placed = [trial.path for trial in run.told_trials]
     if run.shown.cover is not None:
-        placed = [node for node, _ in run.shown.cover._placed]
+        explored = explored_nodes(run)
+        found: list[int] = explored.visits[nodes_along(explored, path)].tolist()
+        return found + [0] * (len(path) + 1 - len(found))
+    placed = [trial.path for trial in run.told_trials]
     return [sum(p[:i] == path[:i] for p in placed) for i in range(len(path) + 1)]
 
 

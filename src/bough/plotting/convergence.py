@@ -82,19 +82,18 @@ def _bounds(
     exact = None  # values, if they are known to be exact
     if shown.forest is not None and shown.cover is not None:
         search: GPTS | Forest = shown.forest
-        count, tell_next = teller_of(shown.forest, shown.cover, again)
-        if shown.forest._noisy is False:
-            exact = np.maximum.accumulate(shown.forest._table.values)
+        count, tell_some = teller_of(shown.forest, shown.cover, again)
+        if shown.forest._told.noisy is False:
+            exact = np.maximum.accumulate(shown.forest._told.table.values)
     else:
         assert shown.search is not None  # it is one or the other
         search = shown.search
-        count, tell_next = teller(belief, again) if plan is None else teller_of_plan(plan, again)
+        count, tell_some = teller(belief, again) if plan is None else teller_of_plan(plan, again)
     rows = []
     begin = 0
     marks = checkpoints(count, most)
     for mark in marks:
-        for number in range(begin, mark):
-            tell_next(number)
+        tell_some(begin, mark)
         begin = mark
         b = _sqrt_beta(search, belief, len(again) + 1)
         recommended = again._best_played(0.0 if belief.noise == 0.0 else 1.0)

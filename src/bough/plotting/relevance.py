@@ -49,9 +49,10 @@ def relevance_data(source: Any) -> Relevance | None:
     if forest is None:
         return None
     names = slot_names(forest.space)
-    factors = np.exp(forest._priority - forest._priority.mean())
+    priority = forest._coverings.priority
+    factors = np.exp(priority - priority.mean())
     order = np.argsort(-factors, kind="stable")
-    learnt = not np.array_equal(forest._priority, Forest(forest.space)._priority)
+    learnt = not np.array_equal(priority, Forest(forest.space)._coverings.priority)
     return Relevance([names[i] for i in order], factors[order], learnt)
 
 

@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bough._placing import Placing
 from bough.belief import Belief
-from bough.learning.data import STEP
-from bough.learning.data import paths_of as paths_of_nodes
+from bough.learning.data import STEP, paths_of
 from bough.planning import Plan
 from bough.searchers import Forest
-from bough.searchers.forest.cover import Cover
-from bough.spaces.bulk import paths_of
+from bough.searchers.forest.cover import FINER, Cover, depths_apart
 from bough.trees import Path
 
 
@@ -27,7 +26,7 @@ class Observation(NamedTuple):
 def observations(belief: Belief) -> list[Observation]:
     """Return all that a belief was told, one for each reward."""
     readings = belief.readings
-    paths = paths_of_nodes(belief, readings["node"].tolist())
+    paths = paths_of(belief, readings["node"].tolist())
     values = readings["value"].tolist()
     noises = np.sqrt(readings["variance"]).tolist()
     # A reward told in steps is there from its last step upwards; the first is no STEP but an F.
@@ -53,32 +52,47 @@ def tell(belief: Belief, told: Observation) -> None:
         belief.observe_steps(told.path, told.values, noise=told.noises)
 
 
-def teller(belief: Belief, again: Belief) -> tuple[int, Callable[[int], None]]:
-    """Return how many observations a belief has, and what tells one of them to another belief."""
+#: What tells a belief again all that came from one number on, up to another.
+Teller = Callable[[int, int], None]
+
+
+def teller(belief: Belief, again: Belief) -> tuple[int, Teller]:
+    """Return how many observations a belief has, and what tells them to another belief."""
     told = observations(belief)
-    return len(told), lambda number: tell(again, told[number])
+
+    def tell_some(begin: int, end: int) -> None:
+        for observation in told[begin:end]:
+            tell(again, observation)
+
+    return len(told), tell_some
 
 
-def teller_of(forest: Forest, cover: Cover, again: Belief) -> tuple[int, Callable[[int], None]]:
-    """Return the same for a covering of a forest, which takes readings for those of its cells."""
-    steps, widths = paths_of(cover.covering, forest._table.positions)
-    rows, counts = steps.tolist(), widths.tolist()
-    expect = getattr(again.tree, "expect", None)
+def teller_of(forest: Forest, cover: Cover, again: Belief) -> tuple[int, Teller]:
+    """Return the same for a covering of a forest, which takes readings for those of its cells.
 
-    def tell_next(number: int) -> None:
-        node, depth = cover._placed[number]
-        reading = forest._readings[number]
-        if expect is not None:
-            expect(tuple(rows[number][:depth]), counts[number])
-        again.observe(node, reading.value, noise=reading.noise, depth=depth)
+    They are placed as they were: those that were there when the covering was made by what all of
+    them need, the others by what came before them.
+    """
+    table = forest._told.table
+    placing = Placing(cover.covering, again, FINER)
+    first = depths_apart(placing.paths(table.positions[: cover._first])) + FINER
 
-    return forest.observations, tell_next
+    def tell_some(begin: int, end: int) -> None:
+        rows = slice(begin, end)
+        placing.tell(table.positions[rows], table.values[rows], table.noises[rows], first[rows])
+
+    return len(table), tell_some
 
 
-def teller_of_plan(plan: Plan, again: Belief) -> tuple[int, Callable[[int], None]]:
+def teller_of_plan(plan: Plan, again: Belief) -> tuple[int, Teller]:
     """Return the same for a plan, whose belief is told each step of a play."""
     policy = plan.policy
-    return len(policy.plays), lambda number: policy._observe(again, policy.plays[number])
+
+    def tell_some(begin: int, end: int) -> None:
+        for play in policy.plays[begin:end]:
+            policy._observe(again, play)
+
+    return len(policy.plays), tell_some
 
 
 def checkpoints(count: int, most: int) -> list[int]:

@@ -58,7 +58,7 @@ class Shown:
             if not searcher.observations:
                 return cls(space=searcher.space)
             turn = searcher._turn
-            cover = searcher._cover(turn)
+            cover = searcher._coverings.cover(turn, searcher._numbers)
             return cls(cover.belief.tree, cover.belief, None, searcher.space, cover.covering, turn,
                        searcher.trees, searcher, cover)  # fmt: skip
         space = None

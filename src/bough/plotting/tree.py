@@ -75,13 +75,18 @@ def tree_data(source: Any, most: int = 2000) -> Explored:
     ([3, 2, 1, 1, 1, 1], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
     """
     run = Run.of(source)
-    everything = _counted(run) if run.belief is None else _believed(run, run.belief)
+    everything = explored_nodes(run)
     keep = np.zeros(len(everything.parent), dtype=bool)
     order = np.lexsort((everything.depth, -everything.visits))  # a parent before its children
     keep[order[:most]] = True
     if run.best_path is not None:
-        keep[_along(everything, run.best_path)] = True
+        keep[nodes_along(everything, run.best_path)] = True
     return _chosen(everything, keep)
+
+
+def explored_nodes(run: Run) -> Explored:
+    """Return all visited nodes."""
+    return _counted(run) if run.belief is None else _believed(run, run.belief)
 
 
 def _chosen(nodes: Explored, keep: NDArray[np.bool_]) -> Explored:
@@ -94,7 +99,7 @@ def _chosen(nodes: Explored, keep: NDArray[np.bool_]) -> Explored:
     return Explored(*rows)._replace(parent=parent[keep], hidden=hidden[keep])  # type: ignore[arg-type]
 
 
-def _along(nodes: Explored, path: Path) -> list[int]:
+def nodes_along(nodes: Explored, path: Path) -> list[int]:
     """Return the numbers of the nodes on a path, as far as they exist."""
     found = [0]
     for step in path:
@@ -259,7 +264,7 @@ def tree(source: Any, *, most: int = 2000, ax: Any = None) -> Any:
         PatchCollection(boxes, facecolors=colours, edgecolors="white", linewidths=lines)
     )
     if run.best_path is not None:
-        way = _along(explored, run.best_path)
+        way = nodes_along(explored, run.best_path)
         middle = (left[way] + right[way]) / 2
         ax.plot(middle, explored.depth[way] + 0.5, ".-", color="black", linewidth=0.8, markersize=4,
                 label="best path")  # fmt: skip

@@ -208,7 +208,7 @@ def _learnt(run: Run) -> dict[str, Any] | None:
         "noise": data.noise,
         "mean": data.mean,
         "learnt": data.learnt,
-        "exact": run.shown.forest is not None and run.shown.forest._noisy is False,
+        "exact": run.shown.forest is not None and run.shown.forest._told.noisy is False,
         "relevance": _relevance(run),
     }
 
