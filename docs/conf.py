@@ -25,6 +25,7 @@ html_title = "bough"
 html_math_renderer = "mathml"
 templates_path: list[str] = []
 nitpicky = False  # names in docstrings are text, not links
+suppress_warnings = ["ref.python"]  # nor which of several things of that name they would link to
 default_role = "code"  # as the docstrings mean it
 napoleon_use_ivar = True  # attributes are described once, with the class
 napoleon_use_rtype = False

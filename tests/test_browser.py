@@ -2,12 +2,15 @@
 
 import json
 import math
+import random
 import shutil
 import threading
 
 import pytest
+from test_plotting_plans import Corridor
 
 import bough
+from bough import planning
 from bough.plotting.run import Run
 from bough.report import write
 from bough.report.watch import Watch
@@ -189,6 +192,101 @@ def test_the_frontier_is_shown(look):
     assert f"{50 - len(explored)} children unexplored" in page.page.inner_text("#tree-rest")
 
 
+def test_narrow_branches_can_be_seen_and_reached(look):
+    """However many children a node has, each is drawn where one can get to by mouse or keyboard."""
+    trials = [Trial(k, (k % 500, 0), None, float(k % 500), "told", k, k) for k in range(700)]
+    page = look(Run(trials, None))
+    page.show("tree")
+    slices = page.page.locator("#tree-chart .slice")
+    slices.first.wait_for()
+    widths = page.page.evaluate("document.getElementById('tree-chart').boxes.map(b => b.width)")
+    assert min(widths) > 17
+    drawn = page.page.evaluate(
+        "[...document.querySelectorAll('#tree-chart .slice')]"
+        ".map(e => e.getBoundingClientRect().width)"
+    )
+    assert len(drawn) == len(widths)
+    assert min(drawn) > 15
+    label = page.page.evaluate(
+        "document.getElementById('tree-chart').data[0].hovertext.find(t => t.includes(' more<'))"
+    )
+    assert "mean 499" in label  # the best of those that are not drawn
+    seen = set()
+    nodes = "document.getElementById('tree-chart').boxes.filter(b => b.kind === 'node' && b.parent === 0).map(b => b.node)"  # noqa: E501 - a line of script
+    page.page.press("#tree-chart", "Home")
+    for _ in range(40):
+        before = len(seen)
+        seen.update(page.page.evaluate(nodes))
+        if len(seen) == before:
+            break
+        page.page.keyboard.press("PageDown")
+    assert len(seen) == 500
+    page.page.keyboard.press("ArrowUp")  # from the group to the node
+    assert page.page.locator("#crumbs button").count() == 1
+    groups = "document.getElementById('tree-chart').boxes.findIndex(b => b.kind === 'group')"
+    slices.nth(page.page.evaluate(groups)).click()
+    page.page.wait_for_function("document.querySelectorAll('#crumbs button').length === 2")
+    assert "narrow" in page.page.inner_text("#crumbs button[aria-current]")
+    page.page.click("#tree-more")
+    assert page.page.locator("#tree-children tbody tr").count() == 220
+    assert page.complaints == []
+
+
+def conditional(budget=60):
+    space = bough.Space(
+        rate=bough.Float(1e-5, 1e-1, log=True),
+        model=bough.Choice({"forest": bough.Space(trees=bough.Int(10, 500)), "linear": None}),
+        cut=bough.Choice([None, HOSTILE]),
+    )
+    rng = random.Random(0)
+
+    def score(params):
+        bad = abs(math.log10(params["rate"]) + 2) + 10 / params.get("trees", 5)
+        return -bad + rng.gauss(0, 0.1)
+
+    return bough.maximize(score, space, budget=budget, rng=0)
+
+
+def test_a_search_of_a_space(look):
+    result = conditional()
+    page = look(result)
+    for section in SECTIONS:
+        page.show(section)
+    assert page.value("#gap") == result.certificate.gap
+    assert page.value("#bound") == result.certificate.upper
+    summary = page.page.inner_text("#summary")
+    assert "no params are above" in summary
+    whose = f"covering {result.certificate.covering + 1} of 8"
+    assert whose in summary
+    assert "path" not in page.page.inner_text("#trial-table thead")
+    page.page.wait_for_selector("#relevance-chart .plot-container")
+    assert whose in page.page.inner_text("#tree-note")
+    assert whose in page.page.inner_text("#convergence-note")
+    drawn = "document.getElementById('convergence-chart').data.map(t => [t.name, [...t.y]])"
+    traces = dict(page.page.evaluate(drawn))
+    assert traces["the best of all"][-1] == pytest.approx(result.certificate.upper, rel=1e-9)
+    cell = page.page.locator("#tree-children tbody tr").first.inner_text()
+    assert " to " in cell or " = " in cell
+    texts = page.page.evaluate("[...document.getElementById('tree-chart').data[0].hovertext]")
+    assert any("95 %" in text for text in texts[1:])
+    page.page.fill("#trial-filter", "cut=none model=linear")
+    chosen = [p for p in result.history.params if p["cut"] is None and p["model"] == "linear"]
+    page.page.wait_for_function(
+        f"document.getElementById('trial-count').textContent === '{len(chosen)} of 60 trials'"
+    )
+    assert page.page.evaluate("window.hacked") is None
+    assert page.complaints == []
+
+
+def test_paths_are_sorted_step_by_step(look):
+    paths = [(10, 2), (9, 11), (9, 2), (2,), ()]
+    trials = [Trial(k, path, None, 1.0, "told", k, k) for k, path in enumerate(paths)]
+    page = look(Run(trials, None))
+    page.page.click("[data-sort=path]")
+    rows = page.page.locator("#trial-table tbody tr td:nth-child(4)").all_inner_texts()
+    assert rows == ["10 2", "9 11", "9 2", "2", ""]
+
+
 def page_paths(page):
     text = page.page.evaluate("document.getElementById('trials-data').textContent")
     return [tuple(map(int, path.split())) for path in json.loads(text)["path"]]
@@ -293,8 +391,10 @@ def one():
         lambda: bough.maximize(sum, bough.Tree(3, 3), budget=20, searcher="uct", rng=0),
         lambda: bough.maximize(sum, bough.Tree(math.inf, 3), budget=20, rng=0),
         lambda: bough.minimize(sum, bough.Tree(3, 3), budget=20, rng=0),
+        lambda: conditional(1),
+        lambda: planning.plan(Corridor(), budget=60, depth=4, rng=0),
     ],
-    ids=["nothing", "one", "depth 0", "uct", "endless", "minimize"],
+    ids=["nothing", "one", "depth 0", "uct", "endless", "minimize", "one of a space", "plan"],
 )
 def test_any_search_has_a_page(look, source):
     page = look(source())
@@ -361,6 +461,38 @@ def test_watch_follows_a_running_study(look, tmp_path):
             thread.join()
 
 
+def test_watch_follows_a_search_of_a_space(look, tmp_path):
+    file = tmp_path / "run.db"
+    space = bough.Space(x=bough.Float(0, 1), kind=bough.Choice(["a", "b"]))
+    study = bough.Study.create(file, space, rng=0, durability="process")
+    with study, Watch(file) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            page = look(server.url)
+            for target in (3, 30):
+                while study.trials.count("told") < target:
+                    trial = study.ask()
+                    study.tell(trial, trial.params["x"] + (trial.params["kind"] == "a"))
+                page.page.wait_for_function(
+                    f"document.querySelector('#told [data-value]')?.dataset.value === '{target}'"
+                )
+                for section in SECTIONS:
+                    page.show(section)
+                page.page.wait_for_selector("#tree-chart .slice")
+                if target == 3:
+                    page.page.locator("#tree-children button").first.click()
+            certificate = study.certificate
+            whose = f"covering {certificate.covering + 1} of {certificate.coverings}"
+            assert whose in page.page.inner_text("#tree-note")
+            assert page.value("#gap") == certificate.gap
+            assert page.page.inner_text("#trial-count") == "30 trials"
+            assert page.complaints == []
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 def test_news_leave_the_reader_where_he_was(look, tmp_path):
     file = tmp_path / "run.db"
     tree = bough.Tree(4, 4)
@@ -402,7 +534,8 @@ def test_news_leave_the_reader_where_he_was(look, tmp_path):
             zoom = "document.getElementById('convergence-chart').layout.xaxis.range"
             assert page.page.evaluate(zoom) == [0, 0.5]
             belief = study.searcher.belief
-            assert page.page.inner_text("#learnt-tiles .wide .figure") == repr(belief.kernel)
+            kernel = page.page.locator("#learnt-tiles .wide [title]").get_attribute("title")
+            assert kernel == repr(belief.kernel)
             assert page.value("#learnt-tiles .tile:nth-child(3)") == belief.center
             assert page.complaints == []
         finally:

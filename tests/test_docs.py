@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import bough
 from bough.experiments.tables import say_number
 
 STUDY = pathlib.Path(__file__).parent.parent / "docs" / "experiments"
@@ -36,6 +37,14 @@ def test_examples(page):
         runner.run(test, out=output.append, clear_globs=False)
     assert found == text.count(">>> ")  # none was missed
     assert runner.failures == 0, "".join(output)
+
+
+def test_the_api_has_every_public_name():
+    text = (STUDY.parent / "api.md").read_text()
+    described = set(re.findall(r":: bough\.(\w+)", text)) | set(
+        re.findall(r"\w+", " ".join(re.findall(":members: (.*)", text)))
+    )
+    assert set(bough.__all__) - described == set()
 
 
 def test_the_study_is_of_one_run():

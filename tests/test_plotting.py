@@ -493,3 +493,18 @@ def test_a_hundred_thousand_trials():
     data = plotting.convergence_data(search)
     assert len(data.at) <= 200
     assert data.upper[-1] == pytest.approx(search.certificate.upper, rel=1e-9)
+
+
+def test_narrow_boxes_are_not_hidden_by_their_lines():
+    """What was explored must not look as if it were not."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    trials = [Trial(k, (k, 0), None, float(k), "told", k, k) for k in range(600)]
+    ax = plotting.tree(Run(trials, None))
+    (boxes,) = ax.collections
+    widths = [path.get_extents().width for path in boxes.get_paths()]
+    lines = boxes.get_linewidths()
+    assert min(lines) == 0.0
+    assert max(lines) > 0.0
+    assert all((line > 0) == (width > 0.008) for line, width in zip(lines, widths, strict=True))
+    plt.close(ax.figure)

@@ -10,6 +10,7 @@ import bough
 from bough.plotting.run import Run
 from bough.report import page, snapshot, trial_columns, write
 from bough.report.page import json_in_html
+from bough.study import open_to_read
 from bough.trials import Trial
 
 pytest.importorskip("plotly")
@@ -84,7 +85,7 @@ def test_choices_have_codes_and_categories():
     choices = trial_columns(Run(trials, None))["choices"]
     assert choices["kind"] == {"at": [0.0, 1.0, 0.0], "categories": ["a", "b"]}
     assert choices["x"] == {"at": [1.5, None, 2.0], "categories": None}
-    assert snapshot(Run(trials, None))["summary"]["best"]["params"] == {"kind": "a", "x": "1.5"}
+    assert snapshot(Run(trials, None))["summary"]["best"]["params"] == {"kind": "a", "x": 1.5}
 
 
 def test_labels_and_trees_that_decode_to_names():
@@ -104,7 +105,7 @@ def test_labels_and_trees_that_decode_to_names():
 
     result = bough.maximize(lambda params: params["x"], Named(2, 3), budget=6, rng=0)
     assert snapshot(result)["parameters"]["names"] == ["x"]
-    assert snapshot(result)["summary"]["best"]["params"] == {"x": "1.5"}
+    assert snapshot(result)["summary"]["best"]["params"] == {"x": 1.5}
 
 
 def test_a_study_is_reported_with_all_its_trials(tmp_path):
@@ -131,6 +132,21 @@ def test_a_study_is_reported_with_all_its_trials(tmp_path):
     assert trials["settled"] == running[0]
     later = trial_columns(study, trials["settled"])
     assert later["path"] == trials["path"][trials["settled"] :]
+
+
+def test_the_trials_of_the_best_are_marked_and_no_others(tmp_path):
+    """Also where the file does not say where in the space they are."""
+    space = bough.Space(x=bough.Float(0, 1), kind=bough.Choice([object(), object()]))
+    file = tmp_path / "run.db"
+    result = bough.maximize(lambda p: p["x"], space, budget=30, rng=0, study=file)
+    with open_to_read(file) as study:
+        assert not study.replayed
+        best = snapshot(study)["summary"]["best"]
+        (top,) = {study.trials[i].params["x"] for i in best["trials"]}
+        assert not snapshot(study)["summary"]["replayed"]
+    assert top == max(p["x"] for p in result.history.params)
+    best = snapshot(result)["summary"]["best"]
+    assert {result.study.trials[i].params["x"] for i in best["trials"]} == {top}
 
 
 @pytest.mark.parametrize("searcher", ["uct", "random", "bast"])

@@ -120,6 +120,40 @@ def test_exit_codes(words, code, message):
     assert message in told.output
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "Nothing-v0"],
+        ["plan", "CartPole-v1", "--searcher", "nothing"],
+        ["plan", "CartPole-v1", "--discount", "2"],
+        ["plan", "CartPole-v1", "--make", "nonsense"],
+    ],
+)
+def test_wrong_arguments_of_plan(words):
+    pytest.importorskip("gymnasium")
+    told = run(*words)
+    assert told.exit_code == 2
+    assert "Error: " in told.stderr
+
+
+def test_every_command_has_a_whole_line_in_the_help():
+    text = run("--help").output + run("study", "--help").output
+    assert "..." not in text.replace("[ARGS]...", "")
+
+
+def test_a_traceback_may_be_asked_for_before_the_command(tmp_path):
+    file = tmp_path / "run.db"
+    file.write_text("nothing of the kind")
+    assert "Traceback (most recent" in run("--traceback", "report", file).stderr
+    assert "Traceback (most recent" in run("study", "--traceback", "show", file).stderr
+
+
+def test_a_folder_that_is_not_there(file, tmp_path):
+    told = run("report", file, "-o", tmp_path / "no" / "page.html")
+    assert told.exit_code == 1
+    assert f"there is no folder {tmp_path}/no" in told.stderr
+
+
 def test_what_is_no_study(tmp_path):
     file = tmp_path / "run.db"
     file.write_text("nothing of the kind")
@@ -245,6 +279,53 @@ def test_colours_only_on_a_terminal(monkeypatch):
     assert "\x1b[1m" in coloured.output
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in CliRunner().invoke(main, words, color=True).output
+
+
+COMMAND = "\x1b]0;title\x07\x1b[2J\x9b5A\u202e\nfaked line"
+
+
+def test_nothing_commands_the_terminal(tmp_path):
+    """Names, options and reasons come from anywhere; only our own bold and red are sent."""
+    space = bough.Space(**{f"x{COMMAND}": bough.Float(0, 1), "kind": bough.Choice([COMMAND])})
+    file = tmp_path / "run.db"
+    with bough.Study.create(file, space, rng=0) as study:
+        study.tell(study.ask(), 1.0)
+        study.fail(study.ask(), COMMAND)
+    (tmp_path / "mine.py").write_text(
+        f"from bough import *\nCOMMAND = {COMMAND!r}\n"
+        "space = Space(**{'x' + COMMAND: Float(0, 1), 'kind': Choice([COMMAND])})\n"
+        "def f(params):\n    return 1.0\n"
+        "def g(path):\n    raise ValueError(COMMAND)\n"
+    )
+    odd = tmp_path / f"odd{COMMAND}.db"
+    odd.write_bytes(file.read_bytes())
+    for words in (
+        ("study", file),
+        ("study", odd),
+        ("report", odd),
+        ("tune", f"{tmp_path}/mine.py:f", "--budget", 5),
+        ("tune", f"{tmp_path}/mine.py:{COMMAND}"),
+        ("search", f"{tmp_path}/mine.py:g", "--branching", 2, "--depth", 2, "--traceback"),
+        ("search", COMMAND),
+        (COMMAND,),
+        (f"--{COMMAND}",),
+        ("report", f"missing{COMMAND}"),
+        ("compare", COMMAND),
+    ):
+        told = CliRunner().invoke(main, [str(word) for word in words], color=True)
+        for control in ("\x1b]", "\x07", "\x1b[2", "\x9b", "\u202e"):
+            assert control not in told.output, words
+        assert "x1b" in told.output, words
+    assert "\nfaked line" not in run("study", file).output
+
+
+def test_csv_is_exact_but_for_a_terminal(tmp_path, monkeypatch):
+    file = tmp_path / "run.db"
+    with bough.Study.create(file, bough.Tree(2, 2), rng=0) as study:
+        study.fail(study.ask(), COMMAND)
+    assert COMMAND in run("study", file, "--csv").output
+    monkeypatch.setattr("bough._shell._is_terminal", lambda stream: True)
+    assert "\x1b" not in run("study", file, "--csv").output
 
 
 # ---------------------------------------------------------------------- completion

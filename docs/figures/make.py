@@ -3,16 +3,35 @@
 Needs the extras `plot`, `report` and `browser`, and chromium for the screenshots.
 """
 
+import math
 import pathlib
 import shutil
 import tempfile
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 import bough
 from bough.problems import named
 
 HERE = pathlib.Path(__file__).parent
+#: As in the README, with a parameter that matters little.
+SPACE = bough.Space(
+    rate=bough.Float(1e-5, 1e-1, log=True),
+    model=bough.Choice({"forest": bough.Space(trees=bough.Int(10, 500)), "linear": None}),
+    shuffle=bough.Choice([True, False]),
+)
+
+
+def loss():
+    """Return something to tune: rates near 0.01 are best, forests better than lines."""
+    numbers = np.random.default_rng(0)
+
+    def noisy(params):
+        off = math.log10(params["rate"]) + 2
+        return 0.2 * off**2 + 3 / params.get("trees", 5) + numbers.normal(0.1, 0.02)
+
+    return noisy
 
 
 def main():
@@ -32,7 +51,12 @@ def main():
     truth = {"optimum": problem.optimum, "value": problem.value}
     result.plot("regret", ax=panels[2, 1], **truth)
     save(figure, "six.png", dpi=65)
-    screenshots(result)
+    tuned = bough.minimize(loss(), SPACE, budget=150, rng=0)
+    figure, panels = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
+    tuned.plot("relevance", ax=panels[0])
+    tuned.plot("slice", ax=panels[1], name="rate")
+    save(figure, "space.png", dpi=65)
+    screenshots(result, tuned)
 
 
 def save(figure, name, dpi):
@@ -41,29 +65,34 @@ def save(figure, name, dpi):
     plt.close(figure)
 
 
-def screenshots(result):
-    """Take pictures of the page, in light and dark, and at the width of a phone."""
+def screenshots(result, tuned):
+    """Take pictures of two pages, in light and dark, and at the width of a phone."""
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tools:
-        page_file = pathlib.Path(folder) / "page.html"
-        result.report(page_file)
+        result.report(pathlib.Path(folder) / "path.html")
+        tuned.report(pathlib.Path(folder) / "space.html")
         browser = tools.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        for name, scheme, width, height in (
-            ("report-light", "light", 1000, 1480),
-            ("report-dark", "dark", 1000, 1480),
-            ("report-phone", "light", 390, 1800),
+        for name, page_of, scheme, width in (
+            ("report-light", "path", "light", 1000),
+            ("report-dark", "path", "dark", 1000),
+            ("report-phone", "path", "light", 390),
+            ("report-space", "space", "light", 1000),
         ):
             context = browser.new_context(
-                color_scheme=scheme, viewport={"width": width, "height": height}
+                color_scheme=scheme, viewport={"width": width, "height": 2200}
             )
             page = context.new_page()
-            page.goto(page_file.as_uri())
+            page.goto((pathlib.Path(folder) / f"{page_of}.html").as_uri())
             page.wait_for_selector("#tree-chart .slice")
             page.wait_for_timeout(1500)
-            page.screenshot(path=HERE / f"{name}.png")
+            end = page.evaluate(
+                "document.getElementById('tree-chart').getBoundingClientRect().bottom"
+            )
+            clip = {"x": 0, "y": 0, "width": width, "height": end + 4}
+            page.screenshot(path=HERE / f"{name}.png", clip=clip)
             shrink(HERE / f"{name}.png")
             context.close()
         browser.close()
@@ -74,7 +103,8 @@ def shrink(file):
     from PIL import Image
 
     with Image.open(file) as picture:
-        picture.convert("RGB").quantize(128).save(file, optimize=True)
+        few = picture.convert("RGB").quantize(255, dither=Image.Dither.NONE)
+        few.save(file, optimize=True)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
-"""What all commands have in common: errors, exit codes, `--traceback`, colours, completion.
+"""What all commands have in common: output, errors, exit codes, `--traceback`, completion.
 
-A command that is added to a `Shell` gets all of it, whatever it is.
+A command that is added to a `Shell` gets all of it, whatever it is; and prints by `echo`.
 """
 
 import json
 import os
+import re
+import sys
 import traceback
-from typing import Any
+from typing import IO, Any
 
 import click
+
+from bough._texts import UNPRINTABLE, escaped
 
 #: What a user can have caused, and whose message says enough.
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)
@@ -22,8 +26,40 @@ Exit codes:
 """
 
 
+#: Bold, red, and the end of them: all that we write ourselves, and harmless from anybody else.
+_OURS = r"\x1b\[(?:0|1|31)m"
+_SHOWN = re.compile(f"{_OURS}|[{UNPRINTABLE}]")
+
+
+def safe(text: str) -> str:
+    r"""Return what a terminal may be sent: names, reasons and values come from anywhere.
+
+    >>> safe("\x1b[1mbold\x1b[0m,\nnot a \x1b]0;title\x07")
+    '\x1b[1mbold\x1b[0m,\nnot a \\x1b]0;title\\x07'
+    """
+    return _SHOWN.sub(lambda m: m[0] if m[0] in "\n\t" or len(m[0]) > 1 else escaped(m), text)
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True, exact: bool = False) -> None:
+    """Print, with escapes for what would command a terminal.
+
+    `exact`: what is sent to a file or to another program is left as it is.
+    """
+    keep = exact and not _is_terminal(sys.stderr if err else sys.stdout)
+    # (What click takes for colours it leaves out, unless it is told to leave them.)
+    click.echo(text if keep else safe(text), err=err, nl=nl, color=True if keep else None)
+
+
+def _is_terminal(stream: IO[str]) -> bool:
+    return stream.isatty()
+
+
 class Shell(click.Group):
     """A group of commands that end well: an error is one line, unless a traceback is asked for."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        _equip(self)
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Add a command, with `--traceback`."""
@@ -32,7 +68,11 @@ class Shell(click.Group):
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         """Note whether colours are wanted: on a terminal, if NO_COLOR is not set."""
-        context = super().make_context(*args, **options)
+        try:
+            context = super().make_context(*args, **options)
+        except click.ClickException as error:
+            error.message = safe(error.message)  # type: ignore[misc]
+            raise
         if os.environ.get("NO_COLOR"):
             context.color = False
         return context
@@ -44,19 +84,24 @@ class Shell(click.Group):
         except (click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
+            echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)
         except click.ClickException as error:
             reason = error.__cause__ or error.__context__
             if ctx.meta.get("bough.traceback") and reason is not None:
-                traceback.print_exception(reason)
+                _show_where(reason)
+            error.message = safe(error.message)  # type: ignore[misc]
             raise
         except BrokenPipeError:
             raise  # `| head` has seen enough: click ends without a word
         except Exception as error:
             if ctx.meta.get("bough.traceback"):
-                traceback.print_exception(error)
+                _show_where(error)
             raise Failure(error) from error
+
+
+def _show_where(error: BaseException) -> None:
+    echo("".join(traceback.format_exception(error)), err=True, nl=False)
 
 
 class Failure(click.ClickException):
@@ -69,9 +114,8 @@ class Failure(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """Print it."""
-        click.echo(
-            f"{click.style('Error:', fg='red')} {self.format_message()}", err=True, file=file
-        )
+        text = f"{click.style('Error:', fg='red')} {self.format_message()}"
+        click.echo(safe(text), err=True, file=file)
 
 
 def _equip(command: click.Command) -> None:
@@ -96,7 +140,7 @@ def _note_traceback(ctx: click.Context, parameter: click.Parameter, wanted: bool
         ctx.meta["bough.traceback"] = True
 
 
-@click.command("completion")
+@click.command("completion", short_help="Complete commands by the Tab key.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 @click.pass_context
@@ -113,4 +157,4 @@ def completion_command(ctx: click.Context, shell: str, as_json: bool) -> None:
     kind = get_completion_class(shell)
     assert kind is not None  # click knows these three
     text = kind(ctx.find_root().command, {}, "bough", "_BOUGH_COMPLETE").source()
-    click.echo(json.dumps({"shell": shell, "script": text}) if as_json else text)
+    echo(json.dumps({"shell": shell, "script": text}) if as_json else text)

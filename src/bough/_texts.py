@@ -1,4 +1,27 @@
-"""Parameters written in a text, for names such as `drawn:gaussian:3` and `uct:exploration=0.4`."""
+"""Texts: parameters in names such as `drawn:gaussian:3`, and what can be shown of any text."""
+
+import re
+
+#: What would command a terminal, turn the direction of writing, or break a line; and halves of
+#: characters, which names of files may have.
+UNPRINTABLE = (
+    "\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff"
+)
+_UNPRINTABLE = re.compile(f"[{UNPRINTABLE}]")
+
+
+def printable(text: object) -> str:
+    r"""Return a text on one line, with escapes for all that is no sign to be read.
+
+    >>> printable("red: \x1b[31m")
+    'red: \\x1b[31m'
+    """
+    return _UNPRINTABLE.sub(escaped, str(text))
+
+
+def escaped(match: "re.Match[str]") -> str:
+    """Return a character as Python writes it."""
+    return match[0].encode("unicode_escape").decode()
 
 
 def parameters(text: str) -> tuple[list[object], dict[str, object]]:

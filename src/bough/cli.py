@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from bough import kernels
 from bough._loading import load_module
-from bough._shell import EXIT_CODES, INTERRUPTED, Shell, completion_command
+from bough._shell import EXIT_CODES, INTERRUPTED, Shell, completion_command, echo
 from bough.experiments.command import command as compare
 from bough.kernels import Kernel
 from bough.maximize import maximize
@@ -47,6 +47,7 @@ def main() -> None:
     \b
     bough search smooth --budget 10000
     bough search rewards.py:total --branching 4 --depth 8 --study run.db
+    bough tune train.py:loss --minimize --budget 200
     bough watch run.db
     bough COMMAND --help
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
@@ -67,7 +68,7 @@ def _problems(
     return names or [CompletionItem(incomplete, type="file")]
 
 
-@main.command()
+@main.command(short_help="Search a tree for its best path.")
 @click.argument("problem", shell_complete=_problems)
 @click.option("--branching", type=int, help="Children of a node, for a function of your own.")
 @click.option("--depth", type=int, help="Steps of a path, for a function of your own.")
@@ -93,7 +94,9 @@ def _problems(
     help="By which rule.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), help="[default: 0, or that of the study which goes on]"
+    "--seed",
+    type=click.IntRange(min=0),
+    help="The same seed gives the same search.  [default: 0, or that of the study which goes on]",
 )
 @click.option("--study", "file", help="Record all in this file, or go on where it was left.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
@@ -185,12 +188,12 @@ def search(
     facts = _facts(problem, result, searcher, time.perf_counter() - begin, known)
     if failure is not None:
         facts["error"] = str(failure)
-    click.echo(json.dumps(facts, indent=2) if as_json else _page(facts))
+    echo(json.dumps(facts, indent=2) if as_json else _page(facts))
     if failure is not None:
         raise click.ClickException(str(failure)) from failure
     if result.stopped_by == "interrupt":
         if file is not None:
-            click.echo(f"interrupted; {file} has it all: give the same command to go on", err=True)
+            echo(f"interrupted; {file} has it all: give the same command to go on", err=True)
         sys.exit(INTERRUPTED)
 
 

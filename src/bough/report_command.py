@@ -5,13 +5,14 @@ import pathlib
 
 import click
 
+from bough._shell import echo
 from bough.study import open_to_read
 from bough.study_command import warnings_in_words
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 
 
-@click.command("report")
+@click.command("report", short_help="Write a page to explore a study with.")
 @click.argument("file", type=FILE)
 @click.option(
     "-o",
@@ -39,14 +40,19 @@ def report_command(
     size = target.stat().st_size
     if as_json:
         facts = {"file": str(target), "bytes": size, "trials": len(study.trials)}
-        click.echo(json.dumps(facts, indent=2))
+        echo(json.dumps(facts, indent=2))
     else:
-        click.echo(f"{target}: {len(study.trials):,} trials, {size / 1e6:.1f} MB")
+        echo(f"{target}: {len(study.trials):,} trials, {size / 1e6:.1f} MB")
 
 
-@click.command("watch")
+@click.command("watch", short_help="Follow a study in a browser as it grows.")
 @click.argument("file", type=FILE)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="[default: any free one]")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Where to serve it.  [default: any free port]",
+)
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def watch_command(file: pathlib.Path, port: int, opens: bool, as_json: bool) -> None:
@@ -66,9 +72,9 @@ def watch_command(file: pathlib.Path, port: int, opens: bool, as_json: bool) -> 
     server = Watch(file, port)
     try:
         if as_json:
-            click.echo(json.dumps({"file": str(file), "url": server.url}))
+            echo(json.dumps({"file": str(file), "url": server.url}))
         else:
-            click.echo(f"{file} is shown at {server.url} (Ctrl-C ends this, not the search)")
+            echo(f"{file} is shown at {server.url} (Ctrl-C ends this, not the search)")
         if opens:
             webbrowser.open(server.url)
         server.serve_forever()

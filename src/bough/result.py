@@ -96,7 +96,8 @@ class Result:
         ----------
         kind
             `"convergence"`, `"tree"`, `"along"` (the best path), `"increments"` (what each depth
-            adds), `"importance"` (of parameters), `"slice"`, or `"regret"` (needs `optimum=`).
+            adds), `"importance"` (of parameters), `"relevance"` (of those of a space), `"slice"`,
+            or `"regret"` (needs `optimum=`).
         ax
             Axes to draw on; by default new ones.
         options

@@ -13,7 +13,9 @@ import click
 
 from bough._exchange import exported, imported
 from bough._lock import WriteLock
+from bough._shell import echo
 from bough._subject import plain_params
+from bough._texts import printable
 from bough.experiments.store import BEGINNING
 from bough.result import bounds_as_json, bounds_in_words
 from bough.study import Study, open_to_read
@@ -60,17 +62,17 @@ def show(file: str, as_json: bool, as_csv: bool) -> None:
         raise click.UsageError("--json and --csv exclude one another.")
     study = _opened(file)
     if as_csv:
-        click.echo(_table(study), nl=False)
+        echo(_table(study), nl=False, exact=True)
         return
     facts = _facts(study)
     if as_json:
         facts["trials"] = [_plain(trial) for trial in study.trials]
-        click.echo(json.dumps(facts, indent=2))
+        echo(json.dumps(facts, indent=2))
     else:
-        click.echo(_page(facts, study))
+        echo(_page(facts, study))
 
 
-@study_command.command("export")
+@study_command.command("export", short_help="Write a study as JSON lines.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.argument("output", type=click.File("w"), default="-")
 @click.option("--json", "as_json", is_flag=True, help="Say as JSON what was written.")
@@ -84,13 +86,13 @@ def export(file: str, output: Any, as_json: bool) -> None:
         raise click.UsageError("--json says what was written to OUTPUT; name a file.")
     lines, damage = exported(pathlib.Path(file))
     if damage is not None:
-        click.echo(f"warning: {file} is damaged: {damage}", err=True)
+        echo(f"warning: {file} is damaged: {damage}", err=True)
     count = sum(output.write(line + "\n") > 0 for line in lines)
     if as_json:  # the first line says what is searched, the others are operations
-        click.echo(json.dumps({"file": output.name, "operations": count - 1}, indent=2))
+        echo(json.dumps({"file": output.name, "operations": count - 1}, indent=2))
 
 
-@study_command.command("import")
+@study_command.command("import", short_help="Make a study of JSON lines.")
 @click.argument("lines", type=click.File("r"))
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
@@ -102,9 +104,9 @@ def import_(lines: Any, file: str, as_json: bool) -> None:
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
     count = imported(lines, pathlib.Path(file))
     if as_json:
-        click.echo(json.dumps({"file": file, "operations": count}, indent=2))
+        echo(json.dumps({"file": file, "operations": count}, indent=2))
     else:
-        click.echo(f"{file}: {count:,} operations")
+        echo(f"{file}: {count:,} operations")
 
 
 def _opened(file: str) -> Study:
@@ -125,7 +127,7 @@ def warnings_in_words() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for warning in said:
-        click.echo(f"warning: {warning.message}", err=True)
+        echo(f"warning: {warning.message}", err=True)
 
 
 def _facts(study: Study) -> dict[str, Any]:
@@ -170,12 +172,12 @@ def _page(facts: dict[str, Any], study: Study) -> str:
     """Return the facts as a page to read."""
     counts = facts["counts"]
     words = ", ".join(f"{count:,} {state}" for state, count in counts.items())
-    lines = [f"{facts['file']}: {len(study.trials):,} trials ({words})"]
+    lines = [f"{printable(facts['file'])}: {len(study.trials):,} trials ({words})"]
     if facts["written_by"]:
         holder = facts["written_by"]
         lines.append(f"being written by process {holder.get('pid')} on host {holder.get('host')}")
     if facts["about"] is not None:
-        lines.append(f"  about        {facts['about']}")
+        lines.append(f"  about        {printable(facts['about'])}")
     lines.append(f"  {facts['direction']} with {facts['searcher']}, seed {facts['seed']}")
     if "best" in facts:
         best = facts["best"]
@@ -198,7 +200,7 @@ def _page(facts: dict[str, Any], study: Study) -> str:
     for trial in study.trials[-SHOWN:]:
         value = "" if trial.value is None else f"{trial.value:.6g}"
         said = (trial.reason or "").strip().splitlines()
-        reason = f"({said[0][:60]})" if said else ""
+        reason = f"({printable(said[0][:60])})" if said else ""
         what = " ".join(map(str, trial.path)) if trial.params is None else _listed(trial.params)
         lines.append(f"  {trial.id:>7}  {trial.state:<8} {value:>12}  {what}  {reason}".rstrip())
     return "\n".join(lines)
@@ -226,6 +228,6 @@ def _shown(params: Any) -> dict[str, Any]:
 
 def _listed(params: dict[str, Any]) -> str:
     return ", ".join(
-        f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
+        printable(f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}")
         for name, value in params.items()
     )

@@ -11,7 +11,9 @@ from typing import Any
 import click
 
 from bough._loading import load_module
+from bough._shell import echo
 from bough._subject import plain_params
+from bough._texts import printable
 from bough.maximize import maximize, minimize
 from bough.result import (
     ObjectiveError,
@@ -25,7 +27,7 @@ from bough.stopping import StopRule, WallTime
 from bough.study import StudyError
 
 
-@click.command("tune")
+@click.command("tune", short_help="Optimise a function of parameters.")
 @click.argument("objective")
 @click.option("--budget", type=click.IntRange(min=1), help="Evaluations.  [default: 100]")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit.")
@@ -77,7 +79,7 @@ def tune_command(
     facts = _facts(objective, result, space, time.perf_counter() - begin)
     if failure is not None:
         facts["error"] = str(failure)
-    click.echo(json.dumps(facts, indent=2) if as_json else _page(facts, result))
+    echo(json.dumps(facts, indent=2) if as_json else _page(facts, result))
     if failure is not None:
         raise click.ClickException(str(failure)) from failure
     if result.stopped_by == "interrupt":
@@ -145,10 +147,10 @@ def _page(facts: dict[str, Any], result: Result) -> str:
     times = "once" if best.visits == 1 else f"{best.visits:,} times"
     lines += ["", f"  value        {best.mean:.6g} +- {best.std:.2g}, evaluated {times}"]
     params: dict[str, Any] = best.params or {}
-    width = max(map(len, params), default=0)
+    width = max((len(printable(name)) for name in params), default=0)
     for i, (name, value) in enumerate(params.items()):
-        shown = f"{value:.8g}" if isinstance(value, float) else str(value)
-        lines.append(f"  {'' if i else 'params':<11}  {name:<{width}}  {shown}")
+        shown = f"{value:.8g}" if isinstance(value, float) else printable(value)
+        lines.append(f"  {'' if i else 'params':<11}  {printable(name):<{width}}  {shown}")
     if certificate is not None and math.isfinite(certificate.gap):
         lines.append(f"  certificate  {bounds_in_words(certificate)}")
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from bough._shell import echo
 from bough.experiments import figures
 from bough.experiments.compare import compare
 from bough.experiments.results import Comparison
@@ -15,7 +16,7 @@ from bough.experiments.tables import regrets_page, rows, say
 from bough.experiments.write import write
 
 
-@click.command("compare")
+@click.command("compare", short_help="Compare searchers on known problems.")
 @click.argument("problems", nargs=-1, required=True)
 @click.option("--searchers", default="gpts,uct", show_default=True, help="Names with commas.")
 @click.option(
@@ -80,18 +81,18 @@ def command(
     except KeyboardInterrupt:
         place = study or out
         kept = f"; what is finished is in {place}: give the same command to go on" if place else ""
-        click.echo(f"interrupted{kept}", err=True)
+        echo(f"interrupted{kept}", err=True)
         sys.exit(130)
     files = [] if out is None else write(comparison, out, again)
     if as_json:
-        click.echo(json.dumps(_facts(comparison, again, files), indent=2))
+        echo(json.dumps(_facts(comparison, again, files), indent=2))
     else:
-        click.echo(regrets_page(comparison, again))
-        click.echo(f"seed {seed}: the command above gives the same regrets again.")
+        echo(regrets_page(comparison, again))
+        echo(f"seed {seed}: the command above gives the same regrets again.")
         if files:
-            click.echo("written: " + ", ".join(map(str, files)))
+            echo("written: " + ", ".join(map(str, files)))
             if not figures.have_matplotlib():
-                click.echo("no figures: they need matplotlib, pip install 'bough[plot]'")
+                echo("no figures: they need matplotlib, pip install 'bough[plot]'")
     if comparison.failures:
         lines = [f"{s} on {p}: {why}" for (p, s), why in comparison.failures.items()]
         raise click.ClickException("not run: " + "; ".join(lines))

@@ -10,15 +10,19 @@ from typing import Any
 
 import click
 
-from bough._shell import INTERRUPTED
+from bough._shell import INTERRUPTED, echo
 from bough.planning.agent import Agent, Summary
 from bough.planning.planner import Settings
 from bough.planning.policies import NAMES
 
 
-@click.command("plan")
+@click.command("plan", short_help="Act in a Gymnasium environment.")
 @click.argument("environment")
-@click.option("--budget", type=click.IntRange(min=1), help="Simulated steps a decision.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    help="Simulated steps a decision.  [default: 200, if no time is given]",
+)
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time a decision.")
 @click.option(
     "--episodes", type=click.IntRange(min=1), default=1, show_default=True, help="How many."
@@ -108,7 +112,7 @@ def command(
     if failure is not None:
         raise failure
     if interrupted:
-        click.echo("interrupted", err=True)
+        echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
 
 
@@ -135,14 +139,14 @@ def _show(
     if as_json:
         rows = {name: _facts(summary) for name, summary in results.items()}
         facts["interrupted"] = any(summary.interrupted for summary in results.values())
-        click.echo(json.dumps({**facts, "searchers": rows}, indent=2))
+        echo(json.dumps({**facts, "searchers": rows}, indent=2))
         return
     limit = f"{budget} steps a decision" if budget else f"{seconds} s a decision"
     episodes = max(len(summary.episodes) for summary in results.values())
-    click.echo(f"{environment}: {episodes} episode{'s' * (episodes > 1)}, {limit}, seed {seed}")
-    click.echo(_table(results))
+    echo(f"{environment}: {episodes} episode{'s' * (episodes > 1)}, {limit}, seed {seed}")
+    echo(_table(results))
     if render is not None:
-        click.echo(f"the first episode of {next(iter(results))} is in {render}")
+        echo(f"the first episode of {next(iter(results))} is in {render}")
 
 
 def _made(name: str, keywords: tuple[str, ...], render: pathlib.Path | None) -> Any:
@@ -168,7 +172,7 @@ def _made(name: str, keywords: tuple[str, ...], render: pathlib.Path | None) -> 
     except Exception as error:  # (whatever the environment itself makes of its keywords)
         told = isinstance(error, (gymnasium.error.Error, TypeError, ImportError))
         why = str(error) if told else f"{type(error).__name__}: {error}"
-        raise click.ClickException(f"cannot make {name}: {why}") from error
+        raise click.UsageError(f"cannot make {name}: {why}") from error
 
 
 def _watcher(frames: list[Any], watching: bool) -> Any:

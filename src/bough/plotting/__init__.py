@@ -2,7 +2,10 @@
 
 Whatever ends in `_data` returns plain arrays, and needs nothing but NumPy. The others draw them
 with matplotlib (the extra `plot`): they take `ax=`, and return the Axes. All take a `Result`, a
-`Study`, or a searcher with a belief.
+`Study`, a `planning.Plan`, or a searcher with a belief.
+
+A search of a space has several beliefs, one about each covering of it. What is shown is what the
+covering believes whose turn it is to ask, as in the certificate.
 """
 
 from collections.abc import Callable
@@ -20,6 +23,7 @@ from bough.plotting.parameters import (
     slice_of,
 )
 from bough.plotting.regret import Regret, regret, regret_data
+from bough.plotting.relevance import Relevance, relevance, relevance_data
 from bough.plotting.run import Run
 from bough.plotting.tree import Explored, tree, tree_data
 
@@ -31,6 +35,7 @@ __all__ = [
     "Increments",
     "Progress",
     "Regret",
+    "Relevance",
     "Run",
     "Slice",
     "along",
@@ -45,6 +50,8 @@ __all__ = [
     "increments_data",
     "regret",
     "regret_data",
+    "relevance",
+    "relevance_data",
     "slice_data",
     "slice_of",
     "tree",
@@ -58,6 +65,7 @@ DRAWINGS: dict[str, Callable[..., Any]] = {
     "along": along,
     "increments": increments,
     "importance": importance,
+    "relevance": relevance,
     "slice": slice_of,
     "regret": regret,
 }

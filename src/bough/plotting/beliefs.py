@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.plotting.run import Array, Run
-from bough.plotting.style import BLUE, GREY, ORANGE, axes, literal, say_empty
+from bough.plotting.shown import of_covering
+from bough.plotting.style import BLUE, GREY, ORANGE, axes, literal, rounded, say_empty
+from bough.plotting.tree import explored_nodes, nodes_along
 from bough.trees import Path
 
 #: As many depths as can be written beside one another.
@@ -47,12 +49,10 @@ def along_data(source: Any, path: Sequence[int] | None = None) -> Along:
     run = Run.of(source)
     belief = run.belief
     if path is None:
-        path = run.best.path if run.best is not None else ()
+        path = run.best_path or ()
     path = tuple(path)
     prefixes = [path[:i] for i in range(len(path) + 1)]
-    visits = np.array(
-        [sum(trial.path[:i] == path[:i] for trial in run.told_trials) for i in range(len(path) + 1)]
-    )
+    visits = np.array(_visits(run, path))
     if belief is None:
         means = [
             np.mean([t.value for t in run.told_trials if t.path[: len(p)] == p] or [np.nan])
@@ -62,7 +62,18 @@ def along_data(source: Any, path: Sequence[int] | None = None) -> Along:
         return Along(path, np.array(means), unknown, unknown, visits)
     mean, std = belief.posterior(prefixes)
     prior = np.sqrt(np.cumsum(belief.kernel.increments(belief.tree.depth)))[: len(prefixes)]
-    return Along(path, 0.0 + run.sign * mean, std, prior, visits)
+    unit = run.shown.unit
+    return Along(path, 0.0 + run.sign * run.shown.value(mean), unit * std, unit * prior, visits)
+
+
+def _visits(run: Run, path: Path) -> list[int]:
+    """Return how many rewards were told at each node on a path, or below."""
+    if run.shown.cover is not None:
+        explored = explored_nodes(run)
+        found: list[int] = explored.visits[nodes_along(explored, path)].tolist()
+        return found + [0] * (len(path) + 1 - len(found))
+    placed = [trial.path for trial in run.told_trials]
+    return [sum(p[:i] == path[:i] for p in placed) for i in range(len(path) + 1)]
 
 
 def along(source: Any, path: Sequence[int] | None = None, *, ax: Any = None) -> Any:
@@ -80,16 +91,27 @@ def along(source: Any, path: Sequence[int] | None = None, *, ax: Any = None) -> 
                         linewidth=0, label="two standard deviations of the prior")  # fmt: skip
         ax.fill_between(depth, data.mean - 2 * data.std, data.mean + 2 * data.std, color=BLUE,
                         alpha=0.25, linewidth=0, label="two standard deviations now")  # fmt: skip
-    steps = [""] + [str(step) for step in data.path]
-    if run.tree is not None and run.labels is not None:
-        steps = [""] + [str(label) for label in run.tree.decode(data.path)]
+    steps = step_names(run, data.path)
     every = -(-len(steps) // MOST_TICKS)
-    texts = [f"{i}\n{literal(step, 16)}" for i, step in enumerate(steps)]
-    ax.set_xticks(depth[::every], texts[::every], fontsize="small")
-    ax.set_xlabel("depth and step")
+    upright = max(map(len, steps)) > 8
+    texts = [
+        f"{i} {literal(step, 24)}" if upright else f"{i}\n{step}" for i, step in enumerate(steps)
+    ]
+    ax.set_xticks(depth[::every], texts[::every], fontsize="small", rotation=90 if upright else 0)
+    ax.set_xlabel("depth and step" + of_covering(run.shown))
     ax.set_ylabel("reward")
     ax.legend(fontsize="small")
     return ax
+
+
+def step_names(run: Run, path: Path) -> list[str]:
+    """Return what the steps of a path are called, after an empty name for the root."""
+    cells = run.shown.names(range(-1, len(path)), [-1, *path])
+    if cells is not None:
+        return cells
+    if run.tree is not None and run.labels is not None:
+        return ["", *map(str, run.decode(path))]
+    return ["", *map(str, path)]
 
 
 class Increments(NamedTuple):
@@ -132,12 +154,14 @@ def increments_data(source: Any) -> Increments | None:
     belief = run.belief
     if belief is None:
         return None
-    variance = belief.kernel.increments(belief.tree.depth)
+    unit = run.shown.unit
+    kernel = belief.kernel if unit == 1.0 else unit**2 * belief.kernel
+    variance = kernel.increments(belief.tree.depth)
     total = float(variance.sum())
     share = variance / total if total > 0 else np.zeros(len(variance))
     learnt = bool(run.certificate is not None and run.certificate.conditional)
-    mean = 0.0 + run.sign * belief.center
-    return Increments(variance, share, belief.noise, mean, repr(belief.kernel), learnt)
+    mean = 0.0 + run.sign * run.shown.value(belief.center)
+    return Increments(variance, share, unit * belief.noise, mean, repr(kernel), learnt)
 
 
 def increments(source: Any, *, ax: Any = None) -> Any:
@@ -151,6 +175,6 @@ def increments(source: Any, *, ax: Any = None) -> Any:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("depth")
     ax.set_ylabel("variance")
-    ax.set_title(("learnt: " if data.learnt else "") + data.kernel, fontsize="small")
+    ax.set_title(("learnt: " if data.learnt else "") + rounded(data.kernel), fontsize="small")
     ax.legend(fontsize="small")
     return ax

@@ -7,10 +7,12 @@ import numpy as np
 
 from bough.belief import Belief
 from bough.confidence import Confidence
-from bough.plotting.replay import checkpoints, forgetful, observations, tell
+from bough.planning import Plan
+from bough.plotting.replay import checkpoints, forgetful, teller, teller_of, teller_of_plan
 from bough.plotting.run import Array, Run
+from bough.plotting.shown import Shown, of_covering
 from bough.plotting.style import BLUE, GREEN, GREY, ORANGE, axes, say_empty
-from bough.searchers import GPTS
+from bough.searchers import GPTS, Forest
 
 
 class Convergence(NamedTuple):
@@ -25,7 +27,8 @@ class Convergence(NamedTuple):
     at
         Numbers of evaluations, after which the following held.
     mean
-        Posterior mean of the arm that the search would have recommended.
+        Posterior mean of the arm that the search would have recommended; in a space that of its
+        cell, unless values are exact.
     lower, upper
         The certificate: with its confidence the best of all arms is between them. One of them is
         infinite if nobody knows how many arms there are.
@@ -49,7 +52,8 @@ def convergence_data(source: Any, most: int = 200) -> Convergence:
 
     The bounds are those of the prior that the search has in the end, at up to `most` moments: what
     was learnt later is taken to have been known, so that the curves are of one belief. The last of
-    them is the certificate. Searchers without a belief have none, and `at` is empty.
+    them is the certificate. In a space they are those of one covering, that whose turn it is to
+    ask. Searchers without a belief have none, and `at` is empty.
 
     >>> import bough
     >>> result = bough.maximize(sum, bough.Tree(2, 4), budget=20, rng=0)
@@ -61,34 +65,55 @@ def convergence_data(source: Any, most: int = 200) -> Convergence:
     values = run.told
     best = run.sign * np.maximum.accumulate(run.sign * values)
     empty = np.empty(0)
-    if run.belief is None or not isinstance(run.searcher, GPTS):
+    if run.belief is None or (run.shown.search is None and run.shown.forest is None):
         return Convergence(values, best, empty, empty, empty, empty)
-    at, mean, lower, upper = _bounds(run.searcher, run.belief, most)
+    at, *bounds = _bounds(run.shown, run.belief, run.plan, most)
+    mean, lower, upper = map(run.shown.value, bounds)
     if run.sign < 0:
         mean, lower, upper = 0.0 - mean, 0.0 - upper, 0.0 - lower
     return Convergence(values, best, at, mean, lower, upper)
 
 
-def _bounds(search: GPTS, belief: Belief, most: int) -> tuple[Array, Array, Array, Array]:
+def _bounds(
+    shown: Shown, belief: Belief, plan: Plan | None, most: int
+) -> tuple[Array, Array, Array, Array]:
     """Return numbers of observations, and what the belief said after each of them."""
-    told = observations(belief)
-    marks = checkpoints(len(told), most)
-    level = Confidence(search.confidence.delta)
-    counted = search.tree.log_arms is not None
     again = forgetful(belief)
+    exact = None  # values, if they are known to be exact
+    if shown.forest is not None and shown.cover is not None:
+        search: GPTS | Forest = shown.forest
+        count, tell_some = teller_of(shown.forest, shown.cover, again)
+        if shown.forest._told.noisy is False:
+            exact = np.maximum.accumulate(shown.forest._told.table.values)
+    else:
+        assert shown.search is not None  # it is one or the other
+        search = shown.search
+        count, tell_some = teller(belief, again) if plan is None else teller_of_plan(plan, again)
     rows = []
     begin = 0
+    marks = checkpoints(count, most)
     for mark in marks:
-        for observation in told[begin:mark]:
-            tell(again, observation)
+        tell_some(begin, mark)
         begin = mark
-        b = search._sqrt_beta(level, mark + 1)
-        best = again._best_played(0.0 if belief.noise == 0.0 else 1.0)
-        assert best is not None  # something was told
-        upper = again._ceiling(b).upper if counted else math.inf
-        rows.append((best.mean, again.highest_lower(b).lower, upper))
-    mean, lower, upper_ = np.array(rows).T
-    return np.array(marks, dtype=float), mean, lower, upper_
+        b = _sqrt_beta(search, belief, len(again) + 1)
+        recommended = again._best_played(0.0 if belief.noise == 0.0 else 1.0)
+        assert recommended is not None  # something was told
+        mean, lower = recommended.mean, again.highest_lower(b).lower
+        upper = math.inf if belief.tree.log_arms is None else again._ceiling(b).upper
+        if exact is not None:  # as the certificate of a forest has it
+            mean, lower = float(exact[mark - 1]), max(lower, float(exact[mark - 1]))
+            upper = max(upper, lower)
+        rows.append((mean, lower, upper))
+    means, lowers, uppers = np.array(rows).T
+    return np.array(marks, dtype=float), means, lowers, uppers
+
+
+def _sqrt_beta(search: GPTS | Forest, belief: Belief, t: int) -> float:
+    """Return how wide the bounds of the certificate are."""
+    level = Confidence(search.confidence.delta)
+    if isinstance(search, GPTS):
+        return search._sqrt_beta(level, t)
+    return level.sqrt_beta(t, belief.tree.log_arms or 0.0)
 
 
 def convergence(source: Any, *, ax: Any = None) -> Any:
@@ -109,12 +134,15 @@ def convergence(source: Any, *, ax: Any = None) -> Any:
         plays, data.best, color=BLUE, drawstyle="steps-post", marker=alone,
         label="best value so far",
     )  # fmt: skip
+    what = "path" if run.shown.space is None else "point"
     if len(data.at):
-        ax.plot(data.at, data.mean, color=GREEN, marker=alone, label="mean of the recommended path")
+        ax.plot(
+            data.at, data.mean, color=GREEN, marker=alone, label=f"mean of the recommended {what}"
+        )
         shown = np.isfinite(data.lower) & np.isfinite(data.upper)
         ax.fill_between(
             data.at[shown], data.lower[shown], data.upper[shown], color=ORANGE, alpha=0.15,
-            label="the best of all, by the certificate",
+            label="the best of all, by the certificate" + of_covering(run.shown),
         )  # fmt: skip
     ax.set_xlabel("evaluations")
     ax.set_ylabel("value")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.plotting.run import Array, Run
+from bough.plotting.run import ABSENT, Array, Run
 from bough.plotting.style import BLUE, GREY, ORANGE, axes, literal, say_empty
 
 #: A number with more different values than this is cut into so many intervals of equal counts.
@@ -67,7 +67,7 @@ def slice_data(source: Any, name: str | None = None) -> Slice:
         known = ", ".join(map(repr, run.columns)) or "none: nothing was told"
         raise ValueError(f"name must be one of the parameters ({known}), got {name!r}")
     column = run.columns[name]
-    chosen = [i for i, value in enumerate(column) if value is not None]
+    chosen = [i for i, value in enumerate(column) if value is not ABSENT]
     values = run.told[chosen]
     ids = [run.told_trials[i].id for i in chosen]
     given = [column[i] for i in chosen]
@@ -108,9 +108,9 @@ def importance_data(source: Any) -> Importance:
 
 
 def _explained(column: Sequence[Any], values: Array) -> float:
-    missing = np.array([value is None for value in column])
+    missing = np.array([value is ABSENT for value in column], dtype=bool)
     groups = np.zeros(len(column), dtype=np.int64)
-    at, categories = numbers_of([value for value in column if value is not None])
+    at, categories = numbers_of([value for value in column if value is not ABSENT])
     if categories is None and len(np.unique(at)) > INTERVALS:
         edges = np.unique(np.quantile(at, np.arange(1, INTERVALS) / INTERVALS))
         at = np.searchsorted(edges, at, side="right").astype(float)

@@ -68,6 +68,9 @@ def regret_data(
 def _bound(run: Run, plays: Any) -> Array:
     belief = run.belief
     counts = None if belief is None else belief.tree.counts
+    if run.shown.coverings > 1 or run.plan is not None:
+        # It is about one tree whose kernel is known; a forest asks by turns, and by other means.
+        return np.empty(0)
     if belief is None or not counts or len(set(counts)) != 1 or not len(plays):
         return np.empty(0)
     setting = belief.kernel, int(counts[0]) if counts[0] < np.inf else 0, len(counts), belief.noise

@@ -1,12 +1,17 @@
 """What a belief was told, in order, and the same again from the beginning."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from bough._placing import Placing
 from bough.belief import Belief
 from bough.learning.data import STEP, paths_of
+from bough.planning import Plan
+from bough.searchers import Forest
+from bough.searchers.forest.cover import FINER, Cover, depths_apart
 from bough.trees import Path
 
 
@@ -45,6 +50,49 @@ def tell(belief: Belief, told: Observation) -> None:
         belief.observe(told.path, told.values[0], noise=told.noises[0])
     else:
         belief.observe_steps(told.path, told.values, noise=told.noises)
+
+
+#: What tells a belief again all that came from one number on, up to another.
+Teller = Callable[[int, int], None]
+
+
+def teller(belief: Belief, again: Belief) -> tuple[int, Teller]:
+    """Return how many observations a belief has, and what tells them to another belief."""
+    told = observations(belief)
+
+    def tell_some(begin: int, end: int) -> None:
+        for observation in told[begin:end]:
+            tell(again, observation)
+
+    return len(told), tell_some
+
+
+def teller_of(forest: Forest, cover: Cover, again: Belief) -> tuple[int, Teller]:
+    """Return the same for a covering of a forest, which takes readings for those of its cells.
+
+    They are placed as they were: those that were there when the covering was made by what all of
+    them need, the others by what came before them.
+    """
+    table = forest._told.table
+    placing = Placing(cover.covering, again, FINER)
+    first = depths_apart(placing.paths(table.positions[: cover._first])) + FINER
+
+    def tell_some(begin: int, end: int) -> None:
+        rows = slice(begin, end)
+        placing.tell(table.positions[rows], table.values[rows], table.noises[rows], first[rows])
+
+    return len(table), tell_some
+
+
+def teller_of_plan(plan: Plan, again: Belief) -> tuple[int, Teller]:
+    """Return the same for a plan, whose belief is told each step of a play."""
+    policy = plan.policy
+
+    def tell_some(begin: int, end: int) -> None:
+        for play in policy.plays[begin:end]:
+            policy._observe(again, play)
+
+    return len(policy.plays), tell_some
 
 
 def checkpoints(count: int, most: int) -> list[int]:

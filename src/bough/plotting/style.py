@@ -1,6 +1,9 @@
 """What all drawings share."""
 
+import re
 from typing import Any
+
+from bough._texts import printable
 
 #: Okabe and Ito's colours, which the colour-blind can tell apart.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
@@ -27,10 +30,19 @@ def literal(text: object, most: int = 32) -> str:
     >>> literal("cost in $")
     'cost in \\$'
     """
-    name = str(text)
+    name = printable(text)
     if len(name) > most:
         name = name[: most - 1] + "\u2026"
     return name.replace("$", r"\$")  # what stands between two of them would be a formula
+
+
+def rounded(text: str) -> str:
+    """Return a text with numbers in it, each with four digits.
+
+    >>> rounded("Geometric(ratio=0.4734029284318608, root=0.0)")
+    'Geometric(ratio=0.4734, root=0.0)'
+    """
+    return re.sub(r"\d+\.\d{4,}(?:e[-+]?\d+)?", lambda found: f"{float(found[0]):.4g}", text)
 
 
 def say_empty(ax: Any, why: str) -> Any:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from bough.belief import Belief
 from bough.plotting.run import Array, Run
+from bough.plotting.shown import of_covering
 from bough.plotting.style import COLOURS, GREY, axes, say_empty
 from bough.trees import Path
 
@@ -14,6 +15,8 @@ Ints = NDArray[np.int64]
 NONE = -1
 #: Opacity of what is least certain.
 FAINTEST = 0.15
+#: Boxes of a smaller share of the width have no lines around them.
+NARROW = 0.008
 
 
 class Explored(NamedTuple):
@@ -72,13 +75,18 @@ def tree_data(source: Any, most: int = 2000) -> Explored:
     ([3, 2, 1, 1, 1, 1], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
     """
     run = Run.of(source)
-    everything = _counted(run) if run.belief is None else _believed(run.belief, run.sign)
+    everything = explored_nodes(run)
     keep = np.zeros(len(everything.parent), dtype=bool)
     order = np.lexsort((everything.depth, -everything.visits))  # a parent before its children
     keep[order[:most]] = True
-    if run.best is not None:
-        keep[_along(everything, run.best.path)] = True
+    if run.best_path is not None:
+        keep[nodes_along(everything, run.best_path)] = True
     return _chosen(everything, keep)
+
+
+def explored_nodes(run: Run) -> Explored:
+    """Return all visited nodes."""
+    return _counted(run) if run.belief is None else _believed(run, run.belief)
 
 
 def _chosen(nodes: Explored, keep: NDArray[np.bool_]) -> Explored:
@@ -91,7 +99,7 @@ def _chosen(nodes: Explored, keep: NDArray[np.bool_]) -> Explored:
     return Explored(*rows)._replace(parent=parent[keep], hidden=hidden[keep])  # type: ignore[arg-type]
 
 
-def _along(nodes: Explored, path: Path) -> list[int]:
+def nodes_along(nodes: Explored, path: Path) -> list[int]:
     """Return the numbers of the nodes on a path, as far as they exist."""
     found = [0]
     for step in path:
@@ -105,7 +113,7 @@ def _along(nodes: Explored, path: Path) -> list[int]:
 # ---------------------------------------------------------------------- from a belief
 
 
-def _believed(belief: Belief, sign: float) -> Explored:
+def _believed(run: Run, belief: Belief) -> Explored:
     """Return all visited nodes of a belief."""
     nodes = belief.nodes
     mean, variance, owner, order = _posterior(nodes)
@@ -127,9 +135,10 @@ def _believed(belief: Belief, sign: float) -> Explored:
         parent=parent,
         step=np.where(parent == NONE, NONE, chosen["index"]),
         depth=chosen["depth"].astype(np.int64),
-        visits=chosen["visits"].astype(np.int64),
-        mean=0.0 + sign * (mean[keep] + belief.center),
-        std=std,
+        visits=chosen["visits"].astype(np.int64)
+        // (len(belief) // len(run.trials) if run.plan else 1),
+        mean=0.0 + run.sign * run.shown.value(mean[keep] + belief.center),
+        std=run.shown.unit * std,
         certainty=np.clip(certainty, 0.0, 1.0),
         unexplored=branching - children,
         hidden=np.zeros(len(keep), dtype=np.int64),
@@ -185,7 +194,7 @@ def _counted(run: Run) -> Explored:
     counts = np.array(visits)
     parent = np.array([number[path[:-1]] if path else NONE for path in paths])
     children = np.bincount(parent[1:], minlength=len(paths))
-    tree = run.tree
+    tree = run.shown.tree
     branching = [np.nan if tree is None else tree.children(path) for path in paths]
     return Explored(
         parent=parent,
@@ -249,11 +258,13 @@ def tree(source: Any, *, most: int = 2000, ax: Any = None) -> Any:
         Rectangle((a, d), b - a, 1.0)
         for a, b, d in zip(left, right, explored.depth, strict=True)
     ]  # fmt: skip
+    # Lines around narrow boxes would hide them: what was explored would look as if it were not.
+    lines = np.where(right - left > NARROW, 0.4, 0.0)
     ax.add_collection(
-        PatchCollection(boxes, facecolors=colours, edgecolors="white", linewidths=0.4)
+        PatchCollection(boxes, facecolors=colours, edgecolors="white", linewidths=lines)
     )
-    if run.best is not None:
-        way = _along(explored, run.best.path)
+    if run.best_path is not None:
+        way = nodes_along(explored, run.best_path)
         middle = (left[way] + right[way]) / 2
         ax.plot(middle, explored.depth[way] + 0.5, ".-", color="black", linewidth=0.8, markersize=4,
                 label="best path")  # fmt: skip
@@ -263,6 +274,7 @@ def tree(source: Any, *, most: int = 2000, ax: Any = None) -> Any:
     levels = np.arange(int(explored.depth.max()) + 1)[:: 1 + int(explored.depth.max()) // 16]
     ax.set_yticks(levels + 0.5, levels)  # in the middle of each level
     ax.set_ylabel("depth")
-    ax.set_title("width: visits, colour: mean, opacity: certainty", fontsize="small", color=GREY)
+    title = "width: visits, colour: mean, opacity: certainty" + of_covering(run.shown)
+    ax.set_title(title, fontsize="small", color=GREY)
     ax.figure.colorbar(ScalarMappable(scale, COLOURS), ax=ax, label="mean", fraction=0.05)
     return ax

@@ -22,6 +22,8 @@ def write(source: Any, path: str | os.PathLike[str], *, title: str | None = None
     run = Run.of(source)
     if run.study is not None and target.exists() and target.samefile(run.study.path):
         raise ValueError(f"path: {target} is the study itself; give the page another name")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target} cannot be written: there is no folder {target.parent}")
     text = page(run, title=title)
     unfinished = target.with_name(target.name + ".part")
     try:
@@ -37,7 +39,7 @@ def page(source: Any, *, title: str | None = None, follow: bool = False) -> str:
     Parameters
     ----------
     source
-        A `Result`, a `Study`, or a searcher with a belief.
+        A `Result`, a `Study`, a `planning.Plan`, or a searcher with a belief.
     title
         Its title; by default the name of the study's file.
     follow

@@ -8,10 +8,20 @@ from typing import Any
 import numpy as np
 
 import bough
-from bough.plotting import along_data, convergence_data, importance_data, increments_data, tree_data
+from bough.plotting import (
+    along_data,
+    convergence_data,
+    importance_data,
+    increments_data,
+    relevance_data,
+    tree_data,
+)
+from bough.plotting.beliefs import step_names
 from bough.plotting.parameters import numbers_of
-from bough.plotting.run import Run, columns_of
+from bough.plotting.run import ABSENT, Run, columns_of
 from bough.plotting.tree import Explored
+from bough.trees import Path
+from bough.trials import Trial
 
 #: Nodes of the tree that are kept, the most visited ones: enough to go far down, and some 1 MB.
 MOST_NODES = 20_000
@@ -23,7 +33,7 @@ def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
     """Return all that the page says but the trials."""
     run = Run.of(source)
     return {
-        "title": title or (run.study.path.name if run.study is not None else "A search"),
+        "title": title or _title(run),
         "summary": _summary(run),
         "certificate": _certificate(run),
         "convergence": _convergence(run),
@@ -33,6 +43,12 @@ def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
         "along": _along(run),
         "reproduce": _reproduce(run),
     }
+
+
+def _title(run: Run) -> str:
+    if run.study is not None:
+        return run.study.path.name
+    return "A search" if run.plan is None else "A plan"
 
 
 def _summary(run: Run) -> dict[str, Any]:
@@ -50,6 +66,9 @@ def _summary(run: Run) -> dict[str, Any]:
         "trials": counts,
         "arms": _arms(None if tree is None else tree.log_arms, tree),
         "depth": None if tree is None else tree.depth,
+        "space": _space(run),
+        "plan": run.plan is not None,
+        "replayed": run.searcher is not None,
         "best": None,
     }
     if best is not None:
@@ -59,7 +78,8 @@ def _summary(run: Run) -> dict[str, Any]:
         facts["best"] = {
             "path": " ".join(map(str, best.path)),
             "decoded": _decoded(run, best.path),
-            "params": None if params is None else {str(k): str(v) for k, v in params.items()},
+            "params": _params(params),
+            "trials": [t.id for t in run.told_trials if _is_at(run, t, best.path, params)],
             "mean": _finite(best.mean),
             "std": _finite(best.std),
             "visits": best.visits,
@@ -67,11 +87,38 @@ def _summary(run: Run) -> dict[str, Any]:
     return facts
 
 
+def _is_at(run: Run, trial: Trial, path: Path, params: Any) -> bool:
+    """Return whether a trial was one of that path, or of those params."""
+    return trial.path == path and (trial.params is None or trial.params == params)
+
+
+def _space(run: Run) -> dict[str, Any] | None:
+    """Say what space is searched; None on a plain tree."""
+    space = run.shown.space
+    if space is not None:
+        points = None if space.size == math.inf else f"{space.size:,}"
+        return {"parameters": len(space._slots), "points": points}
+    if len(run.trials) and run.trials[0].params is not None:  # only its program knows more of it
+        names = {name for trial in run.trials for name in trial.params or ()}
+        return {"parameters": len(names), "points": None}
+    return None
+
+
+def _params(params: Any) -> dict[str, Any] | None:
+    """Return params with numbers as they are, and all else as texts."""
+    if params is None:
+        return None
+    return {
+        str(k): v if type(v) is int or (type(v) is float and math.isfinite(v)) else str(v)
+        for k, v in params.items()
+    }
+
+
 def _arms(log_arms: float | None, tree: Any) -> str | None:
     """Say how many paths there are."""
     if log_arms is None:
         return None
-    if log_arms < math.log(1e15):
+    if log_arms < math.log(1e11):  # as many digits as a tile has room for
         return f"{round(math.exp(log_arms)) if tree.arms is None else tree.arms:,}"
     return f"about 10^{log_arms / math.log(10):.0f}"
 
@@ -79,7 +126,7 @@ def _arms(log_arms: float | None, tree: Any) -> str | None:
 def _decoded(run: Run, path: Iterable[int]) -> str | None:
     if run.tree is None or run.labels is None:
         return None
-    return " ".join(map(str, run.tree.decode(tuple(path))))
+    return " ".join(map(str, run.decode(tuple(path))))
 
 
 def _certificate(run: Run) -> dict[str, Any] | None:
@@ -93,6 +140,9 @@ def _certificate(run: Run) -> dict[str, Any] | None:
         "gap": _finite(found.gap),
         "confidence": 1 - found.delta,
         "conditional": found.conditional,
+        "params": _params(getattr(found, "params", None)),
+        "covering": getattr(found, "covering", None),
+        "coverings": getattr(found, "coverings", None),
     }
 
 
@@ -122,11 +172,17 @@ def _tree(run: Run) -> dict[str, Any]:
         "unexplored": ["more" if math.isinf(n) else _finite(n) for n in data.unexplored.tolist()],
         "hidden": data.hidden.tolist(),
         "names": _step_names(run, data),
+        "cells": run.shown.covering is not None,
+        "covering": run.shown.number,
+        "coverings": run.shown.coverings,
     }
 
 
 def _step_names(run: Run, data: Explored) -> list[str] | None:
     """Return what the tree calls the step to each node; None if it has no names for them."""
+    cells = run.shown.names(data.parent.tolist(), data.step.tolist())
+    if cells is not None:
+        return cells
     labels = run.labels
     if labels is None:
         return None
@@ -152,7 +208,16 @@ def _learnt(run: Run) -> dict[str, Any] | None:
         "noise": data.noise,
         "mean": data.mean,
         "learnt": data.learnt,
+        "exact": run.shown.forest is not None and run.shown.forest._told.noisy is False,
+        "relevance": _relevance(run),
     }
+
+
+def _relevance(run: Run) -> dict[str, Any] | None:
+    data = relevance_data(run)
+    if data is None:
+        return None
+    return {"names": data.names, "factors": _numbers(data.factors, DIGITS), "learnt": data.learnt}
 
 
 def _along(run: Run) -> dict[str, Any] | None:
@@ -165,6 +230,7 @@ def _along(run: Run) -> dict[str, Any] | None:
         "std": _numbers(data.std),
         "prior": _numbers(data.prior),
         "visits": data.visits.tolist(),
+        "names": step_names(run, data.path),
     }
 
 
@@ -202,7 +268,10 @@ def trial_columns(source: Any, begin: int = 0) -> dict[str, Any]:
     return {
         "begin": begin,
         "settled": _settled(run),
-        "path": [" ".join(map(str, trial.path)) for trial in trials],
+        # (In a space paths are those of a covering: nothing that anybody would read.)
+        "path": None
+        if _space(run) is not None
+        else [" ".join(map(str, trial.path)) for trial in trials],
         "state": "".join(trial.state[0] for trial in trials),
         "value": [trial.value for trial in trials],
         "noise": _if_any([trial.noise for trial in trials]),
@@ -218,9 +287,9 @@ def trial_columns(source: Any, begin: int = 0) -> dict[str, Any]:
 def _choices(run: Run) -> dict[str, Any]:
     found = {}
     for name, column in columns_of([run.choices_of(trial) for trial in run.trials]).items():
-        at, categories = numbers_of([value for value in column if value is not None])
+        at, categories = numbers_of([value for value in column if value is not ABSENT])
         given = iter(at.tolist())
-        codes = [None if value is None else next(given) for value in column]
+        codes = [None if value is ABSENT else next(given) for value in column]
         found[str(name)] = {"at": codes, "categories": categories}
     return found
 

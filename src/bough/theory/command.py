@@ -49,7 +49,7 @@ WORDS = {
 def bound_command(read_kernel: Callable[[str], Kernel]) -> click.Command:
     """Return the command; `read_kernel` reads a kernel such as `gaussian:5`."""
 
-    @click.command("bound")
+    @click.command("bound", short_help="Bound information gain and regret.")
     @click.option("--branching", type=int, required=True, help="Children of a node.")
     @click.option("--depth", type=int, required=True, help="Steps of a path.")
     @click.option(

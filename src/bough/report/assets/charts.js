@@ -5,7 +5,8 @@ const settings = { responsive: true, displaylogo: false, scrollZoom: false,
   modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]] };
 
 function layout(more) {
-  const axis = { gridcolor: style("--line"), zerolinecolor: style("--line"), automargin: true };
+  const axis = { gridcolor: style("--line"), zerolinecolor: style("--line"), automargin: true,
+    exponentformat: "power" };
   const { xaxis, yaxis, ...rest } = more;
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
@@ -29,7 +30,7 @@ function sampled(values, from, to, most = 6000) {
   const apart = Math.max(1, Math.ceil((to - from) / most));
   const chosen = new Set();
   for (let i = from; i < to; i += apart) chosen.add(i);
-  const stretch = Math.ceil((to - from) / 300);
+  const stretch = Math.ceil((to - from) / (most / 20)); // few, lest extremes look usual
   for (let begin = from; apart > 1 && begin < to; begin += stretch) {
     let low = begin, high = begin;
     for (let i = begin; i < Math.min(to, begin + stretch); i++) {
@@ -41,11 +42,17 @@ function sampled(values, from, to, most = 6000) {
   return [...chosen];
 }
 
-// On a logarithmic axis the first points need as much room as the last.
-function spread(values, from, to) {
-  const head = Math.min(to, from + 500);
-  const first = Array.from({ length: head - from }, (_, i) => from + i);
-  return first.concat(sampled(values, head, to));
+// The same for a logarithmic axis, on which the first points have as much room as the last: as many
+// from every stretch of equal width.
+function spread(values, from, to, most = 6000) {
+  if (to - from <= most) return sampled(values, from, to, most);
+  const stretches = 60;
+  const edge = (k) => Math.round((from + 1) * ((to + 1) / (from + 1)) ** (k / stretches)) - 1;
+  const chosen = new Set();
+  for (let k = 0; k < stretches; k++) {
+    for (const i of sampled(values, edge(k), edge(k + 1), most / stretches)) chosen.add(i);
+  }
+  return [...chosen];
 }
 
 // ---------------------------------------------------------------- convergence
@@ -56,33 +63,36 @@ function drawConvergence(state) {
   const place = $("convergence-chart");
   const { convergence: data } = state.snapshot;
   const values = state.told().map((i) => state.trials.value[i]);
-  const points = spread(values, 0, values.length);
   const count = data.count;
+  const far = wide && count > 2; // few are better seen as they are
+  const points = (far ? spread : sampled)(values, 0, values.length);
   const bounded = data.lower.some((low, i) => low !== null && data.upper[i] !== null);
   const gap = data.at.map((_, i) =>
     data.lower[i] === null || data.upper[i] === null ? "-" : say(data.upper[i] - data.lower[i], 4));
   const hover = "%{y:.6g} after %{x}";
+  const mode = count > 2 ? "lines" : "lines+markers"; // one point makes no line
   const traces = [
     { name: "values", type: "scattergl", mode: "markers", x: points.map((i) => i + 1),
       y: points.map((i) => values[i]), marker: { color: style("--value"), size: 4 },
       hovertemplate: `${hover}<extra>value</extra>` },
-    { name: "best value", mode: "lines", line: { shape: "hv", color: style("--best"), width: 2 },
+    { name: "best value", mode, line: { shape: "hv", color: style("--best"), width: 2 },
       x: [...data.best_at, count], y: [...data.best, data.best.at(-1)],
       hovertemplate: `${hover}<extra>best value</extra>` },
-    { name: "recommended", mode: "lines", line: { color: style("--mean"), width: 2 }, x: data.at,
+    { name: "recommended", mode, line: { color: style("--mean"), width: 2 }, x: data.at,
       y: data.mean, hovertemplate: `mean ${hover}<extra>recommended</extra>` },
   ];
   if (bounded) {
     const line = { color: style("--bound"), width: 1 };
     traces.push(
-      { name: "lower bound", mode: "lines", line, x: data.at, y: data.lower, showlegend: false,
+      { name: "lower bound", mode, line, x: data.at, y: data.lower, showlegend: false,
         hovertemplate: `${hover}<extra>lower bound</extra>` },
-      { name: "the best of all", mode: "lines", line, x: data.at, y: data.upper, fill: "tonexty",
+      { name: "the best of all", mode, line, x: data.at, y: data.upper, fill: "tonexty",
         fillcolor: style("--band"), customdata: gap,
         hovertemplate: `${hover}, gap %{customdata}<extra>upper bound</extra>` });
   }
-  chart(place, traces, { xaxis: { title: { text: "evaluations" }, type: wide ? "log" : "linear" },
-    yaxis: { title: { text: "value" } }, hovermode: "closest", uirevision: String(wide) }).then(() => {
+  chart(place, traces, { xaxis: { title: { text: "evaluations" }, type: far ? "log" : "linear",
+    exponentformat: "none", separatethousands: true, dtick: (far && count >= 100) || count <= 2 ? 1 : undefined },
+    yaxis: { title: { text: "value" } }, hovermode: "closest", uirevision: String(far) }).then(() => {
     if (place.dataset.zooms) return;
     place.dataset.zooms = "yes";
     // Zoomed in, every point of the part that is seen is drawn.
@@ -90,10 +100,10 @@ function drawConvergence(state) {
       const range = place.layout.xaxis.range;
       if (!("xaxis.range[0]" in change || "xaxis.autorange" in change)) return;
       const now = state.told().map((i) => state.trials.value[i]);
-      const [from, to] = "xaxis.autorange" in change ? [0, now.length]
-        : range.map((x) => (wide ? 10 ** x : x));
+      const far = place.layout.xaxis.type === "log";
+      const [from, to] = "xaxis.autorange" in change ? [0, now.length] : range.map((x) => (far ? 10 ** x : x));
       const a = Math.max(0, Math.floor(from) - 1), b = Math.min(now.length, Math.ceil(to));
-      const seen = spread(now, a, Math.max(a, b));
+      const seen = (far ? spread : sampled)(now, a, Math.max(a, b));
       Plotly.restyle(place, { x: [seen.map((i) => i + 1)], y: [seen.map((i) => now[i])] }, [0]);
     });
   });
@@ -104,8 +114,10 @@ function drawConvergence(state) {
 function drawLearnt(state) {
   const { learnt, along } = state.snapshot;
   if (learnt) {
-    $("learnt-tiles").replaceChildren(tile(learnt.learnt ? "learnt kernel" : "kernel", learnt.kernel, "", "wide"),
-      tile("noise", number(learnt.noise), "standard deviation of a value"),
+    $("learnt-tiles").replaceChildren(tile(learnt.learnt ? "learnt kernel" : "kernel",
+      el("span", { text: rounded(learnt.kernel), title: learnt.kernel }), "", "wide"),
+      tile("noise", number(learnt.noise), learnt.exact ? "values come again exactly: it stands for what varies within a cell"
+        : "standard deviation of a value"),
       tile("mean", number(learnt.mean), "before anything is told"));
     chart($("increments-chart"), [{ type: "bar", x: learnt.variance.map((_, i) => i),
       y: learnt.variance, marker: { color: style("--best") },
@@ -113,19 +125,37 @@ function drawLearnt(state) {
     { xaxis: { title: { text: "depth" }, dtick: learnt.variance.length > 20 ? undefined : 1 },
       yaxis: { title: { text: "variance" } } });
   }
-  if (along) {
-    const depth = along.mean.map((_, i) => i);
-    const edge = (sign) => along.mean.map((m, i) =>
-      (along.std[i] === null ? null : m + sign * 2 * along.std[i]));
-    chart($("along-chart"), [
-      { x: depth, y: edge(-1), mode: "lines", line: { width: 0 }, hoverinfo: "skip" },
-      { x: depth, y: edge(1), mode: "lines", line: { width: 0 }, fill: "tonexty",
-        fillcolor: style("--band"), hoverinfo: "skip" },
-      { x: depth, y: along.mean, mode: "lines+markers", line: { color: style("--mean") },
-        customdata: along.std.map((s, i) => [say(s, 3), say(along.visits[i])]),
-        hovertemplate: "depth %{x}: %{y:.6g} +- %{customdata[0]}, %{customdata[1]} visits<extra></extra>" },
-    ], { showlegend: false, xaxis: { title: { text: "depth" } }, yaxis: { title: { text: "reward" } } });
-  }
+  if (learnt?.relevance) drawRelevance(learnt.relevance);
+  if (along) drawAlong(along);
+  $("learnt-note").textContent = learnt?.relevance
+    ? `Kernel, noise, mean and relevance are learnt by all coverings together; the path is one of ${whose(state)}. `
+      + "Relevance: by how much a cut of this parameter changes values more, as a variance, than one of the average parameter"
+      + (learnt.relevance.learnt ? "; the most relevant are cut first." : ". Nothing was learnt of it yet.") : "";
+}
+
+function drawRelevance({ names, factors }) {
+  const shown = Math.min(names.length, 15);
+  const rows = names.slice(0, shown).map((_, i) => i);
+  chart($("relevance-chart"), [{ type: "bar", orientation: "h", x: factors.slice(0, shown).map(Math.log10), y: rows,
+    customdata: factors.slice(0, shown).map((f) => say(f, 3)), marker: { color: style("--best") },
+    hovertemplate: "%{customdata} times the average<extra></extra>" }],
+  { xaxis: { title: { text: "times the average" }, tickprefix: "10<sup>", ticksuffix: "</sup>", dtick: 1 },
+    yaxis: { autorange: "reversed", tickvals: rows, ticktext: names.slice(0, shown).map(brief) } });
+}
+
+function drawAlong(along) {
+  const depth = along.mean.map((_, i) => i);
+  const edge = (sign) => along.mean.map((m, i) =>
+    (along.std[i] === null ? null : m + sign * 2 * along.std[i]));
+  chart($("along-chart"), [
+    { x: depth, y: edge(-1), mode: "lines", line: { width: 0 }, hoverinfo: "skip" },
+    { x: depth, y: edge(1), mode: "lines", line: { width: 0 }, fill: "tonexty",
+      fillcolor: style("--band"), hoverinfo: "skip" },
+    { x: depth, y: along.mean, mode: "lines+markers", line: { color: style("--mean") },
+      customdata: along.std.map((s, i) => [say(s, 3), plural(along.visits[i], "visit"), brief(along.names[i] || "root")]),
+      hovertemplate: "depth %{x}, %{customdata[2]}<br>%{y:.6g} ± %{customdata[0]}, %{customdata[1]}<extra></extra>" },
+  ], { showlegend: false, xaxis: { title: { text: "depth" }, dtick: depth.length > 20 ? undefined : 1 },
+    yaxis: { title: { text: "value, ± 2 standard deviations" } } });
 }
 
 // ---------------------------------------------------------------- parameters

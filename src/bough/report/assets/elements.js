@@ -21,7 +21,7 @@ function body(section) {
 // Replace what stands in an element; whoever was at one of its buttons still is.
 function refill(place, ...parts) {
   const at = [...place.querySelectorAll("button")].indexOf(document.activeElement);
-  place.replaceChildren(...parts);
+  place.replaceChildren(...parts.filter(Boolean));
   if (at >= 0) place.querySelectorAll("button")[at]?.focus({ preventScroll: true });
 }
 
@@ -36,6 +36,10 @@ function number(value, digits) {
   return el("span", { text: say(value, digits), title: value, "data-value": value });
 }
 
+// A text with numbers in it, each with four digits.
+const rounded = (text) => text.replace(/\d+\.\d{4,}(e[-+]?\d+)?/g, (found) => say(Number(found), 4));
+
+const times = (count) => (count === 1 ? "once" : `${say(count)} times`);
 const plural = (count, word) => `${say(count)} ${word}${count === 1 ? "" : "s"}`;
 
 // Plotly reads some markup in its texts: what comes from the user is to be shown as it is.

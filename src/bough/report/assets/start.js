@@ -13,7 +13,7 @@ const state = {
     if (!this.order) {
       const ended = this.trials.ended;
       this.order = [];
-      for (let i = 0; i < this.trials.path.length; i++) if (this.trials.state[i] === "t") this.order.push(i);
+      for (let i = 0; i < this.count; i++) if (this.trials.state[i] === "t") this.order.push(i);
       this.order.sort((a, b) => ended[a] - ended[b] || a - b);
     }
     return this.order;
@@ -29,13 +29,15 @@ const state = {
     const at = (i) => { const found = this.trials.path[i].split(" ")[step]; return found ? Number(found) : null; };
     return { categories: null, at, text: (i) => String(at(i) ?? "") };
   },
+  get count() { return this.trials.state.length; },
   take(trials) {
     this.order = null;
     if (trials.begin && this.trials) {
-      for (const name of ["path", "value", "ended"]) trials[name] = this.trials[name].slice(0, trials.begin).concat(trials[name]);
-      for (const name of ["took", "noise"]) {
+      const added = trials.value.length;
+      for (const name of ["value", "ended", "path", "took", "noise"]) {
+        if (!this.trials[name] && !trials[name]) continue; // a column that there may be, and is not
         const before = this.trials[name] ?? Array(trials.begin).fill(null);
-        if (this.trials[name] || trials[name]) trials[name] = before.slice(0, trials.begin).concat(trials[name] ?? Array(trials.path.length - trials.begin).fill(null));
+        trials[name] = before.slice(0, trials.begin).concat(trials[name] ?? Array(added).fill(null));
       }
       trials.state = this.trials.state.slice(0, trials.begin) + trials.state;
       trials.reason = { ...this.trials.reason, ...trials.reason };
@@ -64,6 +66,7 @@ function draw(name) {
 }
 
 function drawAll() {
+  if (state.snapshot.along) drawNotes(state);
   for (const [name, section] of Object.entries(sections)) if (!section.chart || seen.has(name)) draw(name);
 }
 
@@ -99,7 +102,7 @@ async function follow() {
         drawAll();
       }
       pause = Math.max(1, (performance.now() - asked) / 250); // at most a fifth of the time is ours
-      $("live").textContent = `following, ${plural(state.trials.path.length, "trial")}, `
+      $("live").textContent = `following, ${plural(state.count, "trial")}, `
         + `last look at ${new Date().toLocaleTimeString()}`;
     } catch (error) {
       $("live").textContent = `not following: ${error.message}; trying again`;

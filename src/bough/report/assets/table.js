@@ -11,7 +11,7 @@ function selected(state) {
   const words = shownTrials.text.toLowerCase().split(/\s+/).filter(Boolean);
   const bound = shownTrials.text.trim().match(/^(<=|>=|<|>)\s*(-?[\d.]+(?:e[-+]?\d+)?)$/i);
   const chosen = [];
-  for (let i = 0; i < trials.path.length; i++) {
+  for (let i = 0; i < state.count; i++) {
     if (shownTrials.state && trials.state[i] !== shownTrials.state) continue;
     if (bound ? !compares(trials.value[i], bound[1], Number(bound[2])) : !contains(state, i, words)) continue;
     chosen.push(i);
@@ -21,8 +21,15 @@ function selected(state) {
   return chosen.sort((a, b) => {
     const x = key(a), y = key(b);
     if (x === null || y === null) return x === y ? a - b : x === null ? 1 : -1; // missing ones last
-    return x < y ? -sign : x > y ? sign : a - b;
+    return sign * ordered(x, y) || a - b;
   });
+}
+
+// Numbers and texts by themselves; paths step by step.
+function ordered(x, y) {
+  if (!Array.isArray(x)) return x < y ? -1 : x > y ? 1 : 0;
+  for (let i = 0; i < Math.min(x.length, y.length); i++) if (x[i] !== y[i]) return x[i] - y[i];
+  return x.length - y.length;
 }
 
 function compares(value, how, bound) {
@@ -34,7 +41,7 @@ function compares(value, how, bound) {
 function contains(state, i, words) {
   if (!words.length) return true;
   // "1 2 3" is a stretch of a path; words are looked for one by one.
-  const text = [state.trials.path[i], ...state.names.map((name) => `${name}=${state.choice(name).text(i)}`),
+  const text = [state.trials.path?.[i] ?? "", ...state.names.map((name) => `${name}=${state.choice(name).text(i)}`),
     state.trials.reason[i] ?? "", STATES[state.trials.state[i]]].join(" ").toLowerCase();
   return text.includes(words.join(" ")) || (words.some((word) => /\D/.test(word))
     && words.every((word) => text.includes(word)));
@@ -43,7 +50,10 @@ function contains(state, i, words) {
 function sortKey(state, name) {
   const { trials } = state;
   if (name === "id") return (i) => i;
-  if (name === "path") return (i) => trials.path[i];
+  if (name === "path") {
+    const paths = trials.path.map((path) => (path ? path.split(" ").map(Number) : []));
+    return (i) => paths[i];
+  }
   if (name === "state") return (i) => trials.state[i];
   if (name === "value" || name === "noise" || name === "ended" || name === "took") return (i) => trials[name][i];
   const column = state.choice(name.replace(OF_USER, ""));
@@ -57,7 +67,7 @@ function drawTable(state) {
   shownTrials.page = Math.min(shownTrials.page, pages - 1);
   const optional = ["noise", "took"].filter((name) => trials[name]);
   // What has names is read by them; its path, which may be long, comes after.
-  const columns = ["id", "state", "value", ...state.names.map((name) => OF_USER + name), "path", ...optional, "ended"];
+  const columns = ["id", "state", "value", ...state.names.map((name) => OF_USER + name), ...(trials.path ? ["path"] : []), ...optional, "ended"];
   const numeric = new Set(["id", "value", "noise", "took", "ended"]);
   const heads = columns.map((name) => el("th", { scope: "col", class: numeric.has(name) ? "number" : null,
     "aria-sort": shownTrials.sort === name ? (shownTrials.down ? "descending" : "ascending") : "none" },
@@ -68,17 +78,17 @@ function drawTable(state) {
       drawTable(state);
       document.querySelector(`[data-sort="${CSS.escape(name)}"]`)?.focus();
     } })));
-  const best = snapshot.summary.best?.path;
+  const best = new Set(snapshot.summary.best?.trials);
   const failures = shownTrials.state === "f";
   const rows = chosen.slice(shownTrials.page * ROWS, (shownTrials.page + 1) * ROWS).map((i) =>
-    el("tr", { class: trials.path[i] === best ? "best" : null },
+    el("tr", { class: best.has(i) ? "best" : null },
       ...columns.map((name) => cell(state, name, i)),
       failures ? el("td", { class: "reason", text: trials.reason[i] ?? "" }) : null));
   refill($("trial-table"),
     el("thead", {}, el("tr", {}, ...heads, failures ? el("th", { scope: "col", text: "reason" }) : null)),
     el("tbody", {}, ...rows));
-  $("trial-count").textContent = chosen.length === trials.path.length
-    ? plural(chosen.length, "trial") : `${say(chosen.length)} of ${plural(trials.path.length, "trial")}`;
+  $("trial-count").textContent = chosen.length === state.count
+    ? plural(chosen.length, "trial") : `${say(chosen.length)} of ${plural(state.count, "trial")}`;
   $("trial-page").textContent = `page ${say(shownTrials.page + 1)} of ${say(pages)}`;
   $("trial-back").disabled = shownTrials.page === 0;
   $("trial-next").disabled = shownTrials.page >= pages - 1;
@@ -100,7 +110,7 @@ function cell(state, name, i) {
 function makeTable(state) {
   let waiting;
   const search = el("input", { type: "search", id: "trial-filter", "aria-label": "Filter trials",
-    placeholder: "part of a path, a name, or > 0.5", oninput: (event) => {
+    placeholder: state.trials.path ? "part of a path, a name, or > 0.5" : "name=value, a word, or > 0.5", oninput: (event) => {
       clearTimeout(waiting);
       waiting = setTimeout(() => {
         Object.assign(shownTrials, { text: event.target.value, page: 0 });

@@ -1,9 +1,16 @@
 // The explored tree: an icicle of what lies below one node, and the children of that node as a table.
+//
+// Children that would be narrower than LEAST pixels are drawn as one box, "and 37 more", which can be
+// gone into like a node: then those are all there is, and wide enough to be seen.
 
 const DEPTH = 4; // levels that are drawn at once
-const BOXES = 300; // and boxes
+const LEAST = 22; // pixels: what is narrower can be neither read nor hit
+const FRONTIER = 0.06; // the share of a node's width that stands for what nobody looked at
+const ROWS_OF_CHILDREN = 20;
 
 let here = 0; // the node that is looked at
+let among = null; // the steps to those of its children that are looked at; null for all of them
+let listed = ROWS_OF_CHILDREN; // how many children the table has
 let known = null; // the tree that it is a node of
 let family = null; // children of each node, made once for a snapshot
 
@@ -11,6 +18,7 @@ function children(tree) {
   if (family?.of === tree) return family.lists;
   const lists = tree.parent.map(() => []);
   for (let n = 1; n < tree.parent.length; n++) lists[tree.parent[n]].push(n);
+  for (const list of lists) list.sort((a, b) => tree.step[a] - tree.step[b]);
   family = { of: tree, lists };
   return lists;
 }
@@ -23,6 +31,8 @@ function way(tree, node) {
 
 const called = (tree, n) => (n === 0 ? "root" : tree.names ? tree.names[n] : String(tree.step[n]));
 const pathOf = (tree, n) => way(tree, n).slice(1).map((m) => tree.step[m]).join(" ");
+// Where a node is, in words: its path; in a space the cuts, of which there may be many.
+const placeOf = (tree, n) => (tree.cells ? way(tree, n).slice(1).map((m) => called(tree, m)).join(", ") : pathOf(tree, n));
 
 function interval(tree, n) {
   const mean = tree.mean[n], std = tree.std[n];
@@ -34,6 +44,25 @@ function unexplored(tree, n) {
   if (count === "more") return "always more children to make";
   return count === null ? "" : count > 0 ? `${say(count)} ${count === 1 ? "child" : "children"} unexplored` : "";
 }
+
+function facts(tree, n) {
+  return [`mean ${say(tree.mean[n])}`, tree.std[n] === null ? "" : `95 % ${interval(tree, n)}`,
+    plural(tree.visits[n], "visit"), unexplored(tree, n)].filter(Boolean);
+}
+
+const bestOf = (state, nodes) => {
+  const { tree, summary } = state.snapshot;
+  const sign = summary.direction === "minimize" ? -1 : 1;
+  return nodes.reduce((a, b) => (sign * tree.mean[b] > sign * tree.mean[a] ? b : a));
+};
+
+// Those of a node's children that are looked at: all, unless the reader went into a group of them.
+function shownChildren(tree, n) {
+  const all = children(tree)[n];
+  return n === here && among !== null ? all.filter((child) => among.has(tree.step[child])) : all;
+}
+
+// ---------------------------------------------------------------- colours
 
 // Dark blue to yellow, like the figures: readable for everybody, on light and dark.
 const SCALE = [[0, 32, 77], [66, 77, 108], [124, 123, 120], [188, 174, 108], [255, 234, 70]];
@@ -49,149 +78,230 @@ function colour(share, certainty) {
   return { fill: `rgb(${r},${g},${b})`, letters: 0.3 * r + 0.59 * g + 0.11 * b > 140 ? "#000" : "#fff" };
 }
 
-// What is drawn below a node: its descendants by visits, and what nobody looked at.
-function boxesBelow(tree, root) {
-  const lists = children(tree);
-  const chosen = [root];
-  let level = [root];
-  for (let depth = 0; depth < DEPTH && level.length; depth++) {
-    let next = level.flatMap((n) => lists[n]);
-    next.sort((a, b) => tree.visits[b] - tree.visits[a]);
-    next = next.slice(0, Math.max(0, BOXES - chosen.length));
-    chosen.push(...next);
-    level = next;
-  }
-  return chosen;
+// ---------------------------------------------------------------- what is drawn, and how wide
+
+// Which children of a node are drawn in a width of so many pixels, how wide, and which are left: they
+// share it by their visits, and those that would be too narrow are one group. Where the reader is,
+// some of the most visited are drawn in any case, so that a group of groups has an end.
+function divided(tree, nodes, width, forced) {
+  const ranked = nodes.slice().sort((a, b) => tree.visits[b] - tree.visits[a]);
+  const sums = [0];
+  for (const n of ranked) sums.push(sums.at(-1) + tree.visits[n]);
+  const all = sums.at(-1), total = ranked.length;
+  const others = (k) => (k === total ? 0 : Math.max(LEAST, width * (all - sums[k]) / all));
+  const fits = (k) => tree.visits[ranked[k - 1]] * (width - others(k)) >= LEAST * sums[k];
+  let count = total;
+  while (count > 0 && !fits(count)) count--;
+  const most = Math.max(count, Math.min(forced, total));
+  const natural = most === count && count !== total - 1;
+  count = most === total - 1 ? total : most; // one alone is no group: it is drawn, as wide as it must be
+  const room = natural ? others(count) : Math.min(others(count), width - Math.min(width, count * LEAST));
+  const free = width - room - (natural ? 0 : Math.min(width - room, count * LEAST));
+  const least = natural || !count ? 0 : (width - room - free) / count;
+  const wide = ranked.slice(0, count).map((n) => ({ n, width: least + free * tree.visits[n] / sums[count] }));
+  wide.sort((a, b) => tree.step[a.n] - tree.step[b.n]); // in their order
+  return { wide, rest: ranked.slice(count), room };
 }
 
-// News number the nodes anew: go to where the reader was, as far as that exists.
+// All boxes below a node: nodes, groups of narrow ones, and frontiers, each with its width.
+function boxesBelow(tree, root, width) {
+  const boxes = [{ kind: "node", node: root, parent: null, width }];
+  for (let i = 0, depth = 0, end = 1; depth < DEPTH && i < end; depth++, end = boxes.length) {
+    for (; i < end; i++) {
+      const box = boxes[i];
+      if (box.kind !== "node") continue;
+      const nodes = shownChildren(tree, box.node);
+      const ahead = nodes.length && (box.node !== here || among === null)
+        && tree.unexplored[box.node] !== 0 && tree.unexplored[box.node] !== null;
+      const hidden = nodes.length ? tree.hidden[box.node] : 0;
+      const frontier = ahead && box.width > 2 * LEAST ? Math.max(FRONTIER * box.width, Math.min(LEAST, box.width / 4)) : 0;
+      const forced = i === 0 ? Math.floor(box.width / (2 * LEAST)) : 0;
+      const { wide, rest, room } = divided(tree, nodes, box.width - frontier, forced);
+      for (const child of wide) boxes.push({ kind: "node", node: child.n, parent: i, width: child.width });
+      if (rest.length) boxes.push({ kind: "group", node: box.node, parent: i, width: room, rest, hidden });
+      if (frontier) boxes.push({ kind: "frontier", node: box.node, parent: i, width: frontier });
+    }
+  }
+  return boxes;
+}
+
+function groupText(state, box) {
+  const { tree } = state.snapshot;
+  const best = bestOf(state, box.rest);
+  const visits = box.rest.reduce((sum, n) => sum + tree.visits[n], 0);
+  const more = `${say(box.rest.length)} more`;
+  const label = box.width > 190 ? `and ${more}, best ${say(tree.mean[best], 3)}` : box.width > 55 ? more : `+${say(box.rest.length)}`;
+  const text = `<b>and ${more}</b>, too narrow to draw: click to see them<br>${plural(visits, "visit")}`
+    + `<br>the best: ${brief(called(tree, best))}, mean ${say(tree.mean[best])}`
+    + (box.hidden ? `<br>${say(box.hidden)} that were visited least are not in this page` : "");
+  return { label, text };
+}
+
+// The nodes that lead to what is best.
+function wayToBest(state) {
+  const { tree, along } = state.snapshot;
+  const nodes = new Set([0]);
+  let n = 0;
+  for (const step of along.path) {
+    n = children(tree)[n].find((child) => tree.step[child] === step);
+    if (n === undefined) break;
+    nodes.add(n);
+  }
+  return nodes;
+}
+
+// News number the nodes anew: go to where the reader was, as far as that exists. (Of a space another
+// covering may have come, whose steps are other cuts: there names count.)
 function stay(tree) {
-  const steps = known === null || known === tree ? [] : way(known, here).slice(1).map((n) => known.step[n]);
+  const key = (of, n) => (of.cells ? called(of, n) : of.step[n]);
+  const keys = known === null || known === tree ? [] : way(known, here).slice(1).map((n) => key(known, n));
   if (known !== tree) here = 0;
+  if (known !== tree && tree.cells) among = null;
   known = tree;
-  for (const step of steps) {
-    const next = children(tree)[here].find((n) => tree.step[n] === step);
-    if (next === undefined) break;
+  for (const wanted of keys) {
+    const next = children(tree)[here].find((n) => key(tree, n) === wanted);
+    if (next === undefined) { among = null; break; }
     here = next;
   }
 }
 
 function drawTree(state) {
   const { tree } = state.snapshot;
+  if (!$("tree-chart")) return; // there is nothing to see
   stay(tree);
   drawCrumbs(state);
-  const lists = children(tree);
-  const chosen = boxesBelow(tree, here);
-  const shown = new Set(chosen);
-  const means = chosen.map((n) => tree.mean[n]);
-  const low = Math.min(...means), high = Math.max(...means);
-  const boxes = { ids: [], labels: [], parents: [], values: [], text: [], nodes: [],
-    colors: [], letters: [], shapes: [] };
-  const add = (id, label, parent, value, text, { fill, letters }, shape, node) => {
-    boxes.ids.push(id); boxes.labels.push(label); boxes.parents.push(parent);
-    boxes.values.push(value); boxes.text.push(text); boxes.colors.push(fill); boxes.letters.push(letters);
-    boxes.shapes.push(shape); boxes.nodes.push(node);
-  };
-  for (const n of chosen) {
-    const inside = lists[n].filter((child) => shown.has(child));
-    const share = high > low ? (tree.mean[n] - low) / (high - low) : 0.5;
-    const text = `<b>${plain(called(tree, n))}</b><br>path ${pathOf(tree, n) || "()"}`
-      + `<br>mean ${say(tree.mean[n])}<br>95 % ${interval(tree, n)}`
-      + `<br>${plural(tree.visits[n], "visit")}<br>${unexplored(tree, n)}`;
-    add(`n${n}`, brief(called(tree, n)), n === here ? "" : `n${tree.parent[n]}`,
-      inside.length ? 0 : tree.visits[n], text, colour(share, tree.certainty[n]), "", n);
-  }
-  // At the end, so that they stand at the right of the others.
-  for (const n of chosen) {
-    const inside = lists[n].filter((child) => shown.has(child));
-    const rest = lists[n].length - inside.length + tree.hidden[n];
-    const room = 0.06 * tree.visits[n];
-    if (inside.length && tree.unexplored[n] !== 0 && tree.unexplored[n] !== null) {
-      add(`f${n}`, "?", `n${n}`, room, `<b>frontier</b><br>${unexplored(tree, n)}`,
-        { fill: style("--raised"), letters: style("--ink") }, "/", n);
-    }
-    if (inside.length && rest > 0) {
-      add(`h${n}`, "...", `n${n}`, room, `${say(rest)} more not drawn: zoom in`,
-        { fill: style("--line"), letters: style("--ink") }, "", n);
-    }
-  }
-  const trace = { type: "icicle", ids: boxes.ids, labels: boxes.labels, parents: boxes.parents,
-    values: boxes.values, customdata: boxes.nodes, hovertext: boxes.text, hoverinfo: "text",
-    branchvalues: "remainder", sort: false, tiling: { orientation: "v", pad: 1 },
-    pathbar: { visible: false }, textposition: "middle center", textfont: { color: boxes.letters }, root: { color: "rgba(0,0,0,0)" },
-    marker: { colors: boxes.colors, pattern: { shape: boxes.shapes, fgcolor: style("--soft"), size: 6 },
-      line: { width: 1, color: style("--ground") } } };
   const place = $("tree-chart");
+  const boxes = boxesBelow(tree, here, place.clientWidth || 900);
+  const means = boxes.filter((box) => box.kind === "node").map((box) => tree.mean[box.node]);
+  const low = Math.min(...means), high = Math.max(...means);
+  const plainFill = (name) => ({ fill: style(name), letters: style("--ink") });
+  const onWay = wayToBest(state);
+  const drawn = boxes.map((box, i) => {
+    const n = box.node;
+    if (box.kind === "group") return { ...groupText(state, box), ...plainFill("--line"), shape: "" };
+    if (box.kind === "frontier") {
+      return { label: "?", text: `<b>frontier</b><br>${unexplored(tree, n)}`, ...plainFill("--raised"), shape: "/" };
+    }
+    const share = high > low ? (tree.mean[n] - low) / (high - low) : 0.5;
+    const name = i === 0 && among !== null ? `${say(shownChildren(tree, n).length)} narrow children of ${called(tree, n)}` : called(tree, n);
+    const where = tree.cells ? "" : `<br>path ${pathOf(tree, n) || "()"}`;
+    const good = onWay.has(n) ? "<br>on the way to the best" : "";
+    return { label: brief(name), text: `<b>${plain(name)}</b>${where}${good}<br>${facts(tree, n).join("<br>")}`,
+      ...colour(share, tree.certainty[n]), shape: "" };
+  });
+  const pick = (name) => drawn.map((box) => box[name]);
+  const trace = { type: "icicle", ids: boxes.map((_, i) => String(i)), labels: pick("label"),
+    parents: boxes.map((box) => (box.parent === null ? "" : String(box.parent))),
+    // Children that sum up to more than their parent, by rounding, would not be drawn at all.
+    values: boxes.map((box) => box.width * (box.parent === null ? 1 : 1 - 1e-9)), branchvalues: "total",
+    customdata: boxes.map((_, i) => i), hovertext: pick("text"), hoverinfo: "text",
+    sort: false, tiling: { orientation: "v", pad: 1 }, pathbar: { visible: false },
+    textposition: "middle center", textfont: { color: pick("letters") }, root: { color: "rgba(0,0,0,0)" },
+    marker: { colors: pick("fill"), pattern: { shape: pick("shape"), fgcolor: style("--soft"), size: 6 },
+      line: { width: boxes.map((box) => (box.kind === "node" && onWay.has(box.node) ? 2.5 : 1)),
+        color: boxes.map((box) => style(box.kind === "node" && onWay.has(box.node) ? "--bound" : "--ground")) } } };
+  place.boxes = boxes;
   chart(place, [trace], { margin: { l: 0, r: 0, t: 4, b: 0 }, uniformtext: { minsize: 10, mode: "hide" } },
     { buttons: false })
     .then(() => {
       if (place.dataset.clicks) return;
       place.dataset.clicks = "yes";
       place.on("plotly_icicleclick", (event) => {
-        const node = event.points[0].customdata;
-        goTo(state, node === here ? state.snapshot.tree.parent[node] : node);
+        const box = place.boxes[event.points[0].customdata];
+        if (box.kind === "group") goToGroup(state, box);
+        else if (box.node === here) goUp(state);
+        else goTo(state, box.node);
         return false; // we draw what lies below, and not plotly, which knows the drawn part only
       });
     });
   drawChildren(state);
 }
 
-function goTo(state, node) {
+function goTo(state, node, steps = null) {
   if (node < 0) return;
   here = node;
+  among = steps;
+  listed = ROWS_OF_CHILDREN;
   drawTree(state);
+}
+
+function goToGroup(state, box) {
+  goTo(state, box.node, new Set(box.rest.map((n) => state.snapshot.tree.step[n])));
+}
+
+function goUp(state) {
+  goTo(state, among !== null ? here : state.snapshot.tree.parent[here]);
 }
 
 function drawCrumbs(state) {
   const { tree } = state.snapshot;
   const nodes = way(tree, here);
-  refill($("crumbs"), ...nodes.map((n) => el("button", { type: "button",
-    text: called(tree, n), "aria-current": n === here ? "true" : null,
-    onclick: () => goTo(state, n) })));
-  const facts = [`mean ${say(tree.mean[here])}`, `95 % ${interval(tree, here)}`,
-    plural(tree.visits[here], "visit"), unexplored(tree, here)].filter(Boolean);
-  $("node").textContent = `${pathOf(tree, here) || "root"}: ${facts.join(", ")}`;
+  const crumb = (text, current, onclick) => el("button", { type: "button", text, "aria-current": current ? "true" : null, onclick });
+  const group = among === null ? null : `${say(shownChildren(tree, here).length)} narrow ones`;
+  refill($("crumbs"), ...nodes.map((n) => crumb(called(tree, n), n === here && !group, () => goTo(state, n))),
+    group ? crumb(group, true, () => drawTree(state)) : null);
+  $("node").textContent = `${placeOf(tree, here) || "root"}: ${facts(tree, here).join(", ")}`;
 }
 
 function drawChildren(state) {
   const { tree } = state.snapshot;
   const lists = children(tree);
   const better = state.snapshot.summary.direction === "minimize" ? -1 : 1; // the best first
-  const rows = lists[here].slice().sort((a, b) => better * (tree.mean[b] - tree.mean[a]))
-    .map((n) => el("tr", {},
-      el("td", {}, el("button", { type: "button", text: called(tree, n),
-        "aria-label": `go to ${called(tree, n)}`, onclick: () => {
-          goTo(state, n);
-          $("tree-children").querySelector("button")?.focus();
-        } })),
-      el("td", { class: "number" }, number(tree.mean[n])),
-      el("td", { class: "number", text: interval(tree, n) }),
-      el("td", { class: "number", text: say(tree.visits[n]) }),
-      el("td", { class: "number", text: lists[n].length + tree.hidden[n] }),
-      el("td", { class: "number", text: tree.unexplored[n] === "more" ? "endless" : say(tree.unexplored[n]) })));
+  const ranked = shownChildren(tree, here).slice().sort((a, b) => better * (tree.mean[b] - tree.mean[a]));
+  const rows = ranked.slice(0, listed).map((n) => el("tr", {},
+    el("td", {}, el("button", { type: "button", text: called(tree, n),
+      "aria-label": `go to ${called(tree, n)}`, onclick: () => {
+        goTo(state, n);
+        $("tree-children").querySelector("button")?.focus();
+      } })),
+    el("td", { class: "number" }, number(tree.mean[n])),
+    el("td", { class: "number", text: interval(tree, n) }),
+    el("td", { class: "number", text: say(tree.visits[n]) }),
+    el("td", { class: "number", text: lists[n].length + tree.hidden[n] }),
+    el("td", { class: "number", text: tree.unexplored[n] === "more" ? "endless" : say(tree.unexplored[n]) })));
   const rest = [];
   if (tree.hidden[here]) rest.push(`${say(tree.hidden[here])} rarely visited children are not in this page`);
   if (unexplored(tree, here)) rest.push(unexplored(tree, here));
+  const left = ranked.length - rows.length;
   refill($("tree-children"),
-    el("thead", {}, el("tr", {}, ...["step", "mean", "95 % interval", "visits", "explored below", "unexplored below"]
+    el("thead", {}, el("tr", {}, ...[tree.cells ? "cell" : "step", "mean", "95 % interval", "visits", "explored below", "unexplored below"]
       .map((name, i) => el("th", { scope: "col", text: name, class: i ? "number" : null })))),
-    el("tbody", {}, ...rows.slice(0, 200)));
+    el("tbody", {}, ...rows));
+  $("tree-more").hidden = left === 0;
+  $("tree-more").textContent = `show ${say(Math.min(left, 10 * ROWS_OF_CHILDREN))} more of ${say(left)}`;
   $("tree-rest").textContent = rest.join("; ");
 }
 
-// Arrows: down to the best child, up to the parent, left and right among the children of one node.
+function moreChildren(state) {
+  listed += 10 * ROWS_OF_CHILDREN;
+  drawChildren(state);
+}
+
+// Arrows: down to the child visited most, up to the parent, left and right among the children of one
+// node; Page Down to the children that are too narrow to be drawn, Page Up back from them.
 function treeKeys(state, event) {
   const { tree } = state.snapshot;
-  const lists = children(tree);
-  const best = (nodes) => nodes.reduce((a, b) => (tree.visits[b] > tree.visits[a] ? b : a), nodes[0]);
-  let target;
-  if (event.key === "ArrowDown") target = best(lists[here]);
-  else if (event.key === "ArrowUp") target = tree.parent[here];
-  else if (event.key === "Home") target = 0;
-  else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
-    const siblings = here ? lists[tree.parent[here]] : [0];
-    target = siblings[siblings.indexOf(here) + (event.key === "ArrowLeft" ? -1 : 1)];
-  } else return;
+  const go = {
+    ArrowDown() {
+      const nodes = shownChildren(tree, here);
+      if (nodes.length) goTo(state, nodes.reduce((a, b) => (tree.visits[b] > tree.visits[a] ? b : a)));
+    },
+    ArrowUp: () => goUp(state),
+    PageUp: () => goTo(state, here),
+    PageDown() {
+      const group = $("tree-chart").boxes.find((box) => box.kind === "group" && box.parent === 0);
+      if (group) goToGroup(state, group);
+    },
+    Home: () => goTo(state, 0),
+    ArrowLeft: () => beside(-1),
+    ArrowRight: () => beside(1),
+  }[event.key];
+  const beside = (by) => {
+    const siblings = here ? children(tree)[tree.parent[here]] : [0];
+    const target = siblings[siblings.indexOf(here) + by];
+    if (target !== undefined) goTo(state, target);
+  };
+  if (!go) return;
   event.preventDefault();
-  if (target !== undefined) goTo(state, target);
+  go();
 }
