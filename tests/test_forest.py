@@ -279,6 +279,20 @@ def test_when_all_points_are_known_it_stops(noise):
     assert search.best().params == {"a": 4, "b": "x", "c": 3}
 
 
+def test_the_certificate_of_an_exhausted_space_has_no_gap():
+    search = Forest(Space(a=Int(1, 2), b=Choice(["x", "y"])), rng=0)
+    assert len(play(search, lambda p: float(p["a"]), 100)) == 5  # one of them twice
+    assert search.certificate.gap == 0.0
+    assert search.certificate.upper == 2.0
+
+
+def test_an_empty_space_with_noise():
+    search = Forest(Space(), noise=0.1, rng=0)
+    for i in range(60):
+        search.tell(search.ask(), 0.1 * (i % 3))
+    assert search.best().mean == pytest.approx(0.1, abs=0.05)
+
+
 def test_with_noise_a_finite_space_is_never_exhausted():
     space = Space(a=Int(1, 3))
     search = Forest(space, rng=0)

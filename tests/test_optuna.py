@@ -50,6 +50,18 @@ def study_of(objective, trials, seed=0, **options):
     return study
 
 
+def test_the_forest_learns_what_came_of_its_own_suggestions(monkeypatch):
+    learnt = []
+    monkeypatch.setattr(Region, "learn", lambda self, better: learnt.append(better))
+    study_of(hill, 60)
+    assert len(learnt) > 20
+    assert any(learnt)
+
+
+def hill(trial):
+    return sum((trial.suggest_float(f"x{i}", -1, 1) - 0.3) ** 2 for i in range(2))
+
+
 def test_the_conditional_space_is_found_out():
     sampler = study_of(conditional, 40).sampler
     space = sampler._space

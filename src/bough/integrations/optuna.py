@@ -210,12 +210,16 @@ class GPTSSampler(BaseSampler):
     def _tell(self, forest: Forest, space: Space, number: int) -> None:
         pending = self._suggested.pop(number, None) or self._elsewhere.pop(number, None)
         params, value = params_in(space, self._rows[number]), self._values.get(number)
-        if pending is not None:
+        # (What was suggested is told as that: the forest knows then what came of its own idea.)
+        if pending is not None and pending != params:
             with suppress(ValueError):
                 forest.forget(pending)
-        if params is not None and value is not None:
+            pending = None
+        if params is None:
+            return
+        if value is not None:
             forest.tell(params, value)
-        elif params is not None:
+        elif pending is None:
             forest.pend(params)  # what failed stays pending, and so is avoided
 
 

@@ -80,7 +80,7 @@ class Coverings:
         self.learner.learn(belief)
         self.learner.next = math.ceil(told * (GROWTH if told < OFTEN else LATER_GROWTH)) + 1
         self.settings = Settings(belief.kernel, belief.noise, belief.mean)
-        if told >= FEW:
+        if told >= FEW and len(self.priority):
             priority = self.priority + np.log(ratios(cover))
             priority -= priority.mean()
             self.priority = np.clip(priority, -RANGE, RANGE)

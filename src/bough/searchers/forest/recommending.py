@@ -81,7 +81,8 @@ def certificate_of(
     point, bound = told.space.centre(cover.covering.cell(lower.path)), lower.lower
     if told.noisy is False and len(told) and told.readings[told.best].value >= bound:
         point, bound, _ = told.readings[told.best]  # which is exact
-        upper = max(upper, bound)
+        all_known = len(told.of_point) >= told.space.size
+        upper = bound if all_known else max(upper, bound)
     return SpaceCertificate(
         path=told.space._covering.path(point), lower=bound, upper=upper, gap=upper - bound,
         delta=delta, conditional=True, params=told.params_of(point), covering=turn,
