@@ -286,6 +286,18 @@ def test_the_certificate_of_an_exhausted_space_has_no_gap():
     assert search.certificate.upper == 2.0
 
 
+def test_rewards_that_agree_in_a_cell_need_not_be_exact():
+    """Whole numbers give the same each time; of real ones, many share a cell and differ."""
+    space = Space(kind=Choice({"whole": Space(a=Int(1, 20)), "real": Space(x=Float(0, 1))}))
+    search = Forest(space, rng=0)
+    for a in (*range(1, 21), *range(1, 21)):
+        search.tell({"kind": "whole", "a": a}, a / 40)
+    for i in range(1, 40):
+        search.tell({"kind": "real", "x": 0.5 + 1e-13 * i}, 1.0 - 1e-9 * i)
+        search.ask()
+    assert search.best().params == {"kind": "real", "x": 0.5 + 1e-13}
+
+
 def test_an_empty_space_with_noise():
     search = Forest(Space(), noise=0.1, rng=0)
     for i in range(60):

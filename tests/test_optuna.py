@@ -15,6 +15,7 @@ from optuna.testing.pytest_samplers import (  # noqa: E402 - after the check tha
 )
 
 from bough.integrations.optuna import GPTSSampler  # noqa: E402
+from bough.searchers.forest.regions import Region  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 

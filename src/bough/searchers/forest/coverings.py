@@ -40,6 +40,8 @@ class Coverings:
         self._told = told
         # Values of a deterministic function differ within a cell like noise, so some is learnt.
         self.learner = Learner(None, noise or None, None, depth_of(space), prior_of(space))
+        # Rewards that agree say nothing more: near an optimum those of different points do.
+        self.learner.watching = False
         self.settings: Settings = self.learner.first()
         slots = space._slots
         self.priority = np.array([CHOICES_FIRST * isinstance(s.parameter, Choice) for s in slots])
