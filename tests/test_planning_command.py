@@ -114,7 +114,7 @@ def test_names_may_have_spaces_and_come_twice():
 
 def test_whatever_an_environment_makes_of_its_keywords_is_one_line():
     run = bough("FrozenLake-v1", "--make", "map_name=nowhere")
-    assert run.exit_code == 1
+    assert run.exit_code == 2
     assert "cannot make FrozenLake-v1: KeyError: 'nowhere'" in run.output
 
 
