@@ -278,6 +278,38 @@ def test_a_search_of_a_space(look):
     assert page.complaints == []
 
 
+def test_numbers_are_found_as_people_type_them(look):
+    space = bough.Space(n=bough.Int(990, 1010), x=bough.Float(0, 1))
+    rng = random.Random(0)
+    result = bough.maximize(
+        lambda p: p["n"] * 3 + p["x"] + rng.gauss(0, 1), space, budget=40, rng=0
+    )
+    page = look(result)
+    numbers = [params["n"] for params in result.history.params]
+    common = max(numbers, key=lambda n: (n >= 1000, numbers.count(n)))
+    for text in (f"n={common}", f"n={common:,}"):
+        page.page.fill("#trial-filter", text)
+        expected = f"{numbers.count(common)} of 40 trials"
+        page.page.wait_for_function(
+            f"document.getElementById('trial-count').textContent === '{expected}'"
+        )
+        page.page.fill("#trial-filter", "")
+        page.page.wait_for_function(
+            "document.getElementById('trial-count').textContent === '40 trials'"
+        )
+    above = sum(result.history.values > 3000)
+    page.page.fill("#trial-filter", "> 3,000")
+    page.page.wait_for_function(
+        f"document.getElementById('trial-count').textContent.startsWith('{above} of')"
+    )
+    page.show("convergence")
+    note = page.page.inner_text("#convergence-note")
+    assert "what all of them together say" in note
+    names = page.page.evaluate("document.getElementById('convergence-chart').data.map(t => t.name)")
+    assert "best cell" in names
+    assert page.complaints == []
+
+
 def test_paths_are_sorted_step_by_step(look):
     paths = [(10, 2), (9, 11), (9, 2), (2,), ()]
     trials = [Trial(k, path, None, 1.0, "told", k, k) for k, path in enumerate(paths)]

@@ -49,10 +49,10 @@ def relevance_data(source: Any) -> Relevance | None:
     if forest is None:
         return None
     names = slot_names(forest.space)
-    priority = forest._coverings.priority
+    priority = forest.priority
     factors = np.exp(priority - priority.mean())
     order = np.argsort(-factors, kind="stable")
-    learnt = not np.array_equal(priority, Forest(forest.space)._coverings.priority)
+    learnt = not np.array_equal(priority, Forest(forest.space).priority)
     return Relevance([names[i] for i in order], factors[order], learnt)
 
 

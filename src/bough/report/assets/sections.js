@@ -74,10 +74,12 @@ function whose(state) {
 
 // What a section says besides its chart, which news may change.
 function drawNotes(state) {
-  const bounds = state.snapshot.convergence.at.length;
+  const { at: { length: bounds }, of_cell: ofCell } = state.snapshot.convergence;
   $("convergence-note").textContent = `Drag to zoom, double-click to go back.${bounds
     ? " The bounds are those of what is believed in the end: what was learnt later is taken to have been known." : ""}`
-    + (bounds && whose(state) ? ` They are those of ${whose(state)}, whose turn it is to ask.` : "");
+    + (bounds && whose(state) ? ` They are those of ${whose(state)}, whose turn it is to ask.` : "")
+    + (bounds && ofCell ? " The best cell is that which it takes for the best; the best params above are what all of them together say, "
+      + "so that their value may differ." : "");
   if ($("tree-note")) $("tree-note").textContent = state.snapshot.tree.cells
     ? `A covering of the space: each step cuts the range of a parameter in two, or makes a choice.${whose(state)
       ? ` Shown is ${whose(state)}, whose turn it is to ask; the others cut elsewhere, and in another order.` : ""}` : "";
