@@ -325,7 +325,8 @@ def test_a_conditional_parameter_does_not_take_the_credit_of_its_choice():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=400)
     deep = rng.choice([True, False], size=400)
-    rows = [{"deep": d, "x": a} if d else {"deep": d} for a, d in zip(x, deep.tolist(), strict=True)]
+    both = zip(x.tolist(), deep.tolist(), strict=True)
+    rows = [{"deep": d, "x": a} if d else {"deep": d} for a, d in both]
     by_choice = plotting.importance_data(parameterised(rows, deep.astype(float).tolist()))
     assert dict(zip(*by_choice, strict=True)) == {"deep": pytest.approx(1.0), "x": 0.0}
     # What it does explain is a share of all that varies, like that of any other.

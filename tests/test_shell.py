@@ -321,9 +321,10 @@ def test_nothing_commands_the_terminal(tmp_path):
 
 def test_a_figure_with_a_hostile_name_does_not_command_the_terminal(tmp_path):
     pytest.importorskip("matplotlib")
-    words = "bound --branching 2 --depth 2 --kernel linear --noise 1 --plays 10 --plot".split()
+    problem = ("--branching", 2, "--depth", 2, "--kernel", "linear", "--noise", 1)
     figure = tmp_path / f"{COMMAND}.png"
-    told = CliRunner().invoke(main, [*words, str(figure)], color=True)
+    words = ("bound", *problem, "--plays", 10, "--plot", figure)
+    told = CliRunner().invoke(main, [str(word) for word in words], color=True)
     assert told.exit_code == 0
     assert figure.exists()
     assert "x1b]0;title" in told.output
