@@ -398,6 +398,32 @@ def test_hostile_names_do_nothing(look):
     assert page.complaints == []
 
 
+def test_names_cannot_turn_or_rewrite_our_own_sentences(look):
+    turning = "x\u202e\x1b $& $' \U0001f333"
+    space = bough.Space(**{turning: bough.Float(0, 1)})
+    result = bough.maximize(lambda p: p[turning], space, budget=5, rng=0)
+    page = look(result)
+    for section in SECTIONS:
+        page.show(section)
+    page.page.wait_for_selector("#importance-chart .plot-container")
+    for place in ("#summary", "#trial-table", "#importance-chart", "#slice-name"):
+        text = page.page.locator(place).evaluate("place => place.textContent")
+        assert "x\\u202e\\u001b $& $' \U0001f333" in text, place
+    assert "\u202e" not in page.page.evaluate("document.querySelector('main').innerText")
+    assert page.page.inner_text("#summary").count("With probability") == 1
+    assert page.complaints == []
+
+
+def test_a_path_of_a_thousand_steps_leaves_room_for_the_rest(look):
+    tree = bough.Tree(2, 1000)
+    kernel = bough.kernels.Discounted(0.9)
+    searcher = bough.GPTS(tree, kernel, 0.1, rng=0)
+    page = look(bough.maximize(sum, tree, budget=3, searcher=searcher), width=390)
+    assert len(page.page.locator("#best-path").evaluate("e => e.textContent")) == 1999
+    assert page.page.locator("#summary").evaluate("e => e.clientHeight") < 1000
+    assert "(1000 steps)" in page.page.inner_text("#summary")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_in_light_and_dark(look, result, scheme):
     page = look(result, width=360, scheme=scheme)

@@ -189,6 +189,12 @@ def test_nothing_is_learnt_of_few():
     assert plotting.relevance_data(bough.maximize(sum, bough.Tree(2, 3), budget=5)) is None
 
 
+def test_an_empty_space_has_figures_and_a_page():
+    result = bough.maximize(lambda _: 1.0, bough.Space(), budget=2, rng=0)
+    assert plotting.relevance_data(result) is None
+    assert snapshot(result)["learnt"]["relevance"] is None
+
+
 def test_names_that_recur_say_where_they_belong():
     options = {"a": bough.Space(n=bough.Int(1, 9)), "b": bough.Space(n=bough.Int(1, 5))}
     space = bough.Space(kind=bough.Choice(options), x=bough.Float(0, 1))

@@ -9,6 +9,7 @@ import pathlib
 from importlib import resources
 from typing import Any
 
+from bough._texts import printable
 from bough.plotting.run import Run
 from bough.report.snapshot import snapshot, trial_columns
 
@@ -80,8 +81,7 @@ def json_in_html(value: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    # Names of files may have bytes in them that are no UTF-8, which no page can show.
-    return html.escape(text.encode("utf-8", "replace").decode())
+    return html.escape(printable(text))
 
 
 def _hash(script: str) -> str:

@@ -171,7 +171,7 @@ function drawParameters(state) {
     x: shares.slice(0, shown), y: names.slice(0, shown).map((_, i) => i),
     marker: { color: style("--best") },
     hovertemplate: "%{x:.3f} of the variance<extra></extra>" }],
-  { xaxis: { title: { text: "share of the variance that it explains by itself" }, range: [0, 1] },
+  { xaxis: { title: { text: "share of the variance" }, range: [0, 1] },
     yaxis: { autorange: "reversed", tickvals: names.slice(0, shown).map((_, i) => i),
       ticktext: names.slice(0, shown).map(brief) } });
   const choice = $("slice-name"); // news may bring other names, or another order
