@@ -278,6 +278,38 @@ def test_a_search_of_a_space(look):
     assert page.complaints == []
 
 
+def test_numbers_are_found_as_people_type_them(look):
+    space = bough.Space(n=bough.Int(990, 1010), x=bough.Float(0, 1))
+    rng = random.Random(0)
+    result = bough.maximize(
+        lambda p: p["n"] * 3 + p["x"] + rng.gauss(0, 1), space, budget=40, rng=0
+    )
+    page = look(result)
+    numbers = [params["n"] for params in result.history.params]
+    common = max(numbers, key=lambda n: (n >= 1000, numbers.count(n)))
+    for text in (f"n={common}", f"n={common:,}"):
+        page.page.fill("#trial-filter", text)
+        expected = f"{numbers.count(common)} of 40 trials"
+        page.page.wait_for_function(
+            f"document.getElementById('trial-count').textContent === '{expected}'"
+        )
+        page.page.fill("#trial-filter", "")
+        page.page.wait_for_function(
+            "document.getElementById('trial-count').textContent === '40 trials'"
+        )
+    above = sum(result.history.values > 3000)
+    page.page.fill("#trial-filter", "> 3,000")
+    page.page.wait_for_function(
+        f"document.getElementById('trial-count').textContent.startsWith('{above} of')"
+    )
+    page.show("convergence")
+    note = page.page.inner_text("#convergence-note")
+    assert "what all of them together say" in note
+    names = page.page.evaluate("document.getElementById('convergence-chart').data.map(t => t.name)")
+    assert "best cell" in names
+    assert page.complaints == []
+
+
 def test_paths_are_sorted_step_by_step(look):
     paths = [(10, 2), (9, 11), (9, 2), (2,), ()]
     trials = [Trial(k, path, None, 1.0, "told", k, k) for k, path in enumerate(paths)]
@@ -364,6 +396,32 @@ def test_hostile_names_do_nothing(look):
     assert HOSTILE in page.page.inner_text("#tree-children")
     assert page.page.evaluate("window.hacked") is None
     assert page.complaints == []
+
+
+def test_names_cannot_turn_or_rewrite_our_own_sentences(look):
+    turning = "x\u202e\x1b $& $' \U0001f333"
+    space = bough.Space(**{turning: bough.Float(0, 1)})
+    result = bough.maximize(lambda p: p[turning], space, budget=5, rng=0)
+    page = look(result)
+    for section in SECTIONS:
+        page.show(section)
+    page.page.wait_for_selector("#importance-chart .plot-container")
+    for place in ("#summary", "#trial-table", "#importance-chart", "#slice-name"):
+        text = page.page.locator(place).evaluate("place => place.textContent")
+        assert "x\\u202e\\u001b $& $' \U0001f333" in text, place
+    assert "\u202e" not in page.page.evaluate("document.querySelector('main').innerText")
+    assert page.page.inner_text("#summary").count("With probability") == 1
+    assert page.complaints == []
+
+
+def test_a_path_of_a_thousand_steps_leaves_room_for_the_rest(look):
+    tree = bough.Tree(2, 1000)
+    kernel = bough.kernels.Discounted(0.9)
+    searcher = bough.GPTS(tree, kernel, 0.1, rng=0)
+    page = look(bough.maximize(sum, tree, budget=3, searcher=searcher), width=390)
+    assert len(page.page.locator("#best-path").evaluate("e => e.textContent")) == 1999
+    assert page.page.locator("#summary").evaluate("e => e.clientHeight") < 1000
+    assert "(1000 steps)" in page.page.inner_text("#summary")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

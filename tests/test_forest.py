@@ -409,7 +409,7 @@ def test_the_belief_about_a_point_is_that_of_dense_algebra(space, late):
 def test_pending_points_narrow_what_is_unknown_and_nothing_else():
     search = Forest(BOX, rng=1)
     play(search, noisy(bowl, 0), 25)
-    turn = search._turn
+    turn = search.turn
     cover = search._coverings.cover(turn, search._numbers)
     before = cover.placing.posterior(3)
     upper = cover.belief.highest_upper(2.0)

@@ -321,6 +321,22 @@ def test_conditional_parameters_may_be_missing():
         plotting.slice_data(run, "depth")
 
 
+def test_a_conditional_parameter_does_not_take_the_credit_of_its_choice():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=400)
+    deep = rng.choice([True, False], size=400)
+    both = zip(x.tolist(), deep.tolist(), strict=True)
+    rows = [{"deep": d, "x": a} if d else {"deep": d} for a, d in both]
+    by_choice = plotting.importance_data(parameterised(rows, deep.astype(float).tolist()))
+    assert dict(zip(*by_choice, strict=True)) == {"deep": pytest.approx(1.0), "x": 0.0}
+    # What it does explain is a share of all that varies, like that of any other.
+    values = np.where(deep, np.floor(8 * x), 10.0)
+    shares = dict(zip(*plotting.importance_data(parameterised(rows, values.tolist())), strict=True))
+    inside = ((values - np.where(deep, values[deep].mean(), 10.0)) ** 2).sum()
+    assert shares["x"] == pytest.approx(inside / ((values - values.mean()) ** 2).sum(), rel=0.1)
+    assert shares["deep"] == pytest.approx(1 - shares["x"], rel=0.1)
+
+
 def test_labels_are_the_values_of_steps():
     tree = bough.Tree([2, 3], 2, labels=[["left", "right"], ["stop", "walk", "run"]])
     result = bough.maximize(lambda way: len(way[1]), tree, budget=6, rng=0)

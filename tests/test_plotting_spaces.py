@@ -2,6 +2,7 @@
 
 import json
 import math
+import pathlib
 import re
 
 import numpy as np
@@ -52,6 +53,49 @@ def test_the_bounds_end_with_the_certificate(kind, request):
     if kind == "exact":  # the best value is known, and nothing can be worse than the best of all
         np.testing.assert_array_equal(data.mean, data.best)
         assert (data.upper <= data.best).all()
+
+
+def test_the_bounds_end_with_the_certificate_where_all_points_are_known():
+    space = bough.Space(n=bough.Int(1, 3), kind=bough.Choice(["a", "b"]))
+    result = bough.maximize(lambda p: p["n"] * (p["kind"] == "a"), space, budget=20, rng=0)
+    assert result.certificate.gap == 0.0
+    data = plotting.convergence_data(result)
+    assert data.gap[-1] == 0.0
+    assert data.upper[-1] == result.certificate.upper == 3.0
+    first = {}
+    for i, params in enumerate(result.history.params):
+        first.setdefault(tuple(params.values()), i + 1)
+    known = max(first.values())
+    assert (data.gap[: known - 1] > 0.0).all()
+
+
+def test_where_there_is_noise_the_mean_is_said_to_be_that_of_a_cell(exact, noisy):
+    pytest.importorskip("matplotlib")
+    for result, label, of_cell in (
+        (exact, "mean of the recommended point", False),
+        (noisy, f"mean of the best cell; covering {noisy.certificate.covering + 1} of 8", True),
+    ):
+        texts = [text.get_text() for text in result.plot().get_legend().get_texts()]
+        assert label in texts
+        assert snapshot(result)["convergence"]["of_cell"] is of_cell
+    cells = plotting.convergence_data(noisy).mean[-1]
+    best = Run.of(noisy).shown.belief._best_played(1.0)
+    assert cells == pytest.approx(best.mean, rel=1e-9)
+
+
+def test_what_a_forest_shows_of_itself(noisy):
+    forest = noisy.searcher
+    assert forest.turn == forest.certificate.covering
+    assert len(forest.asking.belief) == len(forest.told) == forest.observations == 90
+    assert [reading.value for reading in forest.told.readings] == noisy.history.values.tolist()
+    forest.priority[:] = 7.0  # a copy
+    assert not (forest.priority == 7.0).any()
+
+
+def test_figures_look_at_nothing_private_of_forests_and_plans():
+    folders = (pathlib.Path(bough.__file__).parent / name for name in ("plotting", "report"))
+    for file in (file for folder in folders for file in folder.glob("*.py")):
+        assert not re.search(r"(forest|searcher|source|policy|cover)\._", file.read_text()), file
 
 
 def test_the_bounds_of_each_moment_are_those_the_search_would_have_had(noisy):
@@ -143,6 +187,12 @@ def test_nothing_is_learnt_of_few():
     assert not plotting.relevance_data(result).learnt
     json.dumps(snapshot(result), allow_nan=False)
     assert plotting.relevance_data(bough.maximize(sum, bough.Tree(2, 3), budget=5)) is None
+
+
+def test_an_empty_space_has_figures_and_a_page():
+    result = bough.maximize(lambda _: 1.0, bough.Space(), budget=2, rng=0)
+    assert plotting.relevance_data(result) is None
+    assert snapshot(result)["learnt"]["relevance"] is None
 
 
 def test_names_that_recur_say_where_they_belong():

@@ -319,6 +319,18 @@ def test_nothing_commands_the_terminal(tmp_path):
     assert "\nfaked line" not in run("study", file).output
 
 
+def test_a_figure_with_a_hostile_name_does_not_command_the_terminal(tmp_path):
+    pytest.importorskip("matplotlib")
+    problem = ("--branching", 2, "--depth", 2, "--kernel", "linear", "--noise", 1)
+    figure = tmp_path / f"{COMMAND}.png"
+    words = ("bound", *problem, "--plays", 10, "--plot", figure)
+    told = CliRunner().invoke(main, [str(word) for word in words], color=True)
+    assert told.exit_code == 0
+    assert figure.exists()
+    assert "x1b]0;title" in told.output
+    assert "\x1b" not in told.output
+
+
 def test_csv_is_exact_but_for_a_terminal(tmp_path, monkeypatch):
     file = tmp_path / "run.db"
     with bough.Study.create(file, bough.Tree(2, 2), rng=0) as study:

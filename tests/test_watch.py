@@ -4,6 +4,7 @@ import http.client
 import json
 import socket
 import struct
+import sys
 import threading
 
 import pytest
@@ -84,6 +85,7 @@ def test_following_a_search_that_only_its_program_knows(tmp_path):
 
 @pytest.fixture
 def server(file):
+    pytest.importorskip("plotly")
     with Watch(file) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
@@ -116,7 +118,6 @@ def test_the_server_is_for_this_machine_and_only_reads(server, file):
 
 
 def test_a_browser_that_leaves_is_not_worth_a_word(server, capfd):
-    pytest.importorskip("plotly")
     for _ in range(3):
         connection = socket.create_connection(server.server_address)
         connection.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
@@ -125,6 +126,29 @@ def test_a_browser_that_leaves_is_not_worth_a_word(server, capfd):
         connection.close()
     assert get(server, "/")[0] == 200
     assert get(server, f"/snapshot?settled={'9' * 5000}")[0] == 200
+    assert capfd.readouterr().err == ""
+
+
+def test_a_port_that_is_taken(server, file):
+    port = server.server_address[1]
+    with pytest.raises(OSError, match=f"port {port} cannot be had: Address already in use"):
+        Watch(file, port)
+
+
+def test_without_plotly_it_does_not_begin(file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(ImportError, match=r"pip install 'bough\[report\]'"):
+        Watch(file)
+
+
+def test_an_error_of_ours_is_told_to_the_page_only(server, monkeypatch, capfd):
+    def fail(*_):
+        raise ZeroDivisionError("by <none>")
+
+    monkeypatch.setattr(server, "news", fail)
+    status, body = get(server, "/snapshot")
+    assert status == 500
+    assert b"by &lt;none&gt;" in body
     assert capfd.readouterr().err == ""
 
 

@@ -162,7 +162,7 @@ class GaussianPolicy:
             belief.take_prior(self._kernel, self.noise, 0.0, 0.0)
             self.searcher._new_prior()
         for play in self.plays:
-            self._observe(belief, play)
+            self.observe(belief, play)
 
     def _learn_noise(self) -> None:
         """Take the noise of sums that is most likely, of those nearby."""
@@ -178,7 +178,8 @@ class GaussianPolicy:
             self._tell_all()
         self.scale.noise = best
 
-    def _observe(self, belief: Belief, play: Play) -> None:
+    def observe(self, belief: Belief, play: Play) -> None:
+        """Let a belief take in a play, in the units of now."""
         path, rewards, ended, _ = play
         gains, center = self._gains, self.center
         length = len(rewards)
@@ -215,7 +216,7 @@ class GaussianPolicy:
         if max(high - self.center, self.center - low) > FAR * self.unit:
             self.rebuild()
             return
-        self._observe(self.searcher.belief, play)
+        self.observe(self.searcher.belief, play)
         if len(self.plays) >= self._next:
             self._next = 2 * len(self.plays)
             center, unit = self.scale.fitted()

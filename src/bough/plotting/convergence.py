@@ -27,8 +27,9 @@ class Convergence(NamedTuple):
     at
         Numbers of evaluations, after which the following held.
     mean
-        Posterior mean of the arm that the search would have recommended; in a space that of its
-        cell, unless values are exact.
+        Posterior mean of the arm that the search would have recommended. In a space with noise it
+        is that of the cell which one covering, that of the bounds, takes for the best: `best`
+        weighs what all of them say, and differs a little.
     lower, upper
         The certificate: with its confidence the best of all arms is between them. One of them is
         infinite if nobody knows how many arms there are.
@@ -79,12 +80,16 @@ def _bounds(
 ) -> tuple[Array, Array, Array, Array]:
     """Return numbers of observations, and what the belief said after each of them."""
     again = forgetful(belief)
-    exact = None  # values, if they are known to be exact
+    exact = None  # the best value at each moment, if values are known to be exact
+    all_known = math.inf  # after so many there is no other point
     if shown.forest is not None and shown.cover is not None:
         search: GPTS | Forest = shown.forest
         count, tell_some = teller_of(shown.forest, shown.cover, again)
-        if shown.forest._told.noisy is False:
-            exact = np.maximum.accumulate(shown.forest._told.table.values)
+        if shown.exact:
+            told = shown.forest.told
+            exact = np.maximum.accumulate(told.table.values)
+            if len(told.of_point) >= told.space.size:
+                all_known = 1 + max(numbers[0] for numbers in told.of_point.values())
     else:
         assert shown.search is not None  # it is one or the other
         search = shown.search
@@ -101,8 +106,9 @@ def _bounds(
         mean, lower = recommended.mean, again.highest_lower(b).lower
         upper = math.inf if belief.tree.log_arms is None else again._ceiling(b).upper
         if exact is not None:  # as the certificate of a forest has it
-            mean, lower = float(exact[mark - 1]), max(lower, float(exact[mark - 1]))
-            upper = max(upper, lower)
+            mean = float(exact[mark - 1])
+            if mean >= lower:
+                lower, upper = mean, mean if mark >= all_known else max(upper, mean)
         rows.append((mean, lower, upper))
     means, lowers, uppers = np.array(rows).T
     return np.array(marks, dtype=float), means, lowers, uppers
@@ -114,6 +120,13 @@ def _sqrt_beta(search: GPTS | Forest, belief: Belief, t: int) -> float:
     if isinstance(search, GPTS):
         return search._sqrt_beta(level, t)
     return level.sqrt_beta(t, belief.tree.log_arms or 0.0)
+
+
+def _recommended(shown: Shown) -> str:
+    """Say of what the mean is."""
+    if shown.forest is not None and not shown.exact:
+        return "mean of the best cell" + of_covering(shown)  # `best` weighs what all of them say
+    return f"mean of the recommended {'path' if shown.space is None else 'point'}"
 
 
 def convergence(source: Any, *, ax: Any = None) -> Any:
@@ -134,11 +147,8 @@ def convergence(source: Any, *, ax: Any = None) -> Any:
         plays, data.best, color=BLUE, drawstyle="steps-post", marker=alone,
         label="best value so far",
     )  # fmt: skip
-    what = "path" if run.shown.space is None else "point"
     if len(data.at):
-        ax.plot(
-            data.at, data.mean, color=GREEN, marker=alone, label=f"mean of the recommended {what}"
-        )
+        ax.plot(data.at, data.mean, color=GREEN, marker=alone, label=_recommended(run.shown))
         shown = np.isfinite(data.lower) & np.isfinite(data.upper)
         ax.fill_between(
             data.at[shown], data.lower[shown], data.upper[shown], color=ORANGE, alpha=0.15,

@@ -93,8 +93,9 @@ def importance_data(source: Any) -> Importance:
 
     It is the share of the variance between groups of trials that agree in the parameter (numbers in
     eight intervals), less what chance would explain (the adjusted R^2), and at least 0. Trials are
-    where the search went, not a random sample: it says what made a difference there. Trials
-    without the parameter are a group of their own.
+    where the search went, not a random sample: it says what made a difference there. A parameter
+    that some trials do not have explains nothing of what they differ from the others in: that is
+    the work of the choice on which it depends.
 
     >>> import bough
     >>> result = bough.maximize(lambda path: path[1], bough.Tree(3, 2), budget=9, rng=0)
@@ -108,22 +109,26 @@ def importance_data(source: Any) -> Importance:
 
 
 def _explained(column: Sequence[Any], values: Array) -> float:
-    missing = np.array([value is ABSENT for value in column], dtype=bool)
-    groups = np.zeros(len(column), dtype=np.int64)
+    has = np.array([value is not ABSENT for value in column], dtype=bool)
     at, categories = numbers_of([value for value in column if value is not ABSENT])
     if categories is None and len(np.unique(at)) > INTERVALS:
         edges = np.unique(np.quantile(at, np.arange(1, INTERVALS) / INTERVALS))
         at = np.searchsorted(edges, at, side="right").astype(float)
-    groups[~missing] = 1 + np.unique(at, return_inverse=True)[1]
-    groups = np.unique(groups, return_inverse=True)[1]
+    groups = np.unique(at, return_inverse=True)[1]
+    all_together, values = _squares(values), values[has]
+    total = _squares(values)
     count, kinds = len(values), int(groups.max(initial=-1)) + 1
-    total = float(((values - values.mean()) ** 2).sum()) if count else 0.0
-    if kinds < 2 or count <= kinds or total <= 0.0 or not math.isfinite(total):
+    if kinds < 2 or count <= kinds or total <= 0.0 or not math.isfinite(all_together):
         return 0.0
-    sizes = np.bincount(groups)
-    means = np.bincount(groups, values) / sizes
+    means = np.bincount(groups, values) / np.bincount(groups)
     within = float(((values - means[groups]) ** 2).sum())
-    return max(0.0, 1.0 - (within / (count - kinds)) / (total / (count - 1)))
+    explained = max(0.0, 1.0 - (within / (count - kinds)) / (total / (count - 1)))
+    return explained * (total / all_together)
+
+
+def _squares(values: Array) -> float:
+    """Return the sum of the squares of what values differ from their mean by."""
+    return float(((values - values.mean()) ** 2).sum()) if len(values) else 0.0
 
 
 def importance(source: Any, *, most: int = 20, ax: Any = None) -> Any:

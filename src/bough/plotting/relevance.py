@@ -32,7 +32,7 @@ class Relevance(NamedTuple):
 
 
 def relevance_data(source: Any) -> Relevance | None:
-    """Return what a forest has learnt of the parameters; None for any other search.
+    """Return what a forest has learnt of the parameters; None if there are none to learn of.
 
     It is one belief of all coverings, by which they are made anew from time to time: automatic
     relevance determination. `importance_data` looks at the values themselves instead.
@@ -46,13 +46,13 @@ def relevance_data(source: Any) -> Relevance | None:
     """
     run = Run.of(source)
     forest = run.shown.forest
-    if forest is None:
+    if forest is None or not len(forest.priority):  # a space may be empty
         return None
     names = slot_names(forest.space)
-    priority = forest._coverings.priority
+    priority = forest.priority
     factors = np.exp(priority - priority.mean())
     order = np.argsort(-factors, kind="stable")
-    learnt = not np.array_equal(priority, Forest(forest.space)._coverings.priority)
+    learnt = not np.array_equal(priority, Forest(forest.space).priority)
     return Relevance([names[i] for i in order], factors[order], learnt)
 
 
@@ -87,7 +87,7 @@ def relevance(source: Any, *, most: int = 20, ax: Any = None) -> Any:
     data = relevance_data(source)
     ax = axes(ax)
     if data is None:
-        return say_empty(ax, "only a forest, which searches a space, learns this")
+        return say_empty(ax, "only a forest, which searches a space of parameters, learns this")
     names, factors = data.names[:most], data.factors[:most]
     rows = np.arange(len(names))
     ax.barh(rows, np.log10(factors), color=BLUE if data.learnt else GREY)

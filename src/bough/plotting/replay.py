@@ -73,9 +73,9 @@ def teller_of(forest: Forest, cover: Cover, again: Belief) -> tuple[int, Teller]
     They are placed as they were: those that were there when the covering was made by what all of
     them need, the others by what came before them.
     """
-    table = forest._told.table
+    table = forest.told.table
     placing = Placing(cover.covering, again, FINER)
-    first = depths_apart(placing.paths(table.positions[: cover._first])) + FINER
+    first = depths_apart(placing.paths(table.positions[: cover.first])) + FINER
 
     def tell_some(begin: int, end: int) -> None:
         rows = slice(begin, end)
@@ -90,7 +90,7 @@ def teller_of_plan(plan: Plan, again: Belief) -> tuple[int, Teller]:
 
     def tell_some(begin: int, end: int) -> None:
         for play in policy.plays[begin:end]:
-            policy._observe(again, play)
+            policy.observe(again, play)
 
     return len(policy.plays), tell_some
 

@@ -105,10 +105,10 @@ class Run:
         if isinstance(source, Forest):
             trials = [
                 Trial(
-                    i, source.space._covering.path(told.point), source._told.params_of(told.point),
+                    i, source.space._covering.path(told.point), source.told.params_of(told.point),
                     told.value, "told", float(i), float(i), told.noise,
                 )
-                for i, told in enumerate(source._told.readings)
+                for i, told in enumerate(source.told.readings)
             ]  # fmt: skip
             return cls(trials, source)
         belief = getattr(source, "belief", None)

@@ -57,10 +57,9 @@ class Shown:
         if isinstance(searcher, Forest):
             if not searcher.observations:
                 return cls(space=searcher.space)
-            turn = searcher._turn
-            cover = searcher._coverings.cover(turn, searcher._numbers)
-            return cls(cover.belief.tree, cover.belief, None, searcher.space, cover.covering, turn,
-                       searcher.trees, searcher, cover)  # fmt: skip
+            cover = searcher.asking
+            return cls(cover.belief.tree, cover.belief, None, searcher.space, cover.covering,
+                       searcher.turn, searcher.trees, searcher, cover)  # fmt: skip
         space = None
         if isinstance(searcher, Covered):
             space, searcher = searcher.space, searcher.search
@@ -79,6 +78,11 @@ class Shown:
             return path
         there = self.cover.covering.path(self.space.point(params))
         return there[: self.cover.belief._existing_steps(there)]
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is known of a forest that values come again as they were."""
+        return self.forest is not None and self.forest.told.noisy is False
 
     def value(self, mean: Any) -> Any:
         """Return what the belief says of a reward in the units of the user."""

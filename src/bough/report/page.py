@@ -9,6 +9,7 @@ import pathlib
 from importlib import resources
 from typing import Any
 
+from bough._texts import printable
 from bough.plotting.run import Run
 from bough.report.snapshot import snapshot, trial_columns
 
@@ -48,7 +49,7 @@ def page(source: Any, *, title: str | None = None, follow: bool = False) -> str:
     run = Run.of(source)
     facts = snapshot(run, title)
     script = "\n".join(_part(name) for name in SCRIPTS)
-    scripts = {"plotly": _plotly(), "script": f'"use strict";\n(() => {{\n{script}\n}})();'}
+    scripts = {"plotly": plotly_script(), "script": f'"use strict";\n(() => {{\n{script}\n}})();'}
     # Only these scripts may run, whatever a name or a reason has in it, and nothing may be loaded.
     # (plotly.js compiles its shaders' callers: 'unsafe-eval'.)
     policy = (
@@ -80,8 +81,7 @@ def json_in_html(value: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    # Names of files may have bytes in them that are no UTF-8, which no page can show.
-    return html.escape(text.encode("utf-8", "replace").decode())
+    return html.escape(printable(text))
 
 
 def _hash(script: str) -> str:
@@ -93,7 +93,7 @@ def _part(name: str) -> str:
     return (resources.files("bough.report") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _plotly() -> str:
+def plotly_script() -> str:
     """Return plotly.js as it ships inside the `plotly` wheel."""
     try:
         found = resources.files("plotly") / "package_data" / "plotly.min.js"

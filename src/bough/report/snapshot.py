@@ -157,6 +157,7 @@ def _convergence(run: Run) -> dict[str, Any]:
         "mean": _numbers(data.mean),
         "lower": _numbers(data.lower),
         "upper": _numbers(data.upper),
+        "of_cell": run.shown.forest is not None and not run.shown.exact,
     }
 
 
@@ -208,7 +209,7 @@ def _learnt(run: Run) -> dict[str, Any] | None:
         "noise": data.noise,
         "mean": data.mean,
         "learnt": data.learnt,
-        "exact": run.shown.forest is not None and run.shown.forest._told.noisy is False,
+        "exact": run.shown.exact,
         "relevance": _relevance(run),
     }
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from bough._lock import StudyError
 from bough.report.following import Following
-from bough.report.page import page
+from bough.report.page import page, plotly_script
 from bough.report.snapshot import snapshot, trial_columns
 
 
@@ -24,11 +24,15 @@ class Watch(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, file: Path, port: int = 0) -> None:
+        plotly_script()  # what is missing, or wrong with the file, is said now, not to a browser
         self.following = Following(file)
-        self.following.look()  # what is wrong with the file is said now, and not to a browser
+        self.following.look()
         self._guard = threading.Lock()
         self._shown: tuple[str, dict[str, Any]] = ("", {})  # the last snapshot, and its version
-        super().__init__(("127.0.0.1", port), _Answer)
+        try:
+            super().__init__(("127.0.0.1", port), _Answer)
+        except OSError as error:
+            raise OSError(f"port {port} cannot be had: {error.strerror}") from error
 
     @property
     def url(self) -> str:
@@ -91,6 +95,8 @@ class _Answer(BaseHTTPRequestHandler):
             self.close_connection = True  # the browser has gone: nobody to tell
         except (OSError, StudyError) as error:
             self.send_error(503, explain=str(error))
+        except Exception as error:  # of ours: the page says what, and goes on asking
+            self.send_error(500, explain=repr(error))
 
     def _send(self, code: int, kind: str, text: str) -> None:
         body = text.encode()

@@ -46,8 +46,10 @@ WORDS = {
 }
 
 
-def bound_command(read_kernel: Callable[[str], Kernel]) -> click.Command:
-    """Return the command; `read_kernel` reads a kernel such as `gaussian:5`."""
+def bound_command(
+    read_kernel: Callable[[str], Kernel], echo: Callable[[str], None]
+) -> click.Command:
+    """Return the command; `read_kernel` reads a kernel such as `gaussian:5`, `echo` prints."""
 
     @click.command("bound", short_help="Bound information gain and regret.")
     @click.option("--branching", type=int, required=True, help="Children of a node.")
@@ -96,9 +98,9 @@ def bound_command(read_kernel: Callable[[str], Kernel]) -> click.Command:
         facts = {"kernel": kernel, **facts}
         if plot is not None:
             _draw(growth(model, branching, depth, noise, T, delta), plot)
-        click.echo(json.dumps(_finite(facts), indent=2) if as_json else _page(facts))
+        echo(json.dumps(_finite(facts), indent=2) if as_json else _page(facts))
         if plot is not None and not as_json:
-            click.echo(f"\ngrowth with T drawn to {plot}")
+            echo(f"\ngrowth with T drawn to {plot}")
 
     return bound
 

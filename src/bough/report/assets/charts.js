@@ -70,6 +70,7 @@ function drawConvergence(state) {
   const gap = data.at.map((_, i) =>
     data.lower[i] === null || data.upper[i] === null ? "-" : say(data.upper[i] - data.lower[i], 4));
   const hover = "%{y:.6g} after %{x}";
+  const recommended = data.of_cell ? "best cell" : "recommended";
   const mode = count > 2 ? "lines" : "lines+markers"; // one point makes no line
   const traces = [
     { name: "values", type: "scattergl", mode: "markers", x: points.map((i) => i + 1),
@@ -78,8 +79,8 @@ function drawConvergence(state) {
     { name: "best value", mode, line: { shape: "hv", color: style("--best"), width: 2 },
       x: [...data.best_at, count], y: [...data.best, data.best.at(-1)],
       hovertemplate: `${hover}<extra>best value</extra>` },
-    { name: "recommended", mode, line: { color: style("--mean"), width: 2 }, x: data.at,
-      y: data.mean, hovertemplate: `mean ${hover}<extra>recommended</extra>` },
+    { name: recommended, mode, line: { color: style("--mean"), width: 2 }, x: data.at,
+      y: data.mean, hovertemplate: `mean ${hover}<extra>${recommended}</extra>` },
   ];
   if (bounded) {
     const line = { color: style("--bound"), width: 1 };
@@ -170,7 +171,7 @@ function drawParameters(state) {
     x: shares.slice(0, shown), y: names.slice(0, shown).map((_, i) => i),
     marker: { color: style("--best") },
     hovertemplate: "%{x:.3f} of the variance<extra></extra>" }],
-  { xaxis: { title: { text: "share of the variance that it explains by itself" }, range: [0, 1] },
+  { xaxis: { title: { text: "share of the variance" }, range: [0, 1] },
     yaxis: { autorange: "reversed", tickvals: names.slice(0, shown).map((_, i) => i),
       ticktext: names.slice(0, shown).map(brief) } });
   const choice = $("slice-name"); // news may bring other names, or another order

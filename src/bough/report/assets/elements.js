@@ -2,12 +2,16 @@
 
 const $ = (id) => document.getElementById(id);
 
+// A text with escapes for what is no sign to be read: some would turn the direction of all that follows.
+const visible = (text) => String(text).replace(/[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu,
+  (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 function el(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null) continue;
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (name === "text") made.textContent = value;
+    else if (name === "text") made.textContent = visible(value);
     else made.setAttribute(name, value);
   }
   made.append(...children.filter((child) => child !== null && child !== undefined));
@@ -44,7 +48,7 @@ const plural = (count, word) => `${say(count)} ${word}${count === 1 ? "" : "s"}`
 
 // Plotly reads some markup in its texts: what comes from the user is to be shown as it is.
 function plain(text) {
-  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  return visible(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
 // The same, short enough to stand beside an axis.

@@ -13,16 +13,18 @@ function certified(certificate, { best, space, replayed }) {
   if (!certificate) return !best ? [] : [replayed ? "This searcher gives no certificate." : UNKNOWN];
   if (certificate.gap === null) return ["There is no certificate: nobody knows how many paths the tree has."];
   const things = space ? "params are" : "path is";
-  const than = space ? "these" : certificate.path || "()";
+  const than = space ? `{ ${pairs(certificate.params)} }` : shortened(certificate.path) || "()";
   const said = [`With probability ${say(certificate.confidence)} no ${things} better than ${than} by more than the gap`
     + (certificate.conditional ? ", as far as kernel, noise and mean, which were learnt, are right." : ".")];
-  if (space) said[0] = said[0].replace("these", `{ ${pairs(certificate.params)} }`);
   if (certificate.coverings) {
     said.push(`So says covering ${certificate.covering + 1} of ${certificate.coverings}, whose turn it is to ask, of its cells: `
       + "it knows nothing finer than they are, and the others may say otherwise.");
   }
   return said;
 }
+
+// A path that may have a thousand steps, within a sentence.
+const shortened = (path) => (path.length > 80 ? `${path.slice(0, 60)} … (${path.split(" ").length} steps)` : path);
 
 const pairs = (params) => Object.entries(params ?? {}).map(([k, v]) => `${k} = ${typeof v === "number" ? say(v) : v}`).join(", ");
 
@@ -74,10 +76,12 @@ function whose(state) {
 
 // What a section says besides its chart, which news may change.
 function drawNotes(state) {
-  const bounds = state.snapshot.convergence.at.length;
+  const { at: { length: bounds }, of_cell: ofCell } = state.snapshot.convergence;
   $("convergence-note").textContent = `Drag to zoom, double-click to go back.${bounds
     ? " The bounds are those of what is believed in the end: what was learnt later is taken to have been known." : ""}`
-    + (bounds && whose(state) ? ` They are those of ${whose(state)}, whose turn it is to ask.` : "");
+    + (bounds && whose(state) ? ` They are those of ${whose(state)}, whose turn it is to ask.` : "")
+    + (bounds && ofCell ? " The best cell is that which it takes for the best; the best params above are what all of them together say, "
+      + "so that their value may differ." : "");
   if ($("tree-note")) $("tree-note").textContent = state.snapshot.tree.cells
     ? `A covering of the space: each step cuts the range of a parameter in two, or makes a choice.${whose(state)
       ? ` Shown is ${whose(state)}, whose turn it is to ask; the others cut elsewhere, and in another order.` : ""}` : "";

@@ -8,8 +8,9 @@ const shownTrials = { sort: "id", down: true, text: "", state: "", page: 0 };
 // Which trials there are to see, in order.
 function selected(state) {
   const { trials } = state;
-  const words = shownTrials.text.toLowerCase().split(/\s+/).filter(Boolean);
-  const bound = shownTrials.text.trim().match(/^(<=|>=|<|>)\s*(-?[\d.]+(?:e[-+]?\d+)?)$/i);
+  const wanted = bare(shownTrials.text.trim());
+  const words = wanted.split(/\s+/).filter(Boolean);
+  const bound = wanted.match(/^(<=|>=|<|>)\s*(-?[\d.]+(?:e[-+]?\d+)?)$/i);
   const chosen = [];
   for (let i = 0; i < state.count; i++) {
     if (shownTrials.state && trials.state[i] !== shownTrials.state) continue;
@@ -41,10 +42,28 @@ function compares(value, how, bound) {
 function contains(state, i, words) {
   if (!words.length) return true;
   // "1 2 3" is a stretch of a path; words are looked for one by one.
-  const text = [state.trials.path?.[i] ?? "", ...state.names.map((name) => `${name}=${state.choice(name).text(i)}`),
-    state.trials.reason[i] ?? "", STATES[state.trials.state[i]]].join(" ").toLowerCase();
+  const text = searchable(state)[i];
   return text.includes(words.join(" ")) || (words.some((word) => /\D/.test(word))
     && words.every((word) => text.includes(word)));
+}
+
+// A text without what makes no difference to who looks for it: capitals, and commas in numbers.
+const bare = (text) => text.toLowerCase().replace(/(\d),(?=\d{3})/g, "$1");
+
+// What can be found of each trial, made when it is first looked for, and once: a hundred thousand
+// numbers take a while to write.
+let written = null;
+
+function searchable(state) {
+  if (written?.of === state.trials) return written.texts;
+  const { trials } = state;
+  const columns = state.names.map((name) => ({ name, ...state.choice(name) }));
+  const short = (x) => String(Number.isInteger(x) ? x : Number(x.toPrecision(6))); // as the table has it
+  const value = ({ at, categories }, i) => (at(i) === null ? "" : categories ? categories[at(i)] : short(at(i)));
+  const texts = Array.from(trials.state, (mark, i) => bare([trials.path?.[i] ?? "", ...columns.map((column) => `${column.name}=${value(column, i)}`),
+    trials.reason[i] ?? "", STATES[mark]].join(" ")));
+  written = { of: trials, texts };
+  return texts;
 }
 
 function sortKey(state, name) {

@@ -61,7 +61,7 @@ class Cover:
         shares = numbers.uniform(FIRST_SHARE, LAST_SHARE, (len(slots), DEPTH)).tolist()
         order = priority + SHUFFLE * numbers.standard_normal(len(slots))
         self.space = space
-        self._first = first
+        self.first = first
         self.covering = Covering(
             slots,
             space._first,
@@ -92,8 +92,8 @@ class Cover:
         if known == len(table):
             return
         depths = NOWHERE
-        if not known and self._first:
-            depths = depths_apart(self.placing.paths(table.positions[: self._first])) + FINER
+        if not known and self.first:
+            depths = depths_apart(self.placing.paths(table.positions[: self.first])) + FINER
         self.placing.tell(
             table.positions[known:], table.values[known:], table.noises[known:], depths
         )

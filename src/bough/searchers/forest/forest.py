@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bough._checks import at_least_zero, real, whole
 from bough._choice import Arm
@@ -17,6 +18,7 @@ from bough.searchers.base import (
     check_rule,
     new_generator,
 )
+from bough.searchers.forest.cover import Cover
 from bough.searchers.forest.coverings import Coverings
 from bough.searchers.forest.pending import Pending
 from bough.searchers.forest.recommending import arm_of, best_point, certificate_of
@@ -158,7 +160,7 @@ class Forest(SpaceSearcher):
         return point
 
     @property
-    def _turn(self) -> int:
+    def turn(self) -> int:
         """Whose turn it is to ask."""
         return self._asks // 2 % self.trees
 
@@ -175,7 +177,7 @@ class Forest(SpaceSearcher):
 
     def _in_cell(self) -> Point:
         """Return a point in the cell that a covering says is best to look into."""
-        cover = self._coverings.cover(self._turn, self._numbers)
+        cover = self.asking
         cover.await_all(self._pending.numbered)
         plays = len(self._told) + len(self._pending)
         sqrt_beta = self.confidence.sqrt_beta(plays + 1, cover.belief.tree.log_arms or 0.0)
@@ -269,8 +271,25 @@ class Forest(SpaceSearcher):
     def certificate(self) -> SpaceCertificate:
         """The incumbent and its gap by the covering whose turn it is to ask."""
         return certificate_of(
-            self._turn, self.confidence.delta, self._told, self._coverings, self._numbers
+            self.turn, self.confidence.delta, self._told, self._coverings, self._numbers
         )
+
+    # ------------------------------------------------------------------ for whoever looks at it
+
+    @property
+    def told(self) -> Told:
+        """All that was told, in order: to be read, and not to be changed."""
+        return self._told
+
+    @property
+    def asking(self) -> Cover:
+        """The covering whose turn it is to ask. It knows all that was told."""
+        return self._coverings.cover(self.turn, self._numbers)
+
+    @property
+    def priority(self) -> NDArray[np.float64]:
+        """Of each parameter the logarithm of how much its cuts are learnt to change rewards."""
+        return self._coverings.priority.copy()
 
     def __repr__(self) -> str:
         return f"Forest({self.space!r}: {self.observations} observations)"
