@@ -155,6 +155,7 @@ def test_a_folder_that_is_not_there(file, tmp_path):
 
 
 def test_what_is_no_study(tmp_path):
+    pytest.importorskip("plotly")
     file = tmp_path / "run.db"
     file.write_text("nothing of the kind")
     for command in ("report", "watch", "study"):
@@ -254,6 +255,7 @@ def test_study_commands_have_json(file, tmp_path):
 
 
 def test_watch_says_where_and_ends_by_ctrl_c(file, monkeypatch):
+    pytest.importorskip("plotly")
     from bough.report.watch import Watch
 
     def interrupted(self, *_):
@@ -286,6 +288,7 @@ COMMAND = "\x1b]0;title\x07\x1b[2J\x9b5A\u202e\nfaked line"
 
 def test_nothing_commands_the_terminal(tmp_path):
     """Names, options and reasons come from anywhere; only our own bold and red are sent."""
+    pytest.importorskip("plotly")
     space = bough.Space(**{f"x{COMMAND}": bough.Float(0, 1), "kind": bough.Choice([COMMAND])})
     file = tmp_path / "run.db"
     with bough.Study.create(file, space, rng=0) as study:
