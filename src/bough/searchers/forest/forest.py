@@ -67,7 +67,7 @@ class Forest(SpaceSearcher):
     >>> for _ in range(60):
     ...     params = search.ask()
     ...     x = params["x"]
-    ...     search.tell(params, -(x**2) if params["kind"] == "square" else -1 - x)
+    ...     search.tell(params, -(x**2) if params["kind"] == "square" else -1.5 - x)
     >>> search.best().params["kind"], abs(search.best().params["x"]) < 0.01
     ('square', True)
     """
