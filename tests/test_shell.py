@@ -242,7 +242,7 @@ def test_a_file_whose_name_is_no_text(file, tmp_path):
     odd = pathlib.Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.db"))
     file.rename(odd)
     assert run("report", odd, "-o", tmp_path / "page.html").exit_code == 0
-    assert "<title>?.db - bough</title>" in (tmp_path / "page.html").read_text()
+    assert r"<title>\udcff.db - bough</title>" in (tmp_path / "page.html").read_text()
 
 
 def test_study_commands_have_json(file, tmp_path):
