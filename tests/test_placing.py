@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_spaces import random_path, spaces
+from test_spaces import random_covering, random_path, spaces
 
 from bough import Belief, Choice, Float, Int, Space
 from bough._placing import Placing
@@ -15,7 +15,7 @@ from bough.kernels import Geometric
 from bough.learning.data import paths_of
 from bough.searchers.forest.cover import NOWHERE, depths_apart
 from bough.searchers.forest.relevance import real_parents
-from bough.spaces.covering import Covering, CoveringTree
+from bough.spaces.covering import CoveringTree
 
 FINER = 3
 MIXED = Space(
@@ -28,13 +28,7 @@ MIXED = Space(
 def placed(space, rng, count=40):
     """Return a covering at random, the way into its belief, and points as a table."""
     slots = len(space._slots)
-    covering = Covering(
-        space._slots,
-        space._first,
-        levels=9,
-        priority=rng.standard_normal(slots).tolist(),
-        shares=rng.uniform(0.3, 0.7, (slots, 40)).tolist(),
-    )
+    covering = random_covering(space, rng)
     tree = CoveringTree(covering, log_arms=1.0 + space.log_cells)
     belief = Belief(tree, Geometric(0.8), noise=0.1)
     points = [space.point(space.decode(random_path(space.tree, rng))) for _ in range(count)]

@@ -71,6 +71,18 @@ def spaces(draw, depth=2, prefix=""):
     return Space(**found)
 
 
+def random_covering(space, rng):
+    """Return a covering with priorities and shares at random."""
+    slots = len(space._slots)
+    return Covering(
+        space._slots,
+        space._first,
+        levels=9,
+        priority=rng.standard_normal(slots).tolist(),
+        shares=rng.uniform(0.3, 0.7, (slots, 40)).tolist(),
+    )
+
+
 def random_path(tree, rng):
     path = ()
     while (count := tree.children(path)) > 0:
@@ -207,14 +219,7 @@ def test_both_ends_belong_to_a_range():
 def test_random_coverings_have_every_point_once_too(seed):
     rng = np.random.default_rng(seed)
     space = Space(a=Int(0, 4), b=Choice({"x": Space(c=Int(1, 30, log=True)), "y": None}))
-    slots = len(space._slots)
-    covering = Covering(
-        space._slots,
-        space._first,
-        levels=9,
-        priority=rng.standard_normal(slots).tolist(),
-        shares=rng.uniform(0.3, 0.7, (slots, 40)).tolist(),
-    )
+    covering = random_covering(space, rng)
     tree = Tree(covering, covering.most, log_arms=10.0)
     paths = {covering.path(point) for point in space.points()}
     assert len(paths) == space.size == 5 * 31

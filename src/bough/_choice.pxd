@@ -78,6 +78,7 @@ cdef class Choice(Reprior):
     cdef double best_sd
     cdef int ties
 
+    cdef int _told_on_trail(self) noexcept
     cdef void _make_frames(self)
     cdef _longer_bounds(self, int rows, int capacity)
     cdef void _reserve(self, int more)

@@ -204,6 +204,11 @@ class Choice(Reprior):
     def _told_steps(self, path):
         """Return how many steps of a path lead to nodes at or below which something was told."""
         self._approach(path, False)
+        return self._told_on_trail()
+
+    @cython.final
+    def _told_on_trail(self):
+        """Return how many steps of the trail lead to such nodes."""
         steps = -1  # the root is no step
         for i in range(self.trailed):
             n = self.trail[i]

@@ -3,7 +3,7 @@
 from bough._choice cimport Choice
 from bough._random cimport SplitMix64
 
-cdef int ROOT, NONE, OWN_NOISE
+cdef int NONE, OWN_NOISE
 cdef double TINY
 
 
@@ -39,5 +39,4 @@ cdef class Placing:
     cdef double _cut(self, int i, int slot, double low, double high) except? -1.0
     cdef int _descend(self, double[::1] point, int length) except -1
     cdef tuple _cells(self, int length)
-    cdef int _told_steps(self, int length) except -2
     cdef int _observe(self, int length, int ends, double value, double noise) except -1

@@ -20,7 +20,6 @@ if not cython.compiled:
 
 from bough._nodes import aligned
 
-ROOT = 0
 NONE = -1
 OWN_NOISE = 2
 TINY = 1e-100
@@ -203,19 +202,12 @@ class Placing:
         for row in range(rows.shape[0]):
             ends = self._descend(rows[row], core.depth)
             core.widths[ends] = 0
-            length = given[row] if row < given.shape[0] else self._told_steps(ends) + self.finer
+            if row < given.shape[0]:
+                length = given[row]
+            else:
+                core._locate(ends)
+                length = core._told_on_trail() + self.finer
             self._observe(min(length, ends), ends, value[row], noise[row])
-
-    def _told_steps(self, length):
-        """Return how many of the `steps` lead to nodes at or below which something was told."""
-        core = self.belief
-        core._locate(length)
-        steps = -1  # the root is no step
-        for i in range(core.trailed):
-            n = core.trail[i]
-            if not core._is_group(n) and (core.nodes_[n].visits > 0 or n == ROOT):
-                steps += 1
-        return steps
 
     def _observe(self, length, ends, value, noise):
         """Tell the belief of a reading at the end of the first so many `steps`, as `observe` does.

@@ -38,12 +38,6 @@ SETTLED = 0.1
 FAR = 1e3
 
 
-class Noises(list[float]):
-    """The noise of each step. NumPy asks a list for its dimensions by making an array of it."""
-
-    ndim = 1
-
-
 class GaussianPolicy:
     """GPTS, with what it is told in units in which a path's sum has mean 0 and deviation 1.
 
@@ -143,7 +137,6 @@ class GaussianPolicy:
             step_noise = math.sqrt(share / (1.0 - share))
         self.offset = self.center * self.rest[0]  # what is expected of a whole path
         self._step_noise = [step_noise * w / self._spread for w in self.weights]
-        self._noises: dict[int, Noises] = {}  # the same for so many steps
         self._gains = [w / self.unit for w in self.weights]
 
     def rebuild(self) -> None:
@@ -190,10 +183,7 @@ class GaussianPolicy:
         elif short:
             steps += [-gain * center for gain in gains[length : len(path)]]
         if self._tells_steps:
-            noise = self._noises.get(len(path))
-            if noise is None:
-                noise = self._noises[len(path)] = Noises(self._step_noise[: len(path)])
-            belief.observe_steps(path, steps, noise=noise)
+            belief.observe_steps(path, steps, noise=self._step_noise[: len(path)])
         if self._tells_sum:
             belief.observe(path, math.fsum(steps))
         if short and self._deterministic:
