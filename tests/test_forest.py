@@ -11,7 +11,7 @@ import bough
 from bough import Choice, Exhausted, Float, Forest, Int, Space
 from bough.learning.data import paths_of
 from bough.searchers.covered import Covered
-from bough.searchers.forest.cover import Cover
+from bough.searchers.forest.cover import Cover, random_covering
 from bough.searchers.forest.quadratic import fit
 from bough.searchers.forest.relevance import ratios, steps_of
 
@@ -365,7 +365,8 @@ def _cover(search, first):
     """Return a covering that knows all that was told, made when so much of it was there."""
     coverings = search._coverings
     rng = np.random.default_rng(0)
-    cover = Cover(search.space, coverings.priority, coverings.settings, rng, first)
+    covering = random_covering(search.space, coverings.priority, rng)
+    cover = Cover(search.space, covering, coverings.settings, first)
     cover.catch_up(search._told.table)
     return cover
 

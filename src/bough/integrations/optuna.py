@@ -217,10 +217,10 @@ class GPTSSampler(BaseSampler):
             pending = None
         if params is None:
             return
-        if value is not None:
+        if value is None:
+            forest.fail(params)
+        else:
             forest.tell(params, value)
-        elif pending is None:
-            forest.pend(params)  # what failed stays pending, and so is avoided
 
 
 def _fits(space: Space, row: dict[str, Any]) -> bool:
