@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from bough import theory
+from bough._shell import Finite
 from bough.kernels import Discounted, Kernel
 from bough.theory import gain as gains
 from bough.theory._problem import MOST_PLAYS, read_plays, read_problem
@@ -57,14 +58,28 @@ def bound_command(
     @click.option(
         "--kernel", required=True, help="linear, gaussian:WIDTH, discounted:DISCOUNT, ..."
     )
-    @click.option("--noise", type=float, required=True, help="Standard deviation of a reward.")
-    @click.option("--plays", required=True, help="How many, such as 1000 or 1e9.")
-    @click.option("--delta", type=float, default=0.05, show_default=True, help="May fail so often.")
     @click.option(
-        "--regret", type=float, help="Also: plays until the average regret is this small."
+        "--noise", type=Finite(min=0), required=True, help="Standard deviation of a reward."
     )
-    @click.option("--gap", type=float, help="Smallest gap between arms, for BAST's bound.")
-    @click.option("--norm", type=float, help="Norm of the rewards, for the agnostic bound.")
+    @click.option("--plays", required=True, help="How many, such as 1000 or 1e9.")
+    @click.option(
+        "--delta",
+        type=Finite(0, 1, True, True),
+        default=0.05,
+        show_default=True,
+        help="May fail so often.",
+    )
+    @click.option(
+        "--regret",
+        type=Finite(min=0, min_open=True),
+        help="Also: plays until the average regret is this small.",
+    )
+    @click.option(
+        "--gap",
+        type=Finite(min=0, min_open=True),
+        help="Smallest gap between arms, for BAST's bound.",
+    )
+    @click.option("--norm", type=Finite(min=0), help="Norm of the rewards, for the agnostic bound.")
     @click.option(
         "--plot", type=click.Path(dir_okay=False), help="Draw the growth with T to a file."
     )

@@ -71,9 +71,7 @@ class Coverings:
         return [self.cover(turn, numbers) for turn in range(self.count)]
 
     def wary(self, turn: int, numbers: np.random.Generator) -> Cover:
-        """Return a covering to choose the next point by: one that knows of failures as well."""
-        if not len(self._failures):
-            return self.cover(turn, numbers)
+        """Return a covering that takes failures for poor rewards; there must be some."""
         if not self._covers:
             self._plant(numbers)
         cover = self._wary[turn]
@@ -83,12 +81,8 @@ class Coverings:
     def _plant(self, numbers: np.random.Generator) -> None:
         """Make all coverings anew, by what is known now of the parameters."""
         told = len(self._told)
-        self._covers = [
-            Cover(
-                self.space, random_covering(self.space, self.priority, numbers), self.settings, told
-            )
-            for _ in range(self.count)
-        ]
+        coverings = [random_covering(self.space, self.priority, numbers) for _ in range(self.count)]
+        self._covers = [Cover(self.space, c, self.settings, told) for c in coverings]
         self._grow_wary()
 
     def _grow_wary(self) -> None:
@@ -108,7 +102,9 @@ class Coverings:
         Before any was told it is the mean that is believed in.
         """
         if not len(self._told):
-            return self.settings.mean
+            mean = self.settings.mean
+            assert not callable(mean)  # a constant is learnt
+            return mean
         return float(np.quantile(self._told.table.values, POOR))
 
     def fail(self, point: Point) -> None:

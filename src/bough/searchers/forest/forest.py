@@ -148,6 +148,7 @@ class Forest(SpaceSearcher):
     def _choose(self) -> Point:
         """Return a point: every other one near a good one, the others as a covering asks."""
         self._asks += 1
+        self._failures.heed(self._numbers)
         point = region = None
         if self._asks % 2 == 0:
             point, region = self._refining.point(self._noise, self._is_new, self._numbers)
@@ -179,8 +180,12 @@ class Forest(SpaceSearcher):
 
     def _in_cell(self) -> Point:
         """Return a point in the cell that a covering says is best to look into."""
-        cover = self._coverings.wary(self.turn, self._numbers)
-        cover.await_all(self._pending.numbered)
+        cover, awaited = self.asking, self._pending.numbered
+        if self._failures.heeded:
+            cover = self._coverings.wary(self.turn, self._numbers)
+        elif len(self._failures):
+            awaited = self._failures.numbered | awaited
+        cover.await_all(awaited)
         plays = len(self._told) + len(self._failures) + len(self._pending)
         sqrt_beta = self.confidence.sqrt_beta(plays + 1, cover.belief.tree.log_arms or 0.0)
         walk = Walk(cover.covering)
@@ -227,6 +232,7 @@ class Forest(SpaceSearcher):
             noise = moderate(at_least_zero(noise, "noise"), "noise")
         self._pending.settle(point)
         self._told.keep(point, params)
+        self._failures.weigh(point, failed=False)
         if point in self._failures:
             self._coverings.recover(point, reward)
         number = self._told.add(point, reward, noise)
@@ -256,6 +262,7 @@ class Forest(SpaceSearcher):
         point = self._point_of(params)
         self._pending.settle(point)
         self._told.keep(point, params)
+        self._failures.weigh(point, failed=True)
         self._refining.fail(point)
         if point not in self._told.of_point and point not in self._failures:
             self._coverings.fail(point)

@@ -102,7 +102,7 @@ class Refining:
         active = table.active(centre)
         rows, places, values = table.alike(centre, POOL)
         least = np.array([table.stretch(i, centre[i]) for i in active])
-        fails = partial(self._failures.are_nearer, centre) if len(self._failures) else None
+        fails = partial(self._failures.are_nearer, centre) if self._failures.heeded else None
         small = SMALL * self._spread
         place, best = propose(region, places, values, least, noise, small, numbers, fails)
         if place is None:
