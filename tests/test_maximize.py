@@ -459,7 +459,7 @@ def test_the_command(tmp_path):
         (["search", "mine.py:total", *options[:4], "--kernel", "cubic", "--noise", "0"], "cubic"),
         (["search", "mine.py:total", *options[:4], "--kernel", "gaussian:x"], "gaussian:x"),
         (["search", "mine.py:total", *options[:4], "--kernel", "linear:1:2"], "linear:1:2"),
-        (["search", "smooth", "--seconds", "nan"], "seconds must be finite"),
+        (["search", "smooth", "--seconds", "nan"], "'--seconds': 'nan' is not a finite number"),
         (["search", "smooth", "--gap", "nan"], "eps must be finite"),
         (["search", "wrong.py:f", *options], "cannot import wrong.py: SyntaxError"),
         (["search", "raising.py:f", *options], "cannot import raising.py: KeyError"),

@@ -49,7 +49,7 @@ class Failures:
         return point in self._rows
 
     def weigh(self, point: Point, failed: bool) -> None:
-        """Take note of what came of a point, before that is added: did a threat come true?"""
+        """Take note of what came of a point, before that is added: a threat may have come true."""
         if self._is_threatened(point):
             self._threats += 1
             self._true += failed
