@@ -301,9 +301,7 @@ def test_a_study_with_failures_goes_on_as_if_never_stopped(tmp_path):
     tried, again = ([t.params for t in result.study.trials] for result in (whole, parts))
     assert tried == again
     alone = bough.maximize(failing(beside), BOX, budget=60, catch=ValueError, retries=0, rng=3)
-    assert list(alone.history.params) == [
-        t.params for t in whole.study.trials if t.state == "told"
-    ]
+    assert list(alone.history.params) == [t.params for t in whole.study.trials if t.state == "told"]
 
 
 def test_a_study_that_starts_over_keeps_failures(tmp_path, monkeypatch):

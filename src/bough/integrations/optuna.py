@@ -39,7 +39,8 @@ class GPTSSampler(BaseSampler):
 
     Nothing has to be declared: the parameters that trials ask for, and which of them are asked for
     only after some choices, are found out as trials go on. A parameter that was never asked for
-    before gets a random value. Pruned trials count with their last intermediate value.
+    before gets a random value. Pruned trials count with their last intermediate value; what has no
+    value has failed, and says where not to look.
 
     Parameters
     ----------
