@@ -61,13 +61,14 @@ def beside(params):
 
 
 def test_few_evaluations_fail_where_the_best_are_next_to_those_that_fail():
-    # A third of the box fails. If failures were only pending, half of all evaluations would.
+    # Of what does not fail, -0.01 is best. Were failures only pending, 58 % of evaluations failed,
+    # and the best found would be -0.016 to -0.06.
     failed = []
     for seed in range(4):
         search = Forest(BOX, rng=seed)
-        failed.append(play(search, failing(beside), 60)[1])
-        assert search.best().value > -1e-3
-    assert sum(failed) < 0.33 * 4 * 60
+        failed.append(play(search, failing(lambda params: params["x"] > 0.2), 60)[1])
+        assert search.best().value > -0.013
+    assert sum(failed) < 0.45 * 4 * 60
 
 
 def test_failures_by_chance_do_no_harm():

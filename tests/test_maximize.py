@@ -345,7 +345,7 @@ def test_bad_stop_rules():
     for make, message in (
         (lambda: WallTime(0.0), "seconds must be above zero"),
         (lambda: Gap(-1.0), "eps must not be negative"),
-        (lambda: IntervalWidth(math.nan), "eps must be finite"),
+        (lambda: IntervalWidth(math.nan), "'--gap': 'nan' is not a finite number"),
         (lambda: Target(math.inf), "value must be finite"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -460,7 +460,7 @@ def test_the_command(tmp_path):
         (["search", "mine.py:total", *options[:4], "--kernel", "gaussian:x"], "gaussian:x"),
         (["search", "mine.py:total", *options[:4], "--kernel", "linear:1:2"], "linear:1:2"),
         (["search", "smooth", "--seconds", "nan"], "'--seconds': 'nan' is not a finite number"),
-        (["search", "smooth", "--gap", "nan"], "eps must be finite"),
+        (["search", "smooth", "--gap", "nan"], "'--gap': 'nan' is not a finite number"),
         (["search", "wrong.py:f", *options], "cannot import wrong.py: SyntaxError"),
         (["search", "raising.py:f", *options], "cannot import raising.py: KeyError"),
         (["search", "..mine:f", *options], "cannot import ..mine"),

@@ -118,6 +118,15 @@ class Coverings:
         self._failures.recover(point, reward)
         self._grow_wary()
 
+    def doubt(self, numbers: np.random.Generator) -> None:
+        """Have all learnt after this reward, the first that differs from one of the same point.
+
+        What was learnt knows nothing of noise. Coverings that are there have taken the two readings
+        for those of two points in a cell; those that are made anew take them for what they are.
+        """
+        self._plant(numbers)
+        self.learner.next = 0
+
     def learn(self, reward: float, numbers: np.random.Generator) -> None:
         """After a reward: take the prior that suits all that was told, if it is time."""
         if self.learner.only_zeros:

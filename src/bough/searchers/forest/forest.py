@@ -235,7 +235,10 @@ class Forest(SpaceSearcher):
         self._failures.weigh(point, failed=False)
         if point in self._failures:
             self._coverings.recover(point, reward)
+        varied = self._told.noisy
         number = self._told.add(point, reward, noise)
+        if self._told.noisy and not varied and len(self._told.of_point[point]) > 1:
+            self._coverings.doubt(self._numbers)
         self._refining.note(number, self._noise)
         self._coverings.learn(reward, self._numbers)
 
