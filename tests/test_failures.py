@@ -229,6 +229,18 @@ def test_a_point_that_works_after_all_has_failed_no_more():
     assert search.best("observed").value == 7.0
 
 
+def test_when_all_that_failed_works_after_all_it_goes_on():
+    search = Forest(BOX, rng=0)
+    params = search.ask()
+    search.fail(params)
+    play(search, bowl, 10)
+    while not search._failures.heeded:
+        play(search, bowl, 1)
+    search.tell(params, bowl(params))
+    play(search, bowl, 40)
+    assert search.best().value > -1e-4
+
+
 def test_bad_params_change_nothing():
     search = Forest(BOX, rng=0)
     play(search, failing(beside), 20)

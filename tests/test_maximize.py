@@ -345,7 +345,7 @@ def test_bad_stop_rules():
     for make, message in (
         (lambda: WallTime(0.0), "seconds must be above zero"),
         (lambda: Gap(-1.0), "eps must not be negative"),
-        (lambda: IntervalWidth(math.nan), "'--gap': 'nan' is not a finite number"),
+        (lambda: IntervalWidth(math.nan), "eps must be finite"),
         (lambda: Target(math.inf), "value must be finite"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -340,7 +340,7 @@ def _load(text: str) -> Callable[[Any], Any]:
     return function  # type: ignore[no-any-return]
 
 
-main.add_command(bound_command(_kernel, echo))
+main.add_command(bound_command(_kernel, echo, Finite))
 
 if __name__ == "__main__":
     main()

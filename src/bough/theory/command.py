@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from bough import theory
-from bough._shell import Finite
 from bough.kernels import Discounted, Kernel
 from bough.theory import gain as gains
 from bough.theory._problem import MOST_PLAYS, read_plays, read_problem
@@ -48,9 +47,14 @@ WORDS = {
 
 
 def bound_command(
-    read_kernel: Callable[[str], Kernel], echo: Callable[[str], None]
+    read_kernel: Callable[[str], Kernel],
+    echo: Callable[[str], None],
+    real: Callable[..., click.FloatRange],
 ) -> click.Command:
-    """Return the command; `read_kernel` reads a kernel such as `gaussian:5`, `echo` prints."""
+    """Return the command.
+
+    `read_kernel` reads a kernel such as `gaussian:5`, `echo` prints, `real` is the type of options.
+    """
 
     @click.command("bound", short_help="Bound information gain and regret.")
     @click.option("--branching", type=int, required=True, help="Children of a node.")
@@ -59,27 +63,27 @@ def bound_command(
         "--kernel", required=True, help="linear, gaussian:WIDTH, discounted:DISCOUNT, ..."
     )
     @click.option(
-        "--noise", type=Finite(min=0), required=True, help="Standard deviation of a reward."
+        "--noise", type=real(min=0), required=True, help="Standard deviation of a reward."
     )
     @click.option("--plays", required=True, help="How many, such as 1000 or 1e9.")
     @click.option(
         "--delta",
-        type=Finite(0, 1, True, True),
+        type=real(0, 1, min_open=True, max_open=True),
         default=0.05,
         show_default=True,
         help="May fail so often.",
     )
     @click.option(
         "--regret",
-        type=Finite(min=0, min_open=True),
+        type=real(min=0, min_open=True),
         help="Also: plays until the average regret is this small.",
     )
     @click.option(
         "--gap",
-        type=Finite(min=0, min_open=True),
+        type=real(min=0, min_open=True),
         help="Smallest gap between arms, for BAST's bound.",
     )
-    @click.option("--norm", type=Finite(min=0), help="Norm of the rewards, for the agnostic bound.")
+    @click.option("--norm", type=real(min=0), help="Norm of the rewards, for the agnostic bound.")
     @click.option(
         "--plot", type=click.Path(dir_okay=False), help="Draw the growth with T to a file."
     )

@@ -34,7 +34,6 @@ class Failures:
     """
 
     def __init__(self, space: Space, told: Told) -> None:
-        self._space = space
         self._told = told
         self.heeded = False
         self._table = Table(space)  # rewards and failures
@@ -60,8 +59,8 @@ class Failures:
         That is done as often as threats have come true, by Laplace's rule of succession. What fails
         by chance threatens nothing, and only who goes there can tell.
         """
-        if self._rows:
-            self.heeded = numbers.random() < (1 + self._true) / (2 + self._threats)
+        true = (1 + self._true) / (2 + self._threats)
+        self.heeded = bool(self._rows) and numbers.random() < true
 
     @property
     def numbered(self) -> dict[int, Point]:
