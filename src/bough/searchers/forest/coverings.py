@@ -21,7 +21,6 @@ FEW = 8
 #: Priorities stay in this range.
 RANGE = math.log(1e4)
 #: What fails is taken for a reward that is as poor as this share of them, and so looked for less.
-#: (The mean is too good to keep the search away, the lowest too bad if things fail by chance.)
 POOR = 0.25
 #: What a choice has more than a number, before anything is known: options differ in kind.
 CHOICES_FIRST = 1.5
