@@ -11,7 +11,7 @@ import bough
 from bough import Choice, Exhausted, Float, Forest, Int, Space
 from bough.learning.data import paths_of
 from bough.searchers.covered import Covered
-from bough.searchers.forest.cover import Cover
+from bough.searchers.forest.cover import Cover, random_covering
 from bough.searchers.forest.quadratic import fit
 from bough.searchers.forest.relevance import ratios, steps_of
 
@@ -365,7 +365,8 @@ def _cover(search, first):
     """Return a covering that knows all that was told, made when so much of it was there."""
     coverings = search._coverings
     rng = np.random.default_rng(0)
-    cover = Cover(search.space, coverings.priority, coverings.settings, rng, first)
+    covering = random_covering(search.space, coverings.priority, rng)
+    cover = Cover(search.space, covering, coverings.settings, first)
     cover.catch_up(search._told.table)
     return cover
 
@@ -541,3 +542,21 @@ def test_it_is_better_than_chance_with_noise():
         chance.append(bowl(max(drawn, key=noisy(bowl, seed, 0.1))))
     assert np.mean(ours) > np.mean(chance)
     assert np.mean(ours) > -0.03
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_readings_of_a_point_that_differ_prove_noise_at_once(seed):
+    rng = np.random.default_rng(seed)
+    search = Forest(BOX, rng=seed)
+    points = [{"x": rng.uniform(-1, 1), "y": rng.uniform(0, 5)} for _ in range(12)]
+    for params in points:
+        search.tell(params, bowl(params))
+    params = points[3]
+    first, second = bowl(params), bowl(params) + 0.5
+    search.tell(params, second)
+    numbers = search.told.of_point[BOX.point(params)]
+    (mean, std), again = (search._coverings.believed(n, search._numbers) for n in numbers)
+    assert (mean, std) == again  # whichever of the two one looks at
+    assert first < mean < second
+    assert std > 0.05
+    assert search._coverings.settings.noise > 0.05

@@ -251,6 +251,23 @@ def test_what_failed_is_avoided_after_a_restart_too():
     assert study.trials[-1].params == {"n": 2}
 
 
+def test_what_failed_or_was_pruned_unreported_is_a_failure():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        if x > 0.7:
+            raise optuna.TrialPruned if trial.number % 2 else ValueError
+        return -x
+
+    study = optuna.create_study(sampler=GPTSSampler(seed=0))
+    study.optimize(objective, n_trials=60, catch=ValueError)
+    study.sampler.sample_relative(study, study.trials[-1], study.trials[-1].distributions)
+    forest, told = study.sampler._forest, [t for t in study.trials if t.value is not None]
+    assert forest.observations == len(told) > 40
+    assert len(forest._failures) == 60 - len(told) > 0
+    assert study.best_value < -0.69
+    assert len(forest.pending) == 1  # what was asked for just now
+
+
 @pytest.mark.filterwarnings("ignore:Fixed parameter")
 def test_enqueued_values_from_outside_are_not_told_as_others():
     study = optuna.create_study(sampler=GPTSSampler(seed=0))

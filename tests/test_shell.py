@@ -136,6 +136,26 @@ def test_wrong_arguments_of_plan(words):
     assert "Error: " in told.stderr
 
 
+def float_options(command, words=()):
+    """Yield the words of each command that has options of real numbers, and these."""
+    for name, below in getattr(command, "commands", {}).items():
+        yield from float_options(below, (*words, name))
+    for parameter in command.params:
+        if isinstance(parameter.type, click.types.FloatParamType):
+            yield words, parameter
+
+
+def test_no_option_takes_a_number_that_is_none():
+    options = list(float_options(main))
+    names = {(words[0], parameter.opts[0]) for words, parameter in options}
+    assert {("search", "--gap"), ("tune", "--seconds"), ("bound", "--norm")} <= names
+    for words, parameter in options:
+        for number in ("nan", "inf", "-inf"):
+            told = run(*words, f"{parameter.opts[0]}={number}")
+            assert told.exit_code == 2
+            assert f"Invalid value for '{parameter.opts[0]}'" in told.output
+
+
 def test_every_command_has_a_whole_line_in_the_help():
     text = run("--help").output + run("study", "--help").output
     assert "..." not in text.replace("[ARGS]...", "")

@@ -117,9 +117,9 @@ def test_the_figure(tmp_path, monkeypatch):
         (ISSUE.replace("--plays 1e9", "--plays=-1e5000"), "at least 1, got '-1e5000'"),
         (ISSUE.replace("200", "0"), "branching must be at least 1, got 0"),
         (ISSUE.replace("gaussian:5", "gauss"), "--kernel must be one of"),
-        (ISSUE + " --delta 2", "delta must be between 0 and 1, got 2.0"),
-        (ISSUE + " --gap 0", "gap must be above zero"),
-        (ISSUE + " --regret 0", "regret must be above zero"),
+        (ISSUE + " --delta 2", "'--delta': 2.0 is not in the range 0<x<1"),
+        (ISSUE + " --gap 0", "'--gap': 0.0 is not in the range x>0"),
+        (ISSUE + " --regret 0", "'--regret': 0.0 is not in the range x>0"),
         (ISSUE.replace("--depth 10 ", ""), "Missing option '--depth'"),
     ],
 )

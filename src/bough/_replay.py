@@ -65,29 +65,32 @@ class Replay:
         return None
 
     def load(self, operations: Iterable[Operation], fits: Sequence[Fit] = ()) -> None:
-        """Take what was told as it is, whatever was asked; in the order in which it was told.
+        """Take what was told, or failed, as it is, whatever was asked; in the order of these.
 
         It is learnt from when all was told, or what was learnt then is taken.
         """
-        told = []
+        ended = []
         for operation in operations:
             self._note(operation)
-            if operation.kind == "tell" and operation.n not in self._dropped:
-                told.append(operation.trial)
-        if self.search is None or not told:
+            if operation.kind in ("tell", "fail") and operation.n not in self._dropped:
+                ended.append(operation.trial)
+        if self.search is None or not ended:
             return
         with self._recalling(()):
-            for id_ in told:
-                assert id_ is not None  # every tell has a trial
+            for id_ in ended:
+                assert id_ is not None  # what ends is a trial
                 trial = self.trials[id_]
-                assert trial.value is not None  # it was told
+                asked = self.subject.asked(trial)
                 try:
-                    self._tell_searcher(self.subject.asked(trial), trial.value, trial.noise)
+                    if trial.value is None:
+                        self.search.fail(asked)
+                    else:
+                        self._tell_searcher(asked, trial.value, trial.noise)
                 except ValueError as error:
                     raise StudyError(
                         f"trial {id_} does not fit the searcher any more, or its tree: {error}"
                     ) from error
-        if self._learner is not None:
+        if self._learner is not None and self.search.observations:
             with self._recalling(fits):
                 try:
                     self.search._learn()
@@ -124,6 +127,9 @@ class Replay:
                 self.tell(trial, value, noise, operation.at)
             except ValueError as error:
                 raise Difference(f"trial {trial.id} differs: telling it gives {error!r}") from error
+        elif operation.kind == "fail":
+            trial = self.trials[operation.trial or 0]
+            self.fail(trial, json.loads(operation.body), operation.at)
         elif operation.kind != "refit":  # (those are taken with their trials)
             self._note(operation)
 
@@ -166,7 +172,7 @@ class Replay:
                 value, noise = _told(operation)
                 self._end_told(self.trials[id_], value, noise, operation.at)
             else:
-                self.fail(self.trials[id_], json.loads(operation.body), operation.at)
+                self._end_failed(self.trials[id_], json.loads(operation.body), operation.at)
         elif kind == "enqueue":
             self.queue.append(self.subject.read(operation.body))
 
@@ -193,10 +199,12 @@ class Replay:
         self.trials[id_] = Trial(id_, path, params, value, "told", started, at, noise)
 
     def fail(self, trial: Trial, reason: str, at: float) -> None:
-        """End a trial without a value.
+        """End a trial without a value, and tell the searcher so."""
+        if self.search is not None:
+            self.search.fail(self.subject.asked(trial))
+        self._end_failed(trial, reason, at)
 
-        For the searcher it stays pending, so that the search goes on elsewhere.
-        """
+    def _end_failed(self, trial: Trial, reason: str, at: float) -> None:
         self.trials[trial.id] = trial._replace(state="failed", reason=reason, ended=at)
         self.failed += 1
 

@@ -82,12 +82,13 @@ class InMemory:
         self.search.tell(job.asked, self._sign * value, noise=noise)
 
     def fail(self, job: Job, reason: str) -> None:
-        """Note that it has none; it stays pending, so that the search goes on elsewhere."""
+        """Note that it has none."""
         self.failed += 1
+        self.search.fail(job.asked)
         self._without_value.append(job.asked)
 
     def leave(self, jobs: Sequence[Job]) -> None:
-        """Forget what was asked for here and not told: it will not come."""
+        """Forget what was asked for here and is still pending: it will not come."""
         for asked in (*self._without_value, *(job.asked for job in jobs)):
             with suppress(Exception):  # what broke the search may break this too
                 self.search.forget(asked)

@@ -4,6 +4,7 @@ A command that is added to a `Shell` gets all of it, whatever it is; and prints 
 """
 
 import json
+import math
 import os
 import re
 import sys
@@ -52,6 +53,17 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True, exact: bool = Fa
 
 def _is_terminal(stream: IO[str]) -> bool:
     return stream.isatty()
+
+
+class Finite(click.FloatRange):
+    """A number in a range, and a finite one: click takes NaN for a number in any range."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Read a number, or say of which option it is none."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
 
 
 class Shell(click.Group):

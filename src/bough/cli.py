@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from bough import kernels
 from bough._loading import load_module
-from bough._shell import EXIT_CODES, INTERRUPTED, Shell, completion_command, echo
+from bough._shell import EXIT_CODES, INTERRUPTED, Finite, Shell, completion_command, echo
 from bough.experiments.command import command as compare
 from bough.kernels import Kernel
 from bough.maximize import maximize
@@ -73,11 +73,11 @@ def _problems(
 @click.option("--branching", type=int, help="Children of a node, for a function of your own.")
 @click.option("--depth", type=int, help="Steps of a path, for a function of your own.")
 @click.option("--budget", type=click.IntRange(min=1), help="Evaluations.  [default: 1000]")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit.")
-@click.option("--gap", type=click.FloatRange(min=0), help="Stop when the gap is this small.")
+@click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit.")
+@click.option("--gap", type=Finite(min=0), help="Stop when the gap is this small.")
 @click.option(
     "--noise",
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     help="Standard deviation of a reward. If it is not given, a built-in problem has its own; "
     "for a function of your own it is learnt.",
 )
@@ -340,7 +340,7 @@ def _load(text: str) -> Callable[[Any], Any]:
     return function  # type: ignore[no-any-return]
 
 
-main.add_command(bound_command(_kernel, echo))
+main.add_command(bound_command(_kernel, echo, Finite))
 
 if __name__ == "__main__":
     main()

@@ -252,7 +252,7 @@ class Study:
 
     def fail(self, trial_or_id: Trial | int, reason: str = "") -> None:
         """Record that a trial has no value. The search goes on elsewhere as long as it can."""
-        with self._guard:
+        with self._guard, self._all_or_closed():
             trial = self._running(trial_or_id)
             now = time.time()
             row = ("fail", trial.id, now, json.dumps(str(reason)), None)

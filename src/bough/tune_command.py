@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bough._loading import load_module
-from bough._shell import echo
+from bough._shell import Finite, echo
 from bough._subject import plain_params
 from bough._texts import printable
 from bough.maximize import maximize, minimize
@@ -30,7 +30,7 @@ from bough.study import StudyError
 @click.command("tune", short_help="Optimise a function of parameters.")
 @click.argument("objective")
 @click.option("--budget", type=click.IntRange(min=1), help="Evaluations.  [default: 100]")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit.")
+@click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit.")
 @click.option(
     "--minimize", "minimizes", is_flag=True, help="Find the lowest value, not the highest."
 )

@@ -39,7 +39,8 @@ class GPTSSampler(BaseSampler):
 
     Nothing has to be declared: the parameters that trials ask for, and which of them are asked for
     only after some choices, are found out as trials go on. A parameter that was never asked for
-    before gets a random value. Pruned trials count with their last intermediate value.
+    before gets a random value. Pruned trials count with their last intermediate value; what has no
+    value has failed, and says where not to look.
 
     Parameters
     ----------
@@ -217,10 +218,10 @@ class GPTSSampler(BaseSampler):
             pending = None
         if params is None:
             return
-        if value is not None:
+        if value is None:
+            forest.fail(params)
+        else:
             forest.tell(params, value)
-        elif pending is None:
-            forest.pend(params)  # what failed stays pending, and so is avoided
 
 
 def _fits(space: Space, row: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bough._shell import INTERRUPTED, echo
+from bough._shell import INTERRUPTED, Finite, echo
 from bough.planning.agent import Agent, Summary
 from bough.planning.planner import Settings
 from bough.planning.policies import NAMES
@@ -23,13 +23,15 @@ from bough.planning.policies import NAMES
     type=click.IntRange(min=1),
     help="Simulated steps a decision.  [default: 200, if no time is given]",
 )
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time a decision.")
+@click.option("--seconds", type=Finite(min=0, min_open=True), help="Time a decision.")
 @click.option(
     "--episodes", type=click.IntRange(min=1), default=1, show_default=True, help="How many."
 )
 @click.option("--searcher", default="gpts", show_default=True, help=", ".join(NAMES) + ".")
 @click.option("--compare", "others", help="More searchers, with commas, on the same episodes.")
-@click.option("--discount", type=float, default=0.95, show_default=True, help="Of one step.")
+@click.option(
+    "--discount", type=Finite(min=0, max=1), default=0.95, show_default=True, help="Of one step."
+)
 @click.option("--depth", help="Steps to look ahead, or paper for the paper's D(T).")
 @click.option(
     "--rewards", type=click.Choice(["steps", "sum"]), default="steps", show_default=True,

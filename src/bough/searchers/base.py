@@ -91,7 +91,13 @@ class Searcher(ABC):
 
     @abstractmethod
     def forget(self, path: Sequence[int]) -> None:
-        """Drop a pending evaluation of the path, the oldest if there are several: it failed."""
+        """Drop a pending evaluation of the path, the oldest if there are several."""
+
+    def fail(self, path: Sequence[int]) -> None:  # noqa: B027 - what most searchers do
+        """Take note that evaluating the path failed, which is no observation.
+
+        For a searcher that does not say otherwise it stays pending: the search goes on elsewhere.
+        """
 
     @abstractmethod
     def best(self, rule: str | None = None) -> Arm:
@@ -130,7 +136,13 @@ class SpaceSearcher(ABC):
 
     @abstractmethod
     def forget(self, params: Mapping[str, Any]) -> None:
-        """Drop a pending evaluation of the params, the oldest if there are several: it failed."""
+        """Drop a pending evaluation of the params, the oldest if there are several."""
+
+    def fail(self, params: Mapping[str, Any]) -> None:  # noqa: B027 - what most searchers do
+        """Take note that evaluating the params failed, which is no observation.
+
+        For a searcher that does not say otherwise it stays pending: the search goes on elsewhere.
+        """
 
     @abstractmethod
     def best(self, rule: str | None = None) -> Arm:

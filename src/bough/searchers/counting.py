@@ -140,7 +140,7 @@ class Counting(Searcher):
         return True
 
     def forget(self, path: Sequence[int]) -> None:
-        """Drop a pending evaluation of the path, the oldest if there are several: it failed."""
+        """Drop a pending evaluation of the path, the oldest if there are several."""
         path = self._playable(path)
         if not self._settle(path):
             raise ValueError(f"path {path} is not pending: it was told or never asked for")

@@ -50,7 +50,7 @@ class Covered(SpaceSearcher):
         self._told[path] = dict(params)
 
     def forget(self, params: Mapping[str, Any]) -> None:
-        """Drop a pending evaluation of the params, the oldest if there are several: it failed."""
+        """Drop a pending evaluation of the params, the oldest if there are several."""
         self.search.forget(self.space.encode(params))
 
     def best(self, rule: str | None = None) -> Arm:

@@ -365,7 +365,7 @@ class GPTS(Searcher):
         return self.tree.complete(path)
 
     def forget(self, path: Sequence[int]) -> None:
-        """Drop a pending evaluation of the path, the oldest if there are several: it failed."""
+        """Drop a pending evaluation of the path, the oldest if there are several."""
         if type(path) is not tuple or path != self._asked:
             path = self._playable(path)
         if path in self._tokens:

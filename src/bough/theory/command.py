@@ -47,9 +47,14 @@ WORDS = {
 
 
 def bound_command(
-    read_kernel: Callable[[str], Kernel], echo: Callable[[str], None]
+    read_kernel: Callable[[str], Kernel],
+    echo: Callable[[str], None],
+    real: Callable[..., click.FloatRange],
 ) -> click.Command:
-    """Return the command; `read_kernel` reads a kernel such as `gaussian:5`, `echo` prints."""
+    """Return the command.
+
+    `read_kernel` reads a kernel such as `gaussian:5`, `echo` prints, `real` is the type of options.
+    """
 
     @click.command("bound", short_help="Bound information gain and regret.")
     @click.option("--branching", type=int, required=True, help="Children of a node.")
@@ -57,14 +62,28 @@ def bound_command(
     @click.option(
         "--kernel", required=True, help="linear, gaussian:WIDTH, discounted:DISCOUNT, ..."
     )
-    @click.option("--noise", type=float, required=True, help="Standard deviation of a reward.")
-    @click.option("--plays", required=True, help="How many, such as 1000 or 1e9.")
-    @click.option("--delta", type=float, default=0.05, show_default=True, help="May fail so often.")
     @click.option(
-        "--regret", type=float, help="Also: plays until the average regret is this small."
+        "--noise", type=real(min=0), required=True, help="Standard deviation of a reward."
     )
-    @click.option("--gap", type=float, help="Smallest gap between arms, for BAST's bound.")
-    @click.option("--norm", type=float, help="Norm of the rewards, for the agnostic bound.")
+    @click.option("--plays", required=True, help="How many, such as 1000 or 1e9.")
+    @click.option(
+        "--delta",
+        type=real(0, 1, min_open=True, max_open=True),
+        default=0.05,
+        show_default=True,
+        help="May fail so often.",
+    )
+    @click.option(
+        "--regret",
+        type=real(min=0, min_open=True),
+        help="Also: plays until the average regret is this small.",
+    )
+    @click.option(
+        "--gap",
+        type=real(min=0, min_open=True),
+        help="Smallest gap between arms, for BAST's bound.",
+    )
+    @click.option("--norm", type=real(min=0), help="Norm of the rewards, for the agnostic bound.")
     @click.option(
         "--plot", type=click.Path(dir_okay=False), help="Draw the growth with T to a file."
     )

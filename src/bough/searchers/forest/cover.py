@@ -34,46 +34,27 @@ NOWHERE = np.zeros(0, dtype=np.int32)
 
 
 class Cover:
-    """A covering whose cuts fall at random places in a random order, and what is believed of it.
+    """A covering, and what is believed of it.
 
     Parameters
     ----------
     space
-    priority
-        Of each parameter, for the order of cuts.
+    covering
+        Of that space.
     settings
         Kernel, noise and mean.
-    numbers
-        Where chance comes from.
     first
         How many readings there are when it is made: they are placed as all of them need it.
     """
 
-    def __init__(
-        self,
-        space: Space,
-        priority: NDArray[np.float64],
-        settings: Settings,
-        numbers: np.random.Generator,
-        first: int,
-    ) -> None:
-        slots = space._slots
-        shares = numbers.uniform(FIRST_SHARE, LAST_SHARE, (len(slots), DEPTH)).tolist()
-        order = priority + SHUFFLE * numbers.standard_normal(len(slots))
+    def __init__(self, space: Space, covering: Covering, settings: Settings, first: int) -> None:
         self.space = space
+        self.covering = covering
         self.first = first
-        self.covering = Covering(
-            slots,
-            space._first,
-            levels=LEVELS,
-            depth=depth_of(space),
-            priority=order.tolist(),
-            shares=shares,
-        )
         self.depth = self.covering.most
         # Where all cuts are in two, the tree is one that needs no function.
         self._tree: CoveringTree | None = None
-        if not all(slot.parameter.count is None for slot in slots):
+        if not all(slot.parameter.count is None for slot in space._slots):
             self._tree = CoveringTree(self.covering, log_arms=log_cells(space))
         tree = self._tree or Tree(2, self.depth)
         self.belief = Belief(tree, settings.kernel, settings.noise, mean=settings.mean)
@@ -109,6 +90,26 @@ class Cover:
                     self._tree.expect(path, [*widths, 0])
                 node = path[: self.belief._told_steps(path) + FINER]
                 self._tokens[number] = self.belief.pend(node, depth=len(path))
+
+
+def random_covering(
+    space: Space, priority: NDArray[np.float64], numbers: np.random.Generator
+) -> Covering:
+    """Return a covering whose cuts fall at random places in a random order.
+
+    `priority` of each parameter is what the order goes by, before chance.
+    """
+    slots = space._slots
+    shares = numbers.uniform(FIRST_SHARE, LAST_SHARE, (len(slots), DEPTH)).tolist()
+    order = priority + SHUFFLE * numbers.standard_normal(len(slots))
+    return Covering(
+        slots,
+        space._first,
+        levels=LEVELS,
+        depth=depth_of(space),
+        priority=order.tolist(),
+        shares=shares,
+    )
 
 
 def depths_apart(paths: NDArray[np.int32]) -> NDArray[np.int32]:

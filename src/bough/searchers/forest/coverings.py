@@ -5,11 +5,13 @@ import math
 import numpy as np
 
 from bough.learning.model import Settings
-from bough.searchers.forest.cover import Cover, depth_of, prior_of
+from bough.searchers.forest.cover import Cover, depth_of, prior_of, random_covering
+from bough.searchers.forest.failures import Failures
 from bough.searchers.forest.relevance import ratios
 from bough.searchers.forest.told import Told
 from bough.searchers.learner import Learner
 from bough.spaces import Choice, Space
+from bough.spaces.slots import Point
 
 #: Learnt again, and all coverings made anew, when there are so many times as many rewards; and so
 #: many times once there are OFTEN.
@@ -18,6 +20,8 @@ GROWTH, OFTEN, LATER_GROWTH = 1.4, 500, 2.0
 FEW = 8
 #: Priorities stay in this range.
 RANGE = math.log(1e4)
+#: What fails is taken for a reward that is as poor as this share of them, and so looked for less.
+POOR = 0.25
 #: What a choice has more than a number, before anything is known: options differ in kind.
 CHOICES_FIRST = 1.5
 
@@ -30,14 +34,19 @@ class Coverings:
     space, count
     told
         All that was told. Each covering takes in what is new to it when it is looked at.
+    failures
+        What failed.
     noise
         The standard deviation of rewards, or None if it is to be learnt.
     """
 
-    def __init__(self, space: Space, count: int, told: Told, noise: float | None) -> None:
+    def __init__(
+        self, space: Space, count: int, told: Told, failures: Failures, noise: float | None
+    ) -> None:
         self.space = space
         self.count = count
         self._told = told
+        self._failures = failures
         # Values of a deterministic function differ within a cell like noise, so some is learnt.
         self.learner = Learner(None, noise or None, None, depth_of(space), prior_of(space))
         # Rewards that agree say nothing more: near an optimum those of different points do.
@@ -46,6 +55,7 @@ class Coverings:
         slots = space._slots
         self.priority = np.array([CHOICES_FIRST * isinstance(s.parameter, Choice) for s in slots])
         self._covers: list[Cover] = []  # made when they are first needed, and anew at times
+        self._wary: list[Cover] = []  # the same, which take failures for poor rewards
 
     def cover(self, turn: int, numbers: np.random.Generator) -> Cover:
         """Return a covering that knows all that was told."""
@@ -59,24 +69,76 @@ class Coverings:
         """Return all coverings, which know all that was told."""
         return [self.cover(turn, numbers) for turn in range(self.count)]
 
+    def wary(self, turn: int, numbers: np.random.Generator) -> Cover:
+        """Return a covering that takes failures for poor rewards; there must be some."""
+        if not self._covers:
+            self._plant(numbers)
+        cover = self._wary[turn]
+        cover.catch_up(self._failures.table)
+        return cover
+
     def _plant(self, numbers: np.random.Generator) -> None:
         """Make all coverings anew, by what is known now of the parameters."""
         told = len(self._told)
-        self._covers = [
-            Cover(self.space, self.priority, self.settings, numbers, told)
-            for _ in range(self.count)
+        coverings = [random_covering(self.space, self.priority, numbers) for _ in range(self.count)]
+        self._covers = [Cover(self.space, c, self.settings, told) for c in coverings]
+        self._grow_wary()
+
+    def _grow_wary(self) -> None:
+        """Make anew what chooses the next point, if anything has failed."""
+        self._wary = []
+        if not len(self._failures):
+            return
+        self._failures.take(self._poor())
+        known = len(self._failures.table)
+        self._wary = [
+            Cover(self.space, cover.covering, self.settings, known) for cover in self._covers
         ]
 
+    def _poor(self) -> float:
+        """Return what stands for the reward of what failed: a poor one of those that were told.
+
+        Before any was told it is the mean that is believed in.
+        """
+        if not len(self._told):
+            mean = self.settings.mean
+            assert not callable(mean)  # a constant is learnt
+            return mean
+        return float(np.quantile(self._told.table.values, POOR))
+
+    def fail(self, point: Point) -> None:
+        """Take in a failure."""
+        self._failures.add(point, self._poor())
+        if self._covers and not self._wary:
+            self._grow_wary()
+
+    def recover(self, point: Point, reward: float) -> None:
+        """Take note that a point which failed has a reward after all."""
+        self._failures.recover(point, reward)
+        self._grow_wary()
+
+    def doubt(self, numbers: np.random.Generator) -> None:
+        """Have all learnt after this reward, the first that differs from one of the same point.
+
+        What was learnt knows nothing of noise. Coverings that are there have taken the two readings
+        for those of two points in a cell; those that are made anew take them for what they are.
+        """
+        self._plant(numbers)
+        self.learner.next = 0
+
     def learn(self, reward: float, numbers: np.random.Generator) -> None:
-        """After a reward, if it is time: take the prior that suits all that was told.
+        """After a reward: take the prior that suits all that was told, if it is time."""
+        if self.learner.only_zeros:
+            self.learner.note([reward])
+        if self.learner.is_due(len(self._told)):
+            self.learn_now(numbers)
+
+    def learn_now(self, numbers: np.random.Generator) -> None:
+        """Take the prior that suits all that was told.
 
         Which parameters matter is learnt as well, and the coverings are made anew by it.
         """
         told = len(self._told)
-        if self.learner.only_zeros:
-            self.learner.note([reward])
-        if not self.learner.is_due(told):
-            return
         cover = self.cover(told % self.count, numbers)
         belief = cover.belief
         self.learner.learn(belief)

@@ -20,6 +20,7 @@ from bough.searchers.base import (
 )
 from bough.searchers.forest.cover import Cover
 from bough.searchers.forest.coverings import Coverings
+from bough.searchers.forest.failures import Failures
 from bough.searchers.forest.pending import Pending
 from bough.searchers.forest.recommending import arm_of, best_point, certificate_of
 from bough.searchers.forest.refining import Refining
@@ -94,9 +95,10 @@ class Forest(SpaceSearcher):
         self._where = point
         noise = None if noise is None else moderate(at_least_zero(noise, "noise"), "noise")
         self._told = Told(space, None if noise is None else noise > 0.0)
-        self._coverings = Coverings(space, self.trees, self._told, noise)
+        self._failures = Failures(space, self._told)
+        self._coverings = Coverings(space, self.trees, self._told, self._failures, noise)
         self._learner = self._coverings.learner
-        self._refining = Refining(space, self._told)
+        self._refining = Refining(space, self._told, self._failures)
         self._pending = Pending()
         self._asks = 0
         self._checked = (
@@ -138,7 +140,7 @@ class Forest(SpaceSearcher):
             return None if best in self._pending else best
         if told.noisy is not None or self._checked:
             return None
-        if len(told.of_point) < min(CHECK, self.space.size):
+        if len(told.of_point) < max(min(CHECK, self.space.size - len(self._failures)), 1):
             return None
         self._checked = True
         return told.readings[told.best].point
@@ -146,6 +148,7 @@ class Forest(SpaceSearcher):
     def _choose(self) -> Point:
         """Return a point: every other one near a good one, the others as a covering asks."""
         self._asks += 1
+        self._failures.heed(self._numbers)
         point = region = None
         if self._asks % 2 == 0:
             point, region = self._refining.point(self._noise, self._is_new, self._numbers)
@@ -171,15 +174,19 @@ class Forest(SpaceSearcher):
 
     def _is_new(self, point: Point) -> bool:
         """Return whether there is something to learn at a point that is not under way already."""
-        if point in self._pending:
+        if point in self._pending or point in self._failures:
             return False
         return self._told.noisy is True or point not in self._told.of_point
 
     def _in_cell(self) -> Point:
         """Return a point in the cell that a covering says is best to look into."""
-        cover = self.asking
-        cover.await_all(self._pending.numbered)
-        plays = len(self._told) + len(self._pending)
+        cover, awaited = self.asking, self._pending.numbered
+        if self._failures.heeded:
+            cover = self._coverings.wary(self.turn, self._numbers)
+        elif len(self._failures):
+            awaited = self._failures.numbered | awaited
+        cover.await_all(awaited)
+        plays = len(self._told) + len(self._failures) + len(self._pending)
         sqrt_beta = self.confidence.sqrt_beta(plays + 1, cover.belief.tree.log_arms or 0.0)
         walk = Walk(cover.covering)
         walk.cells, walk.chosen = cover.placing.highest(sqrt_beta, self._random)
@@ -187,11 +194,14 @@ class Forest(SpaceSearcher):
             point = self.space.centre(walk)
             if self._is_new(point):
                 return point
-        for where in (walk, None):  # in the cell, and then anywhere
-            for _ in range(ATTEMPTS):
-                point = drawn(self.space, self._numbers, where)
-                if self._is_new(point):
-                    return point
+        for _ in range(ATTEMPTS):
+            point = drawn(self.space, self._numbers, walk)
+            if self._is_new(point) and not self._failures.threaten(point):
+                return point
+        for _ in range(ATTEMPTS):  # anywhere, as there is nothing better to try in the cell
+            point = drawn(self.space, self._numbers)
+            if self._is_new(point):
+                return point
         return self._any_new_point()
 
     def _any_new_point(self) -> Point:
@@ -200,13 +210,17 @@ class Forest(SpaceSearcher):
             for point in self.space.points():
                 if self._is_new(point):
                     return point
-            if not self._told.noisy:
+            if not self._told.noisy or len(self._failures) == self.space.size:
                 raise Exhausted(
                     f"all {self.space.size:,} points are known after {self.observations} "
                     "observations"
+                    + (f", {len(self._failures)} failures" if len(self._failures) else "")
                     + (f" and {len(self._pending)} pending ones" if len(self._pending) else "")
                 )
-        return drawn(self.space, self._numbers)
+        point = drawn(self.space, self._numbers)
+        if point in self._failures:  # one that is under way, again, is better
+            return next(p for p in self.space.points() if p not in self._failures)
+        return point
 
     # ------------------------------------------------------------------ tell
 
@@ -218,9 +232,19 @@ class Forest(SpaceSearcher):
             noise = moderate(at_least_zero(noise, "noise"), "noise")
         self._pending.settle(point)
         self._told.keep(point, params)
+        self._failures.weigh(point, failed=False)
+        if point in self._failures:
+            self._coverings.recover(point, reward)
+        varied = self._told.noisy
         number = self._told.add(point, reward, noise)
+        if self._told.noisy and not varied and len(self._told.of_point[point]) > 1:
+            self._coverings.doubt(self._numbers)
         self._refining.note(number, self._noise)
         self._coverings.learn(reward, self._numbers)
+
+    def _learn(self) -> None:
+        """Take the prior that suits what was told."""
+        self._coverings.learn_now(self._numbers)
 
     def _point_of(self, params: Mapping[str, Any]) -> Point:
         """Return where params are; those that were asked for last need no second look."""
@@ -232,8 +256,25 @@ class Forest(SpaceSearcher):
         """Count params as asked for: somebody else has begun to evaluate them."""
         self._pending.add(self.space.point(params))
 
+    def fail(self, params: Mapping[str, Any]) -> None:
+        """Take note that evaluating params failed, asked for or not: what is near is avoided.
+
+        They are not asked for again, and are no observation. Where a reward is known already it
+        stays, and the failure is taken for chance.
+        """
+        point = self._point_of(params)
+        self._pending.settle(point)
+        self._told.keep(point, params)
+        self._failures.weigh(point, failed=True)
+        self._refining.fail(point)
+        if point not in self._told.of_point and point not in self._failures:
+            self._coverings.fail(point)
+
     def forget(self, params: Mapping[str, Any]) -> None:
-        """Drop a pending evaluation of the params, the oldest if there are several: it failed."""
+        """Drop a pending evaluation of the params, the oldest if there are several.
+
+        It is as if they had not been asked for. If the evaluation has failed, say so by `fail`.
+        """
         point = self.space.point(params)
         if point not in self._pending:
             raise ValueError(

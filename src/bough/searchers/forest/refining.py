@@ -8,9 +8,11 @@ nearly so, and then what is good in one good point is good in another.
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from bough.searchers.forest.failures import Failures
 from bough.searchers.forest.regions import SMALL, Region, Regions, propose
 from bough.searchers.forest.told import Told
 from bough.spaces import Space
@@ -41,11 +43,14 @@ class Refining:
     space
     told
         All that was told.
+    failures
+        What failed.
     """
 
-    def __init__(self, space: Space, told: Told) -> None:
+    def __init__(self, space: Space, told: Told, failures: Failures) -> None:
         self.space = space
         self._told = told
+        self._failures = failures
         self.regions = Regions()
         self._asked_by: dict[Point, Region] = {}
         self._spread = 0.0  # the standard deviation of rewards, now and then
@@ -70,30 +75,38 @@ class Refining:
         if len(self._told) < FEWEST:
             return None, None
         if self._told.table.choices and numbers.random() < OTHER_CHOICE:
-            return self._with_another_choice(numbers), None
+            return self._safe(self._with_another_choice(numbers)), None
         if self._is_climbed() and numbers.random() < OTHER_NUMBER:
-            return self._with_another_number(numbers), None
+            return self._safe(self._with_another_number(numbers)), None
         region = self.regions.choose(numbers)
         if region is None:
-            return self._with_another_number(numbers), None
+            return self._safe(self._with_another_number(numbers)), None
         point = self._top_of(region, noise, numbers)
-        if is_new(point):
+        if point is not None and is_new(point):
             return point, region
         region.learn(False)
         return None, None
+
+    def _safe(self, point: Point | None) -> Point | None:
+        """Return a point, or None if it is likely to fail."""
+        return None if point is None or self._failures.threaten(point) else point
 
     def _is_climbed(self) -> bool:
         best = self.regions.all[0] if self.regions.all else None
         return best is not None and best.radius < CLIMBED
 
-    def _top_of(self, region: Region, noise: float, numbers: np.random.Generator) -> Point:
-        """Return where in a region a quadratic is highest."""
+    def _top_of(self, region: Region, noise: float, numbers: np.random.Generator) -> Point | None:
+        """Return where in a region a quadratic is highest; None if all of it is likely to fail."""
         table = self._told.table
         centre = self._told.readings[region.number].point
         active = table.active(centre)
         rows, places, values = table.alike(centre, POOL)
         least = np.array([table.stretch(i, centre[i]) for i in active])
-        place, best = propose(region, places, values, least, noise, SMALL * self._spread, numbers)
+        fails = partial(self._failures.are_nearer, centre) if self._failures.heeded else None
+        small = SMALL * self._spread
+        place, best = propose(region, places, values, least, noise, small, numbers, fails)
+        if place is None:
+            return None
         if best is not None:
             region.number = int(rows[best])
             region.centre = table.place(region.number)
@@ -146,8 +159,14 @@ class Refining:
         self._asked_by[point] = region
 
     def forget(self, point: Point) -> None:
-        """Take note that it failed."""
+        """Take note that it is not evaluated after all."""
         self._asked_by.pop(point, None)
+
+    def fail(self, point: Point) -> None:
+        """Take note that it failed: whoever asked for it went too far."""
+        region = self._asked_by.pop(point, None)
+        if region is not None:
+            region.learn(False)
 
     def note(self, number: int, noise: float) -> None:
         """Take note of a reading, with the standard deviation of rewards."""

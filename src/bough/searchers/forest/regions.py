@@ -5,6 +5,7 @@ a good point, and its top evaluated. There are several such regions, since the b
 be near a local optimum only, or have the wrong option of a choice.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import sub
 
@@ -128,8 +129,9 @@ def propose(
     noise: float,
     small: float,
     numbers: np.random.Generator,
-) -> tuple[Array, int | None]:
-    """Return where in a region rewards should be high.
+    fails: Callable[[Array], NDArray[np.bool_]] | None = None,
+) -> tuple[Array | None, int | None]:
+    """Return where in a region rewards should be high; None if there is nowhere to go.
 
     If there is noise, also which of the places is the best by the quadratic.
 
@@ -144,6 +146,8 @@ def propose(
         The standard deviation of rewards.
     small
         A gain that is none.
+    fails
+        Says of places whether they are likely to fail.
     """
     centre = np.array(region.centre)
     radius = np.maximum(region.radius, least)
@@ -152,13 +156,17 @@ def propose(
     tries = low + (high - low) * numbers.random((TRIALS, len(low)))
     found = fit(places, values, centre, radius, False)
     if found is None:
-        return tries[0], None
+        tries = _safe(tries, fails)
+        return (tries[0] if len(tries) else None), None
     noisy = noise > 0.0 and float(np.ptp(found(tries))) < BLURRED * noise
     if noisy:
         found = fit(places, values, centre, radius, True) or found
     top = found.top()
     if top is not None:
         tries[-1] = np.minimum(np.maximum(top, low), high)
+    tries = _safe(tries, fails)
+    if not len(tries):
+        return None, None
     fitted = found(tries)
     best = tries[fitted.argmax()]
     if noise == 0.0 and top is not None and float(fitted.max()) - region.value < small:
@@ -171,3 +179,8 @@ def propose(
             highest = int(inside[fitted.argmax()])
             region.value = float(fitted.max())
     return best, highest
+
+
+def _safe(places: Array, fails: Callable[[Array], NDArray[np.bool_]] | None) -> Array:
+    """Return the places that are not likely to fail."""
+    return places if fails is None else places[~fails(places)]

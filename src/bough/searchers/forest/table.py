@@ -60,15 +60,19 @@ class Table:
             self._positions = np.concatenate([self._positions, np.empty_like(self._positions)])
             self._values = np.concatenate([self._values, np.empty_like(self._values)])
             self._noises = np.concatenate([self._noises, np.empty_like(self._noises)])
-        row = [math.nan if p is None else p for p in point]
-        self._positions[number] = row
-        for i in self._single:
-            if point[i] is not None:
-                row[i] = self._place(i, int(row[i]))
-        self._places[number] = row
+        self._positions[number] = [math.nan if p is None else p for p in point]
+        self._places[number] = self._placed(point)
         self._values[number] = value
         self._noises[number] = math.nan if noise is None else noise
         self._size += 1
+
+    def _placed(self, point: Point) -> list[float]:
+        """Return where a point lies, along all parameters."""
+        row = [math.nan if p is None else p for p in point]
+        for i in self._single:
+            if point[i] is not None:
+                row[i] = self._place(i, int(row[i]))
+        return row
 
     def _place(self, slot: int, i: int) -> float:
         """Return the middle of the stretch of a single value."""
@@ -87,6 +91,11 @@ class Table:
         """Return the place of a row: that of its active numbers."""
         row = self._places[number].tolist()
         return [row[i] for i in self._numeric if row[i] == row[i]]
+
+    def active_place(self, point: Point) -> list[float]:
+        """Return the place of a point that need not be a row."""
+        row = self._placed(point)
+        return [row[i] for i in self.active(point)]
 
     def kind(self, point: Point) -> tuple[float, ...]:
         """Return which choices a point has made; -1 for those that do not matter."""
