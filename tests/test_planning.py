@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import strategies as st
 import bough
 from bough import planning
 from bough.planning.gaussian import SUM_NOISE
+from bough.planning.habits import Habits
 from bough.planning.horizon import default_depth, read_depth
 from bough.planning.planner import Planner, Settings
 from bough.planning.repeats import Repeats
-from bough.planning.rollouts import Place, Rollouts
+from bough.planning.rollouts import Place, Play, Rollouts
+from bough.planning.scaling import Scale
 from bough.planning.simulator import Model
 
 SEARCHERS = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
@@ -377,12 +380,15 @@ def scratch_belief(planner, rewards, noise):
         given = np.array([*play.rewards, *[0.0] * (length - taken)])
         steps = weights[:length] * (given - policy.center) / policy.unit
         if play.ended and not noise:
-            steps[-1] -= policy.center * weights[length:].sum() / policy.unit
+            beyond = policy.discount**depth / (1 - policy.discount)
+            steps[-1] -= policy.center * (weights[length:].sum() + beyond) / policy.unit
         if rewards == "steps":
             noises = policy._step_noise[0] * weights[:length]
             belief.observe_steps(play.path, steps.tolist(), noise=noises.tolist())
         if rewards == "sum" or not noise:
-            belief.observe(play.path, float(steps.sum()))
+            missing = 0.0 if play.ended else variance * np.sum(weights[length:] ** 2)
+            told = math.sqrt(policy.noise**2 + missing)
+            belief.observe(play.path, float(steps.sum()), noise=told)
     return belief, depth
 
 
@@ -465,6 +471,93 @@ def test_repeated_steps_tell_the_noise(plays):
     assert repeats.squares == pytest.approx(squares, abs=1e-9)
     assert 0.0 < repeats.noise(2.0) < 1.0
     assert Repeats().noise(0.0) == Repeats().noise(2.0)
+
+
+plays_of_paths = st.lists(
+    st.tuples(
+        st.lists(st.tuples(st.integers(0, 2), st.floats(-5, 5)), min_size=1, max_size=6),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=30,
+).map(
+    lambda made: [
+        Play(tuple(a for a, _ in steps), tuple(r for _, r in steps), ended, ())
+        for steps, ended in made
+    ]
+)
+
+
+@given(plays_of_paths, st.floats(0.1, 0.99), st.floats(-3, 3), st.integers(1, 8), st.integers(0, 9))
+def test_paths_go_on_as_did_best_elsewhere(plays, discount, center, depth, seed):
+    habits = Habits(3, discount, random.Random(seed))
+    returns = {}
+    for play in plays:
+        habits.add(play, center)
+        for i in range(1, len(play.rewards)):
+            # What came from that step on, and what is expected after the last of them.
+            left = play.rewards[i:]
+            value = sum(r * discount**k for k, r in enumerate(left))
+            value += 0.0 if play.ended else center * discount ** len(left) / (1 - discount)
+            returns.setdefault(play.path[i - 1], {}).setdefault(play.path[i], []).append(value)
+    path = habits.complete((0,), depth)
+    assert len(path) == depth
+    assert path[0] == 0
+    assert set(path) <= {0, 1, 2}
+    for before in range(3):
+        found = {a: np.mean(values) for a, values in returns.get(before, {}).items()}
+        best = habits._best_after(before)
+        if len(found) < 3:
+            assert best is None
+        else:
+            assert found[best] == pytest.approx(max(found.values()), rel=1e-9, abs=1e-9)
+
+
+def test_habits_are_kept_but_for_a_whim():
+    habits = Habits(2, 0.9, random.Random(0))
+    for action in (0, 1):
+        for after in (0, 1):
+            # To change is better than to go on.
+            habits.add(Play((action, after), (0.0, float(action != after)), False, ()), 0.5)
+    pairs = list(itertools.pairwise(habits.complete((0,), 10_000)))
+    changes = np.mean([one != other for one, other in pairs])
+    assert 0.93 < changes < 0.97  # a whim, one time in ten, is as often as not the same
+
+
+@given(plays_of_paths, st.floats(0.1, 0.99), st.booleans())
+def test_the_units_are_those_of_paths_that_lose_what_comes_after_an_end(plays, discount, goes_on):
+    depth = 6
+    scale = Scale(discount, depth, goes_on=goes_on)
+    whole = [play for play in plays if play.ended or len(play.rewards) == depth]
+    for play in plays:
+        scale.add(play.rewards, play.ended)
+    center, unit = scale.fitted()
+    if not whole:
+        return
+    rewards = np.array([[*play.rewards, *[0.0] * (depth - len(play.rewards))] for play in whole])
+    assert center == pytest.approx(rewards.mean(), abs=1e-9)
+    weights = discount ** np.arange(depth)
+    beyond = discount**depth / (1 - discount) if goes_on else 0.0
+    worth = rewards @ weights - center * beyond * np.array([play.ended for play in whole])
+    spread = math.sqrt(np.sum(weights**2))
+    expected = max(worth.std(), rewards.std() * spread)
+    if expected > 1e-3:
+        assert unit == pytest.approx(expected, rel=1e-4)
+
+
+def test_an_end_in_the_last_step_costs_what_would_come_after_it():
+    class Cliff(Chain):
+        """To the right more is paid, once."""
+
+        def step(self, action):
+            self.steps += 1
+            self.state += 1
+            return self.state, 1.2 if action == 3 else 1.0, action == 3
+
+    agent = planning.Agent(Cliff([0.0], 4), budget=9, depth=2, rng=0)
+    for _ in range(20):
+        assert agent.act() != 3
+        agent.env.state += 1
 
 
 def test_an_agent_keeps_the_steps_it_has_simulated():

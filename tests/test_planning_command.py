@@ -82,7 +82,7 @@ def test_what_was_found_is_shown_if_a_later_searcher_fails():
     [
         (["--searcher", "gpb"], "searcher must be one of"),
         (["--compare", "uct,gpb"], "searcher must be one of"),
-        (["--discount", "2"], "discount must be above 0"),
+        (["--discount", "2"], "is not in the range 0<x<=1"),
         (["--discount", "1", "--compare", "olop"], "olop needs a discount below 1"),
         (["--depth", "deep"], "depth must be an int"),
         (["--budget", "2", "--repeat", "3"], "too small for one action"),

@@ -338,7 +338,7 @@ def test_the_command():
         (["CartPole-v1", "--searcher", "gpb"], "searcher must be one of"),
         (["CartPole-v1", "--make", "color"], "--make takes NAME=VALUE"),
         (["CartPole-v1", "--make", "color=red"], "cannot make CartPole-v1"),
-        (["CartPole-v1", "--discount", "2"], "discount must be above 0"),
+        (["CartPole-v1", "--discount", "2"], "is not in the range 0<x<=1"),
         (["CartPole-v1", "--depth", "deep"], 'depth must be an int, "paper" or None'),
         (["CartPole-v1", "--depth", "0"], "depth must be at least 1"),
     ],

@@ -30,7 +30,11 @@ from bough.planning.policies import NAMES
 @click.option("--searcher", default="gpts", show_default=True, help=", ".join(NAMES) + ".")
 @click.option("--compare", "others", help="More searchers, with commas, on the same episodes.")
 @click.option(
-    "--discount", type=Finite(min=0, max=1), default=0.95, show_default=True, help="Of one step."
+    "--discount",
+    type=Finite(0, 1, min_open=True),
+    default=0.95,
+    show_default=True,
+    help="Of one step.",
 )
 @click.option("--depth", help="Steps to look ahead, or paper for the paper's D(T).")
 @click.option(

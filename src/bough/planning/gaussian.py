@@ -10,6 +10,7 @@ import numpy as np
 from bough.belief import Belief
 from bough.confidence import Confidence
 from bough.kernels import Discounted
+from bough.planning.habits import Habits
 from bough.planning.repeats import Repeats
 from bough.planning.rollouts import Play
 from bough.planning.scaling import Scale
@@ -20,7 +21,7 @@ from bough.trees import Path, Tree
 #: The noise of a path's sum, in units of its standard deviation: how much paths differ that share
 #: all steps that matter. With random transitions it is learnt: it is changed by a factor at a time,
 #: within bounds, from so many plays on.
-SUM_NOISE = 0.3
+SUM_NOISE = 1.0
 NOISE_FACTOR = 1.7
 LEAST_NOISE, MOST_NOISE = 0.1, 3.0
 ENOUGH_PLAYS = 8
@@ -53,10 +54,13 @@ class GaussianPolicy:
 
     After an episode has ended every reward is 0, so that what is expected of a step is missing for
     each step that does not come any more. Without random transitions that is part of the last step,
-    and the path ends there; with them, the path goes on as it was asked for, with zeros.
+    for ever and not only up to the depth of the tree, and the path ends there; with them, the path
+    goes on as it was asked for, with zeros.
 
     Parameters
     ----------
+    scale, habits
+        They learn from all plays, and go on from decision to decision.
     plays
         What is known from before.
     searcher
@@ -71,6 +75,7 @@ class GaussianPolicy:
         rewards: str,
         deterministic: bool,
         scale: Scale,
+        habits: Habits,
         rng: np.random.Generator,
         plays: Sequence[Play] = (),
         searcher: GPTS | None = None,
@@ -78,13 +83,15 @@ class GaussianPolicy:
         self.tree = tree
         self.discount = discount
         self.scale = scale
+        self._habits = habits
         self.plays = list(plays)
         self._rng = rng
         self._deterministic = deterministic
         self._tells_steps = rewards == "steps"
         self._tells_sum = deterministic or rewards == "sum"
         # (The scale goes on to other depths; what was decided stays as it was.)
-        self.weights, self.rest, self._spread = scale.weights, scale.rest, scale.spread
+        self.weights, self.rest, self._beyond = scale.weights, scale.rest, scale.beyond
+        self._spread = scale.spread
         self._repeats = Repeats()
         for play in self.plays if self.is_exact else ():
             self._repeats.add(play.path, play.rewards)
@@ -175,17 +182,18 @@ class GaussianPolicy:
         """Let a belief take in a play, in the units of now."""
         path, rewards, ended, _ = play
         gains, center = self._gains, self.center
-        length = len(rewards)
-        short = ended and length < len(gains)
+        length, depth = len(rewards), len(gains)
+        short = ended and length < depth
         steps = [gain * (r - center) for gain, r in zip(gains, rewards, strict=False)]
-        if short and self._deterministic:
-            steps[-1] -= center * self.rest[length] / self.unit
+        if ended and self._deterministic:
+            steps[-1] -= center * (self.rest[length] + self._beyond) / self.unit
         elif short:
             steps += [-gain * center for gain in gains[length : len(path)]]
         if self._tells_steps:
             belief.observe_steps(path, steps, noise=self._step_noise[: len(path)])
         if self._tells_sum:
-            belief.observe(path, math.fsum(steps))
+            # (A path that was cut off says nothing of the steps that it did not come to.)
+            belief.observe(path, math.fsum(steps), depth=None if ended else depth)
         if short and self._deterministic:
             belief.end(path)
 
@@ -199,6 +207,7 @@ class GaussianPolicy:
         """Take in what came of it."""
         self.searcher.forget(asked)
         self.plays.append(play)
+        self._habits.add(play, self.center)
         low, high = self.scale.add(play.rewards, play.ended)
         if self.is_exact:
             self._repeats.add(play.path, play.rewards)
@@ -257,10 +266,25 @@ class GaussianPolicy:
     def certificate(self) -> Certificate | None:
         """Return how good the best path can be, in the units of the user."""
         found = self.searcher.certificate
+        path, lower, upper = found.path, found.lower, found.upper
+        known = self.known_worths() if self._deterministic else []
+        if known and max(known) > -math.inf:
+            lower = max(known)
+            path, upper = self.plays[known.index(lower)].path, max(upper, lower)
+        lower, upper = self.offset + self.unit * lower, self.offset + self.unit * upper
         return replace(
-            found,
-            lower=self.offset + self.unit * found.lower,
-            upper=self.offset + self.unit * found.upper,
-            gap=self.unit * found.gap,
-            conditional=True,
+            found, path=path, lower=lower, upper=upper, gap=upper - lower, conditional=True
         )
+
+    def known_worths(self) -> list[float]:
+        """Return what each play gave, in the units of the belief; -inf if it was cut off.
+
+        Without random transitions that is just what its path is worth.
+        """
+        depth = self.tree.depth
+        return [
+            (self.total(play) - self.offset) / self.unit
+            if play.ended or len(play.path) == depth
+            else -math.inf
+            for play in self.plays
+        ]

@@ -1,6 +1,7 @@
 """One decision after another: search from a state, recommend, keep what still holds."""
 
 import math
+import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from bough._checks import above_zero, real, whole
 from bough.planning.decision import Plan
 from bough.planning.environments import model_of
 from bough.planning.gaussian import GaussianPolicy
+from bough.planning.habits import Habits
 from bough.planning.horizon import read_depth
 from bough.planning.policies import PeerPolicy, check_searcher, is_gaussian
 from bough.planning.rollouts import Play, Rollouts
@@ -101,6 +103,8 @@ class Planner:
         self.settings = settings
         self._rng = read_rng(rng)
         self.rollouts = Rollouts(model, settings.discount, settings.repeat, self._rng)
+        numbers = random.Random(int(self._rng.integers(2**63)))
+        self._habits = Habits(len(model.actions), settings.step_discount, numbers)
         self._scale: Scale | None = None
         self._kept: list[Play] | None = None  # None: begin anew
         self._kept_before = 0  # how many plays of the last decision were kept ones
@@ -169,7 +173,9 @@ class Planner:
         depth = self._depth(budget)
         searcher = settings.searcher
         if self._scale is None:
-            self._scale = Scale(discount, depth, settings.action_range)
+            self._scale = Scale(
+                discount, depth, settings.action_range, goes_on=self.model.deterministic
+            )
         elif len(self._scale.weights) != depth:
             self._scale.set_depth(discount, depth)
         tree = Tree(actions, depth)
@@ -184,6 +190,7 @@ class Planner:
                 rewards=settings.rewards,
                 deterministic=self.model.deterministic,
                 scale=self._scale,
+                habits=self._habits,
                 rng=self._rng,
                 plays=plays,
                 searcher=spare,
@@ -217,19 +224,12 @@ class Planner:
                 fresh = rollouts.unexplored(path, depth)
                 if fresh is None:
                     return "exhausted"
-                path = self._completed(fresh, depth)
+                path = self._habits.complete(fresh, depth)
             play = rollouts.play(path)
             if play is None:
                 break
             policy.tell(asked, play)
         return "exhausted" if redirect and rollouts.is_complete(depth) else "budget"
-
-    def _completed(self, path: Path, depth: int) -> Path:
-        missing = depth - len(path)
-        if missing <= 0:
-            return path
-        more = self._rng.integers(len(self.model.actions), size=missing).tolist()
-        return (*path, *more)
 
     # ------------------------------------------------------------------ what it says
 

@@ -236,9 +236,10 @@ class Rollouts:
         return self.root.complete >= depth
 
     def unexplored(self, path: Path, depth: int) -> Path | None:
-        """Return the way to the nearest step that was never taken, if all of this path were.
+        """Return the first steps of a path until one that was never taken.
 
-        Nearest is what leaves the path last. None if every path of that depth is known.
+        If all of them were, it leaves the path to take one, as late as there is any. None if every
+        path of that depth is known.
         """
         places = [self.root]
         for action in path:
@@ -246,7 +247,7 @@ class Rollouts:
                 break
             child = places[-1].children.get(action)
             if child is None:
-                return path
+                return path[: len(places)]
             places.append(child)
         for i in range(len(places) - 1, -1, -1):
             if places[i].complete < depth - i:

@@ -20,13 +20,23 @@ class Scale:
         Of the sums.
     reward_range : (float, float), optional
         The lowest and the highest immediate reward, if they are known.
+    goes_on : bool
+        Whether what has not ended is expected to go on beyond the depth, for ever. So an end costs
+        something even as the last step of all.
     """
 
     def __init__(
-        self, discount: float, depth: int, reward_range: tuple[float, float] | None = None
+        self,
+        discount: float,
+        depth: int,
+        reward_range: tuple[float, float] | None = None,
+        *,
+        goes_on: bool = False,
     ) -> None:
         self.reward_range = reward_range
-        self.steps = self.paths = 0
+        self.goes_on = goes_on
+        self.steps = self.paths = self.ends = 0
+        self._ends_sum = 0.0  # of the sums of paths that ended
         self._sum = self._squares = self._paths_sum = self._paths_squares = 0.0
         self.noise = 0.0  # of a path's sum, in units of its deviation; 0 if nothing was learnt
         self._largest = 0.0  # of all rewards, in size
@@ -41,6 +51,9 @@ class Scale:
         self.rest = [0.0] * (depth + 1)
         for i in range(depth - 1, -1, -1):
             self.rest[i] = self.rest[i + 1] + self.weights[i]
+        #: The same of each step beyond the depth, for paths that have not ended.
+        beyond = self.goes_on and discount < 1.0
+        self.beyond = discount**depth / (1.0 - discount) if beyond else 0.0
         self.spread = math.sqrt(math.fsum(w * w for w in self.weights))
 
     def total(self, rewards: Sequence[float]) -> float:
@@ -75,6 +88,9 @@ class Scale:
         self.paths += 1
         self._paths_sum += y - self._path_origin
         self._paths_squares += (y - self._path_origin) ** 2
+        if ended:
+            self.ends += 1
+            self._ends_sum += y - self._path_origin
         return low, high
 
     def fitted(self) -> tuple[float, float]:
@@ -86,11 +102,18 @@ class Scale:
             return (low + high) / 2, (high - low) / math.sqrt(12) * self.spread
         mean = self._sum / self.steps
         step = math.sqrt(max(self._squares / self.steps - mean * mean, 0.0))
-        average = self._paths_sum / self.paths
-        path = math.sqrt(max(self._paths_squares / self.paths - average * average, 0.0))
         center = self._origin + mean
+        path = math.sqrt(max(self._variance(center * self.beyond), 0.0))
         unit = max(path, step * self.spread)
         # Rewards that are all the same say nothing of how others may vary: suppose, much.
         if unit <= 1e-9 * self._largest * self.spread:
             unit = (self._largest or 1.0) * self.spread
         return center, max(unit, LEAST_UNIT)
+
+    def _variance(self, lost: float) -> float:
+        """Return the variance of sums, less what is lost by each that has ended."""
+        average = self._paths_sum / self.paths
+        share = self.ends / self.paths
+        together = self._ends_sum / self.paths - average * share
+        squares = self._paths_squares / self.paths - average * average
+        return squares - 2.0 * lost * together + lost * lost * share * (1.0 - share)

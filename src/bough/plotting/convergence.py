@@ -94,6 +94,8 @@ def _bounds(
         assert shown.search is not None  # it is one or the other
         search = shown.search
         count, tell_some = teller(belief, again) if plan is None else teller_of_plan(plan, again)
+        if plan is not None and plan.deterministic:
+            exact = np.maximum.accumulate(plan.policy.known_worths())
     rows = []
     begin = 0
     marks = checkpoints(count, most)
@@ -105,9 +107,9 @@ def _bounds(
         assert recommended is not None  # something was told
         mean, lower = recommended.mean, again.highest_lower(b).lower
         upper = math.inf if belief.tree.log_arms is None else again._ceiling(b).upper
-        if exact is not None:  # as the certificate of a forest has it
+        if exact is not None and exact[mark - 1] > -math.inf:  # as the certificate has it
             mean = float(exact[mark - 1])
-            if mean >= lower:
+            if mean >= lower or plan is not None:
                 lower, upper = mean, mean if mark >= all_known else max(upper, mean)
         rows.append((mean, lower, upper))
     means, lowers, uppers = np.array(rows).T
