@@ -35,19 +35,25 @@ class Habits:
         self._discount = discount
         self._numbers = numbers
         #: By the action before: of each that was taken after it, how often, and the mean return.
-        self._after: dict[int, dict[int, tuple[int, float]]] = {}
+        self._after: dict[int, dict[int, list[float]]] = {}
 
     def add(self, play: Play, center: float) -> None:
         """Learn from a play; `center` is what is expected of each step that it does not show."""
-        path, discount = play.path, self._discount
+        discount, after = self._discount, self._after
         goes_on = not play.ended and discount < 1.0
         value = center / (1.0 - discount) if goes_on else 0.0
-        for i in range(len(play.rewards) - 1, 0, -1):
-            value = play.rewards[i] + discount * value
-            known = self._after.setdefault(path[i - 1], {})
-            count, mean = known.get(path[i], (0, 0.0))
-            count = min(count + 1, MEMORY)
-            known[path[i]] = count, mean + (value - mean) / count
+        steps = play.path[: len(play.rewards)]
+        pairs = zip(steps[-2::-1], steps[:0:-1], play.rewards[:0:-1], strict=True)
+        for before, action, reward in pairs:  # the last ones first
+            value = reward + discount * value
+            known = after.setdefault(before, {})
+            found = known.get(action)
+            if found is None:
+                known[action] = [1.0, value]
+            else:
+                if found[0] < MEMORY:
+                    found[0] += 1.0
+                found[1] += (value - found[1]) / found[0]
 
     def complete(self, path: Path, depth: int) -> Path:
         """Return a path of that depth that begins like this one, which is not empty."""
