@@ -1,6 +1,5 @@
 """Habits: which action tends to do well after which, for steps that nothing else is known of."""
 
-import math
 import random
 
 from bough.planning.rollouts import Play
@@ -8,17 +7,22 @@ from bough.trees import Path
 
 #: How often an action is drawn at random instead.
 WHIM = 0.1
-#: Old returns count for less once there are so many newer ones.
+#: Ends count from this discount on as if it were no more.
+LONGEST = 0.99
+#: Old plays count for less once there are so many newer ones.
 MEMORY = 2000
 
 
 class Habits:
     """Completes paths where no play has been: by what came after pairs of actions elsewhere.
 
-    A path has to go on to its end, though nothing is known of its last steps. Random ones soon
-    drop a pole, and then say little of the steps before them. In games such rollouts are guided
-    by averages over moves (Finnsson and Bjornsson 2008) and over sequences of moves (Tak, Winands
-    and Bjornsson 2012), wherever they were made; here they are over the action and the one before.
+    A path has to go on, though nothing is known of its last steps. Random ones soon drop a pole,
+    and then say little of the steps before them. In games such rollouts are guided by averages
+    over moves (Finnsson and Bjornsson 2008) and over sequences of moves (Tak, Winands and Bjornsson
+    2012), wherever they were made. Here they are over an action and the one before it, and of ends
+    only: how soon a path ended afterwards, and how much better or worse that was than to go on.
+    Rewards on the way do not lure: to weigh them is for the belief. Where nothing ends all actions
+    are alike.
 
     Parameters
     ----------
@@ -32,20 +36,18 @@ class Habits:
 
     def __init__(self, actions: int, discount: float, numbers: random.Random) -> None:
         self._actions = actions
-        self._discount = discount
+        self._discount = min(discount, LONGEST)
         self._numbers = numbers
-        #: By the action before: of each that was taken after it, how often, and the mean return.
+        #: By the action before: of each that was taken after it, how often, and how good ends were.
         self._after: dict[int, dict[int, list[float]]] = {}
 
     def add(self, play: Play, center: float) -> None:
-        """Learn from a play; `center` is what is expected of each step that it does not show."""
+        """Learn from a play; `center` is what is expected of a step."""
         discount, after = self._discount, self._after
-        goes_on = not play.ended and discount < 1.0
-        value = center / (1.0 - discount) if goes_on else 0.0
         steps = play.path[: len(play.rewards)]
-        pairs = zip(steps[-2::-1], steps[:0:-1], play.rewards[:0:-1], strict=True)
-        for before, action, reward in pairs:  # the last ones first
-            value = reward + discount * value
+        # What an end gives less what it misses; from all steps before, it is as far away as it is.
+        value = play.rewards[-1] - center / (1.0 - discount) if play.ended else 0.0
+        for before, action in zip(steps[-2::-1], steps[:0:-1], strict=True):  # the last ones first
             known = after.setdefault(before, {})
             found = known.get(action)
             if found is None:
@@ -54,11 +56,12 @@ class Habits:
                 if found[0] < MEMORY:
                     found[0] += 1.0
                 found[1] += (value - found[1]) / found[0]
+            value *= discount
 
     def complete(self, path: Path, depth: int) -> Path:
         """Return a path of that depth that begins like this one, which is not empty."""
         actions, numbers = self._actions, self._numbers.random
-        best: dict[int, int | None] = {}  # the best action after each
+        best: dict[int, list[int] | None] = {}  # actions after each
         steps = list(path)
         action = path[-1]
         for _ in range(depth - len(path)):
@@ -66,21 +69,16 @@ class Habits:
                 best[action] = self._best_after(action)
             usual = best[action]
             if usual is None or numbers() < WHIM:
-                usual = int(actions * numbers())
-            steps.append(usual)
-            action = usual
+                action = int(actions * numbers())
+            else:
+                action = usual[int(len(usual) * numbers())]
+            steps.append(action)
         return tuple(steps)
 
-    def _best_after(self, action: int) -> int | None:
+    def _best_after(self, action: int) -> list[int] | None:
         """Return what has done best after an action; None if some were never tried."""
         known = self._after.get(action, {})
         if len(known) < self._actions:
             return None
-        top = -math.inf
-        best: list[int] = []
-        for after, (_, mean) in known.items():
-            if mean > top:
-                top, best = mean, []
-            if mean == top:
-                best.append(after)
-        return self._numbers.choice(best)
+        top = max(mean for _, mean in known.values())
+        return [after for after, (_, mean) in known.items() if mean == top]
