@@ -224,7 +224,9 @@ def test_a_point_that_works_after_all_has_failed_no_more():
     assert len(search._failures) == failed
     search.tell(params, 7.0)
     assert len(search._failures) == failed - 1
-    assert 7.0 in search._coverings.wary(0, search._numbers).belief.readings["value"]
+    told = search._coverings.wary(0, search._numbers).belief.readings["value"]
+    assert (told == 7.0).sum() == 1  # where the failure stood
+    assert len(told) == search.observations + len(search._failures)
     play(search, failing(beside), 30)
     assert search.best("observed").value == 7.0
 

@@ -14,6 +14,7 @@ from optuna.testing.pytest_samplers import (  # noqa: E402 - after the check tha
     SingleOnlySamplerTestCase,
 )
 
+from bough import Forest  # noqa: E402
 from bough.integrations.optuna import GPTSSampler  # noqa: E402
 from bough.searchers.forest.regions import Region  # noqa: E402
 
@@ -266,6 +267,28 @@ def test_what_failed_or_was_pruned_unreported_is_a_failure():
     assert len(forest._failures) == 60 - len(told) > 0
     assert study.best_value < -0.69
     assert len(forest.pending) == 1  # what was asked for just now
+
+
+def test_a_failure_is_where_it_was_suggested_whatever_was_asked_for_before_it():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        if x > 0.5:
+            raise optuna.TrialPruned
+        return (x - 0.5) ** 2 + (trial.suggest_float("y", 0, 1) - 0.9) ** 2
+
+    study = optuna.create_study(sampler=GPTSSampler(seed=0))
+    study.optimize(objective, n_trials=40)
+    suggested = {}
+    ask = Forest.ask
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Forest, "ask", lambda self: suggested.setdefault(len(suggested), ask(self)))
+        study.optimize(objective, n_trials=20)
+    sampler = study.sampler
+    sampler.sample_relative(study, study.trials[-1], study.trials[-1].distributions)
+    space = sampler._forest.space
+    failed = {k: p for k, p in suggested.items() if study.trials[40 + k].value is None}
+    assert failed
+    assert all(space.point(params) in sampler._forest._failures for params in failed.values())
 
 
 @pytest.mark.filterwarnings("ignore:Fixed parameter")

@@ -380,7 +380,7 @@ def scratch_belief(planner, rewards, noise):
         given = np.array([*play.rewards, *[0.0] * (length - taken)])
         steps = weights[:length] * (given - policy.center) / policy.unit
         if play.ended and not noise:
-            beyond = policy.discount**depth / (1 - policy.discount)
+            beyond = min(policy.discount**depth / (1 - policy.discount), weights.sum())
             steps[-1] -= policy.center * (weights[length:].sum() + beyond) / policy.unit
         if rewards == "steps":
             noises = policy._step_noise[0] * weights[:length]
@@ -547,7 +547,7 @@ def test_the_units_are_those_of_paths_that_lose_what_comes_after_an_end(plays, d
     rewards = np.array([[*play.rewards, *[0.0] * (depth - len(play.rewards))] for play in whole])
     assert center == pytest.approx(rewards.mean(), abs=1e-9)
     weights = discount ** np.arange(depth)
-    beyond = discount**depth / (1 - discount) if goes_on else 0.0
+    beyond = min(discount**depth / (1 - discount), weights.sum()) if goes_on else 0.0
     worth = rewards @ weights - center * beyond * np.array([play.ended for play in whole])
     spread = math.sqrt(np.sum(weights**2))
     expected = max(worth.std(), rewards.std() * spread)
@@ -568,6 +568,38 @@ def test_an_end_in_the_last_step_costs_what_would_come_after_it():
     for _ in range(20):
         assert agent.act() != 3
         agent.env.state += 1
+
+
+class Corridors(Chain):
+    """The first action chooses a corridor: one ends after some steps, the other goes on."""
+
+    def __init__(self, length, reward):
+        super().__init__([0.0])
+        self.length, self.reward = length, reward
+        self.state = (0, 0)
+
+    def step(self, action):
+        which, at = self.state
+        self.state = (action if at == 0 else which, at + 1)
+        return self.state, self.reward, self.state == (0, self.length)
+
+
+@pytest.mark.parametrize("reward", [1.0, -1.0])
+@pytest.mark.parametrize("budget", [12, 200])
+def test_of_plans_that_give_the_same_one_that_leads_on_to_more(reward, budget):
+    found = planning.plan(Corridors(4, reward), discount=0.9, budget=budget, depth=4, rng=0)
+    assert found.stopped_by == ("exhausted" if budget == 200 else "budget")
+    assert found.value == pytest.approx(reward * (1 - 0.9**4) / 0.1)
+    assert found.action == (reward > 0)
+
+
+def test_a_whole_plan_is_made_for_what_it_says_it_is_worth():
+    """What lies beyond its depth is for those who plan again on the way."""
+    whole = planning.plan(Chain([1.0, 2.0]), budget=5, depth=3, rng=0)
+    assert whole.policy.scale.beyond == 0.0
+    agent = planning.Agent(Chain([1.0, 2.0]), budget=5, depth=3, rng=0)
+    agent.act()
+    assert agent.last.policy.scale.beyond == pytest.approx(sum(0.95**i for i in range(3)))
 
 
 def test_an_agent_keeps_the_steps_it_has_simulated():

@@ -211,6 +211,10 @@ class GPTSSampler(BaseSampler):
     def _tell(self, forest: Forest, space: Space, number: int) -> None:
         pending = self._suggested.pop(number, None) or self._elsewhere.pop(number, None)
         params, value = params_in(space, self._rows[number]), self._values.get(number)
+        if value is None and params is not None and pending is not None:
+            # What it did not come to ask for, before it failed, is what was suggested for it.
+            asked = self._rows[number]
+            params = pending if all(pending.get(k) == params.get(k) for k in asked) else params
         # (What was suggested is told as that: the forest knows then what came of its own idea.)
         if pending is not None and pending != params:
             with suppress(ValueError):

@@ -174,7 +174,10 @@ class Planner:
         searcher = settings.searcher
         if self._scale is None:
             self._scale = Scale(
-                discount, depth, settings.action_range, goes_on=self.model.deterministic
+                discount,
+                depth,
+                settings.action_range,
+                goes_on=self.model.deterministic and self.receding,
             )
         elif len(self._scale.weights) != depth:
             self._scale.set_depth(discount, depth)
@@ -259,8 +262,10 @@ class Planner:
         if not policy.plays:
             return (int(self._rng.integers(len(self.model.actions))),), math.nan, math.inf
         depth = policy.tree.depth
+        # Of paths that are worth the same: if more is expected to come, one that goes on.
+        end = self._scale is not None and self._scale.fitted()[0] < 0.0
         if all_known and self.model.deterministic:
-            value, path = self.rollouts.best(depth, self.settings.step_discount)
+            value, path = self.rollouts.best(depth, self.settings.step_discount, end=end)
             return path, value, 0.0
         plays = policy.plays
         if self.receding:
@@ -270,7 +275,7 @@ class Planner:
                 return (first,), math.nan, math.inf
         whole_ones = [p for p in plays if p.ended or len(p.path) == depth] or plays
         if self.model.deterministic:
-            best = max(whole_ones, key=lambda play: (policy.total(play), not play.ended))
+            best = max(whole_ones, key=lambda play: (policy.total(play), play.ended == end))
             return best.path, policy.total(best), 0.0
         return policy.best_path([play.path for play in whole_ones])
 

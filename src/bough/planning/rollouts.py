@@ -266,8 +266,11 @@ class Rollouts:
         path.append(self._random.choice([a for a in range(count) if a not in place.children]))
         return tuple(path)
 
-    def best(self, depth: int, discount: float) -> tuple[float, Path]:
-        """Return the best of all paths that are known, by dynamic programming, and its value."""
+    def best(self, depth: int, discount: float, *, end: bool = False) -> tuple[float, Path]:
+        """Return the best of all paths that are known, by dynamic programming, and its value.
+
+        Of paths that give the same, one that ends, or one that does not.
+        """
         # Each place with the number of the one before it, and the action that leads to it.
         levels = [[(self.root, 0, 0)]]
         while len(levels) <= depth and levels[-1]:
@@ -278,15 +281,16 @@ class Rollouts:
                     for action, child in place.children.items()
                 ]
             )
-        values = [0.0] * len(levels[-1])
+        values = [(0.0, place.ended == end) for place, _, _ in levels[-1]]
         chosen: list[list[int]] = []
         for above, level in zip(levels[-2::-1], levels[:0:-1], strict=True):
-            best, pick = [-math.inf] * len(above), [-1] * len(above)
+            best = [(0.0, place.ended == end) for place, _, _ in above]
+            pick = [-1] * len(above)
             for k, (child, i, _) in enumerate(level):
-                total = child.reward + discount * values[k]
-                if total > best[i]:
+                total = child.reward + discount * values[k][0], values[k][1]
+                if pick[i] < 0 or total > best[i]:
                     best[i], pick[i] = total, k
-            values = [0.0 if k < 0 else value for value, k in zip(best, pick, strict=True)]
+            values = best
             chosen.append(pick)
         path: list[int] = []
         k = 0
@@ -295,7 +299,7 @@ class Rollouts:
             if k < 0:
                 break
             path.append(level[k][2])
-        return values[0], tuple(path)
+        return values[0][0], tuple(path)
 
 
 def _checked(reward: Any, action: Any) -> float:

@@ -51,9 +51,10 @@ class Scale:
         self.rest = [0.0] * (depth + 1)
         for i in range(depth - 1, -1, -1):
             self.rest[i] = self.rest[i + 1] + self.weights[i]
-        #: The same of each step beyond the depth, for paths that have not ended.
+        #: The same of each step beyond the depth, for paths that have not ended; but no more than
+        #: of those within it, beside which nothing else would count if the discount is almost 1.
         beyond = self.goes_on and discount < 1.0
-        self.beyond = discount**depth / (1.0 - discount) if beyond else 0.0
+        self.beyond = min(discount**depth / (1.0 - discount), self.rest[0]) if beyond else 0.0
         self.spread = math.sqrt(math.fsum(w * w for w in self.weights))
 
     def total(self, rewards: Sequence[float]) -> float:

@@ -112,9 +112,9 @@ class Coverings:
         if self._covers and not self._wary:
             self._grow_wary()
 
-    def recover(self, point: Point, reward: float) -> None:
+    def recover(self, point: Point, reward: float, noise: float | None) -> None:
         """Take note that a point which failed has a reward after all."""
-        self._failures.recover(point, reward)
+        self._failures.recover(point, reward, noise)
         self._grow_wary()
 
     def doubt(self, numbers: np.random.Generator) -> None:

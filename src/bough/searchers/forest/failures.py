@@ -39,6 +39,7 @@ class Failures:
         self._table = Table(space)  # rewards and failures
         self._synced = 0  # so many of the rewards are in it
         self._rows: dict[Point, int] = {}  # where failures are in it
+        self._recovered: set[int] = set()  # rewards that took the rows of failures
         self._threats = self._true = 0  # how often a threatened point was evaluated, and failed
 
     def __len__(self) -> int:
@@ -70,8 +71,9 @@ class Failures:
     @property
     def table(self) -> Table:
         """Rewards and failures; what stands for the reward of a failure was set last by `take`."""
-        for reading in self._told.readings[self._synced :]:
-            self._table.add(*reading)
+        for number in range(self._synced, len(self._told)):
+            if number not in self._recovered:
+                self._table.add(*self._told.readings[number])
         self._synced = len(self._told)
         return self._table
 
@@ -85,9 +87,12 @@ class Failures:
         """Let this stand for the reward of each failure from now on."""
         self.table.values[list(self._rows.values())] = value
 
-    def recover(self, point: Point, value: float) -> None:
-        """Take note that a point which failed has a reward after all."""
-        self._table.values[self._rows.pop(point)] = value
+    def recover(self, point: Point, value: float, noise: float | None) -> None:
+        """Take note that a point which failed has a reward after all: the next that is told."""
+        row = self._rows.pop(point)
+        self._table.values[row] = value
+        self._table.noises[row] = np.nan if noise is None else noise
+        self._recovered.add(len(self._told))
 
     def threaten(self, point: Point) -> bool:
         """Return whether a point is likely to fail, if threats are heeded."""
@@ -110,10 +115,12 @@ class Failures:
         places : array of shape (count, number of active parameters)
         """
         rows, known, _ = self.table.alike(point, POOL)
-        failed = np.isin(rows, list(self._rows.values()))
+        failed = np.zeros(len(self._table), dtype=bool)
+        failed[list(self._rows.values())] = True
+        failed = failed[rows]
         # (Seen from one of the places, what is close to all of them has no large coordinates.)
         there, here = known - places[0], places - places[0]
-        distance = (here**2).sum(axis=1)[:, None] + (there**2).sum(axis=1) - 2.0 * here @ there.T
-        nearest = distance.min(axis=1, where=~failed, initial=np.inf)
-        found: NDArray[np.bool_] = distance.min(axis=1, where=failed, initial=np.inf) < nearest
+        distance = (there**2).sum(axis=1) - 2.0 * here @ there.T  # less what is the same for all
+        nearest = distance[:, ~failed].min(axis=1, initial=np.inf)
+        found: NDArray[np.bool_] = distance[:, failed].min(axis=1, initial=np.inf) < nearest
         return found

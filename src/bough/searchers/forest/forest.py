@@ -234,7 +234,7 @@ class Forest(SpaceSearcher):
         self._told.keep(point, params)
         self._failures.weigh(point, failed=False)
         if point in self._failures:
-            self._coverings.recover(point, reward)
+            self._coverings.recover(point, reward, noise)
         varied = self._told.noisy
         number = self._told.add(point, reward, noise)
         if self._told.noisy and not varied and len(self._told.of_point[point]) > 1:
