@@ -534,7 +534,7 @@ def test_without_an_end_there_are_no_habits():
     assert all(0.23 < pairs.count(p) / 10_000 < 0.27 for p in itertools.product((0, 1), repeat=2))
 
 
-@given(plays_of_paths, st.floats(0.1, 0.99), st.booleans())
+@given(plays_of_paths, st.floats(0.1, 1.0), st.booleans())
 def test_the_units_are_those_of_paths_that_lose_what_comes_after_an_end(plays, discount, goes_on):
     depth = 6
     scale = Scale(discount, depth, goes_on=goes_on)
@@ -547,7 +547,8 @@ def test_the_units_are_those_of_paths_that_lose_what_comes_after_an_end(plays, d
     rewards = np.array([[*play.rewards, *[0.0] * (depth - len(play.rewards))] for play in whole])
     assert center == pytest.approx(rewards.mean(), abs=1e-9)
     weights = discount ** np.arange(depth)
-    beyond = min(discount**depth / (1 - discount), weights.sum()) if goes_on else 0.0
+    forever = discount**depth / (1 - discount) if discount < 1 else math.inf
+    beyond = min(forever, weights.sum()) if goes_on else 0.0
     worth = rewards @ weights - center * beyond * np.array([play.ended for play in whole])
     spread = math.sqrt(np.sum(weights**2))
     expected = max(worth.std(), rewards.std() * spread)

@@ -54,8 +54,8 @@ class GaussianPolicy:
 
     After an episode has ended every reward is 0, so that what is expected of a step is missing for
     each step that does not come any more. Without random transitions that is part of the last step,
-    for ever and not only up to the depth of the tree, and the path ends there; with them, the path
-    goes on as it was asked for, with zeros.
+    for agents beyond the depth of the tree too, and the path ends there; with them, the path goes
+    on as it was asked for, with zeros.
 
     Parameters
     ----------
@@ -207,7 +207,8 @@ class GaussianPolicy:
         """Take in what came of it."""
         self.searcher.forget(asked)
         self.plays.append(play)
-        self._habits.add(play, self.center)
+        if self._deterministic:
+            self._habits.add(play, self.center)
         low, high = self.scale.add(play.rewards, play.ended)
         if self.is_exact:
             self._repeats.add(play.path, play.rewards)

@@ -7,7 +7,7 @@ from bough.trees import Path
 
 #: How often an action is drawn at random instead.
 WHIM = 0.1
-#: Ends count from this discount on as if it were no more.
+#: Discounts above this count as this, since what an end misses must be finite.
 LONGEST = 0.99
 #: Old plays count for less once there are so many newer ones.
 MEMORY = 2000
@@ -45,7 +45,7 @@ class Habits:
         """Learn from a play; `center` is what is expected of a step."""
         discount, after = self._discount, self._after
         steps = play.path[: len(play.rewards)]
-        # What an end gives less what it misses; from all steps before, it is as far away as it is.
+        # What an end gives less what it misses; each step before it is one step farther away.
         value = play.rewards[-1] - center / (1.0 - discount) if play.ended else 0.0
         for before, action in zip(steps[-2::-1], steps[:0:-1], strict=True):  # the last ones first
             known = after.setdefault(before, {})
@@ -76,7 +76,7 @@ class Habits:
         return tuple(steps)
 
     def _best_after(self, action: int) -> list[int] | None:
-        """Return what has done best after an action; None if some were never tried."""
+        """Return the actions that did best after one; None if some were never tried there."""
         known = self._after.get(action, {})
         if len(known) < self._actions:
             return None

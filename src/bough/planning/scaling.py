@@ -21,8 +21,8 @@ class Scale:
     reward_range : (float, float), optional
         The lowest and the highest immediate reward, if they are known.
     goes_on : bool
-        Whether what has not ended is expected to go on beyond the depth, for ever. So an end costs
-        something even as the last step of all.
+        Whether what has not ended is expected to go on beyond the depth. So an end costs something
+        even as the last step of all.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Scale:
             self.rest[i] = self.rest[i + 1] + self.weights[i]
         #: The same of each step beyond the depth, for paths that have not ended; but no more than
         #: of those within it, beside which nothing else would count if the discount is almost 1.
-        beyond = self.goes_on and discount < 1.0
-        self.beyond = min(discount**depth / (1.0 - discount), self.rest[0]) if beyond else 0.0
+        beyond = discount**depth / (1.0 - discount) if discount < 1.0 else math.inf
+        self.beyond = min(beyond, self.rest[0]) if self.goes_on else 0.0
         self.spread = math.sqrt(math.fsum(w * w for w in self.weights))
 
     def total(self, rewards: Sequence[float]) -> float:
