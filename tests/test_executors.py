@@ -157,7 +157,7 @@ def test_workers_end_when_their_search_is_killed(tmp_path):
 import os, time, bough
 
 def objective(path):
-    print(os.getpid(), flush=True)
+    os.write(1, b"%d\\n" % os.getpid())  # at once, or lines of two processes may mix
     time.sleep(60)
 
 bough.maximize(objective, bough.Tree(3, 4), budget=9, rng=0, executor=2)
