@@ -185,7 +185,7 @@ def test_a_failure_stands_for_a_poor_reward_in_the_choice_alone():
     rows = sorted(failures._rows.values())
     for turn in range(search.trees):
         honest = coverings.cover(turn, search._numbers)
-        wary = coverings.wary(turn, search._numbers)
+        wary = coverings.cover(turn, search._numbers, wary=True)
         assert wary.covering is honest.covering
         assert sorted(honest.belief.readings["value"]) == sorted(search.told.table.values)
         values = wary.belief.readings["value"]
@@ -224,7 +224,7 @@ def test_a_point_that_works_after_all_has_failed_no_more():
     assert len(search._failures) == failed
     search.tell(params, 7.0)
     assert len(search._failures) == failed - 1
-    told = search._coverings.wary(0, search._numbers).belief.readings["value"]
+    told = search._coverings.cover(0, search._numbers, wary=True).belief.readings["value"]
     assert (told == 7.0).sum() == 1  # where the failure stood
     assert len(told) == search.observations + len(search._failures)
     play(search, failing(beside), 30)

@@ -284,8 +284,6 @@ class GaussianPolicy:
         """
         depth = self.tree.depth
         return [
-            (self.total(play) - self.offset) / self.unit
-            if play.ended or len(play.path) == depth
-            else -math.inf
+            (self.total(play) - self.offset) / self.unit if play.is_whole(depth) else -math.inf
             for play in self.plays
         ]

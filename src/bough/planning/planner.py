@@ -273,7 +273,7 @@ class Planner:
             plays = [play for play in plays if play.path[0] == first]
             if not plays:
                 return (first,), math.nan, math.inf
-        whole_ones = [p for p in plays if p.ended or len(p.path) == depth] or plays
+        whole_ones = [play for play in plays if play.is_whole(depth)] or plays
         if self.model.deterministic:
             best = max(whole_ones, key=lambda play: (policy.total(play), play.ended == end))
             return best.path, policy.total(best), 0.0

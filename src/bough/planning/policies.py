@@ -58,7 +58,7 @@ class PeerPolicy:
     def tell(self, asked: Path, play: Play) -> None:
         """Take in what came of it, unless it was cut short by the budget."""
         depth = len(self.weights)
-        if len(play.path) < depth and not play.ended:
+        if not play.is_whole(depth):
             self.searcher.forget(asked)
             return
         self.plays.append(play)

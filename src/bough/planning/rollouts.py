@@ -31,6 +31,10 @@ class Play(NamedTuple):
     ended: bool
     states: tuple[Any, ...]  # snapshots of the first of them, where transitions are random
 
+    def is_whole(self, depth: int) -> bool:
+        """Return whether nothing of a path of that depth is missing: it was not cut off."""
+        return self.ended or len(self.path) == depth
+
 
 class Place:
     """A state that a path of a deterministic simulator leads to."""

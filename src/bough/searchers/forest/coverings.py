@@ -57,25 +57,20 @@ class Coverings:
         self._covers: list[Cover] = []  # made when they are first needed, and anew at times
         self._wary: list[Cover] = []  # the same, which take failures for poor rewards
 
-    def cover(self, turn: int, numbers: np.random.Generator) -> Cover:
-        """Return a covering that knows all that was told."""
+    def cover(self, turn: int, numbers: np.random.Generator, *, wary: bool = False) -> Cover:
+        """Return a covering that knows all that was told.
+
+        If it is to be wary, it takes failures for poor rewards; there must be some.
+        """
         if not self._covers:
             self._plant(numbers)
-        cover = self._covers[turn]
-        cover.catch_up(self._told.table)
+        cover = (self._wary if wary else self._covers)[turn]
+        cover.catch_up(self._failures.table if wary else self._told.table)
         return cover
 
     def all(self, numbers: np.random.Generator) -> list[Cover]:
         """Return all coverings, which know all that was told."""
         return [self.cover(turn, numbers) for turn in range(self.count)]
-
-    def wary(self, turn: int, numbers: np.random.Generator) -> Cover:
-        """Return a covering that takes failures for poor rewards; there must be some."""
-        if not self._covers:
-            self._plant(numbers)
-        cover = self._wary[turn]
-        cover.catch_up(self._failures.table)
-        return cover
 
     def _plant(self, numbers: np.random.Generator) -> None:
         """Make all coverings anew, by what is known now of the parameters."""

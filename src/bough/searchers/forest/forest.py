@@ -180,10 +180,10 @@ class Forest(SpaceSearcher):
 
     def _in_cell(self) -> Point:
         """Return a point in the cell that a covering says is best to look into."""
-        cover, awaited = self.asking, self._pending.numbered
-        if self._failures.heeded:
-            cover = self._coverings.wary(self.turn, self._numbers)
-        elif len(self._failures):
+        heeded = self._failures.heeded
+        cover = self._coverings.cover(self.turn, self._numbers, wary=heeded)
+        awaited = self._pending.numbered
+        if len(self._failures) and not heeded:
             awaited = self._failures.numbered | awaited
         cover.await_all(awaited)
         plays = len(self._told) + len(self._failures) + len(self._pending)
