@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_spaces import BOX, bowl
 
 import bough
 from bough import Choice, Exhausted, Float, Forest, Int, Space, Study
@@ -15,14 +16,8 @@ from bough.searchers.covered import Covered
 from bough.searchers.forest.failures import Failures
 from bough.searchers.forest.told import Told
 
-BOX = Space(x=Float(-1, 1), y=Float(0, 5))
 FEW = Space(a=Int(1, 3), b=Choice(["x", "y"]))
 MIXED = Space(kind=Choice({"a": Space(u=Float(0, 1), n=Int(1, 5)), "b": Space(u=Float(-2, 2))}))
-
-
-def bowl(params):
-    """Return a reward that is highest at (0.3, 2)."""
-    return -((params["x"] - 0.3) ** 2) - (params["y"] - 2) ** 2 / 10
 
 
 def play(search, objective, count):
