@@ -214,7 +214,7 @@ class Forest(SpaceSearcher):
                 raise Exhausted(
                     f"all {self.space.size:,} points are known after {self.observations} "
                     "observations"
-                    + (f", {len(self._failures)} failures" if len(self._failures) else "")
+                    + (f", or failed ({len(self._failures)})" if len(self._failures) else "")
                     + (f" and {len(self._pending)} pending ones" if len(self._pending) else "")
                 )
         point = drawn(self.space, self._numbers)
