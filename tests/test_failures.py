@@ -265,7 +265,7 @@ def test_when_all_points_have_failed_it_stops(noise):
     search = Forest(FEW, noise=noise, rng=0)
     asked, _ = play(search, failing(lambda params: True), 6)
     assert len({tuple(params.values()) for params in asked}) == 6
-    with pytest.raises(Exhausted, match=r"0 observations, 6 failures"):
+    with pytest.raises(Exhausted, match=r"all 6 points .* 0 observations, or failed \(6\)"):
         search.ask()
     assert search.observations == 0
 
