@@ -15,10 +15,10 @@ import numpy as np
 
 import bough
 from bough import kernels
-from bough._choice import BOUND
-from bough._core import READING
-from bough._nodes import NODE
-from bough._random import SplitMix64
+from bough.belief.best_arm import BOUND
+from bough.belief.core import READING
+from bough.belief.nodes import NODE
+from bough.belief.rng import SplitMix64
 
 SETTINGS = [
     ("Linear 5^10", bough.Tree(5, 10), kernels.Linear()),

@@ -14,8 +14,8 @@ import numpy as np
 import bough
 from benchmarks.search import fast_reward
 from bough import kernels, learning
+from bough.learning.learner import Learner
 from bough.problems import Smooth
-from bough.searchers.learner import Learner
 
 #: Branching, depth, width of the Gaussian kernel and noise (the function has variance 1).
 PROBLEMS = [

@@ -24,7 +24,7 @@ class Bough:
     """A search of bough, of any kind."""
 
     def __init__(self, problem: Problem, seed: int, searcher: str = "gpts") -> None:
-        from bough.searchers.by_name import make_searcher
+        from bough.searchers.registry import make_searcher
 
         self.search = make_searcher(searcher, problem.space, seed)
 

@@ -14,7 +14,7 @@ import time
 import bough
 from bough.problems import named
 from bough.report import write
-from bough.study import open_to_read
+from bough.studies.study import open_to_read
 
 #: Milliseconds from the beginning of navigation, as the page itself notes them; then how long what
 #: a reader does takes, until the browser has painted it.

@@ -61,7 +61,7 @@ def commands_directive():
     from docutils import nodes
     from docutils.parsers.rst import Directive
 
-    from bough.cli import main
+    from bough.cli.search import main
 
     def pages(command, words):
         with click.Context(command, info_name=" ".join(words)) as context:

@@ -142,7 +142,7 @@ def make_searcher(name, tree, rng, options):
     try:
         from bough.searchers.registry import make_searcher as make
     except ImportError:
-        from bough.searchers.by_name import make_searcher as make
+        from bough.searchers.registry import make_searcher as make
     return make(name, tree, rng, options)
 
 
@@ -272,6 +272,7 @@ def planners():
 
 def studies():
     """A study that is resumed, and the same without a break."""
+
     def resumed(budgets=(30, 70, 120), searcher=None):
         with tempfile.TemporaryDirectory() as folder:
             for budget in budgets:

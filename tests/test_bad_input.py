@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bough import Belief, Confidence, Tree, kernels
-from bough._random import SplitMix64
+from bough.belief.rng import SplitMix64
 
 
 def some_belief(**keywords):

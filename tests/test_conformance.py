@@ -252,7 +252,7 @@ class Remembers(Wrapped):
 @culprit("test_saved_and_reloaded_it_goes_on_identically")
 class LosesItsSeed(Wrapped):
     def __getstate__(self):
-        from bough._random import SplitMix64
+        from bough.belief.rng import SplitMix64
 
         state = dict(self.search.__dict__)
         state["_random"] = SplitMix64(0)

@@ -2,13 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bough import kernels, learning, mean
-from bough._choice import Arm
-from bough.belief import Belief
+from bough import kernels, learning, means
+from bough.belief.belief import Belief
+from bough.belief.best_arm import Arm
 from bough.confidence import Confidence
-from bough.evaluation import WorkerDied
-from bough.maximize import maximize, minimize
-from bough.result import ObjectiveError, PoolError, Result
+from bough.exceptions import Exhausted, ObjectiveError, PoolError, StudyError, WorkerDied
+from bough.run.maximize import maximize, minimize
+from bough.run.result import Result
+from bough.run.stopping import Budget, Gap, IntervalWidth, Target, WallTime
 from bough.searchers import (
     BAST,
     GPB,
@@ -21,19 +22,14 @@ from bough.searchers import (
     UCT,
     BestFirst,
     Certificate,
-    Exhausted,
-    Forest,
     LinRel,
     RandomSearch,
     Searcher,
-    SpaceCertificate,
-    SpaceSearcher,
 )
-from bough.spaces import Choice, Float, Int, Space
-from bough.stopping import Budget, Gap, IntervalWidth, Target, WallTime
-from bough.study import Study, StudyError
+from bough.spaces import Choice, Float, Forest, Int, Space, SpaceCertificate, SpaceSearcher
+from bough.studies.study import Study
+from bough.studies.trials import Trial
 from bough.trees import Tree
-from bough.trials import Trial
 
 __all__ = [
     "BAST",
@@ -77,7 +73,7 @@ __all__ = [
     "kernels",
     "learning",
     "maximize",
-    "mean",
+    "means",
     "minimize",
     "planning",
     "plotting",

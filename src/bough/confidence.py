@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from bough._checks import at_least_zero, real, whole
+from bough._validation import at_least_zero, real, whole
 
 
 @dataclass(frozen=True)

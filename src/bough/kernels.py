@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._checks import above_zero, at_least_zero, listed, real, whole
+from bough._validation import above_zero, at_least_zero, listed, real, whole
 from bough.trees import MOST_CHILDREN
 
 Array = NDArray[np.float64]

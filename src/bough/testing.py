@@ -19,8 +19,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bough._choice import Arm
-from bough.searchers.base import RULES, Exhausted, Searcher
+from bough.belief.best_arm import Arm
+from bough.exceptions import Exhausted
+from bough.searchers.base import RULES, Searcher
 from bough.trees import Path, Tree
 
 __all__ = ["SearcherConformance"]

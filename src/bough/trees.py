@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
-from bough._checks import listed, real, whole
+from bough._validation import listed, real, whole
 
 Path = tuple[int, ...]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bough._checks import whole
+from bough._validation import whole
 from bough.experiments.entrants import Entrant, entrant, entrant_of
 from bough.experiments.grids import GRIDS, Constants, Window
 from bough.experiments.jobs import Job, Run, all_marks, judged_marks

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bough._texts import parameters
+from bough._text import parameters
 from bough.experiments.grids import GRIDS, Constants, Grid, Window
 from bough.problems import Problem
 from bough.searchers import Searcher
-from bough.searchers.by_name import SEARCHERS
+from bough.searchers.registry import SEARCHERS
 
 #: `gpts-known` is `gpts` with the kernel, noise and mean of the problem.
 KNOWN = "-known"

@@ -11,10 +11,10 @@ from time import perf_counter
 from typing import Any
 
 from bough import __version__
+from bough.exceptions import Exhausted
 from bough.experiments.entrants import Entrant
 from bough.experiments.grids import Constants
 from bough.problems import Problem
-from bough.searchers import Exhausted
 from bough.trees import Path
 
 #: What is measured, and what it is called in tables and figures.

@@ -6,8 +6,9 @@ import pathlib
 from dataclasses import asdict
 from typing import IO
 
-from bough._lock import StudyError, WriteLock
+from bough.exceptions import StudyError
 from bough.experiments.jobs import Job, Run
+from bough.studies.lock import WriteLock
 
 #: How every line begins: what does not begin so was written by somebody else.
 BEGINNING = b'{"job": '

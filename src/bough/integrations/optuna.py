@@ -25,11 +25,11 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from bough._checks import whole
-from bough._nodes import moderate
+from bough._validation import whole
+from bough.belief.nodes import moderate
+from bough.exceptions import Exhausted
 from bough.integrations._asked import joined, params_in, row_of, space_of, suggestion
-from bough.searchers import Exhausted, Forest
-from bough.spaces import Space
+from bough.spaces import Forest, Space
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from bough._checks import whole
+from bough._validation import whole
 
 
 class RayExecutor:

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough import kernels
-from bough._checks import Contradiction, at_least_zero, real
-from bough._evidence import Evidence
-from bough.belief import Belief
+from bough._validation import at_least_zero, real
+from bough.belief.belief import Belief
+from bough.belief.likelihood import Evidence
+from bough.exceptions import Contradiction
 from bough.kernels import Kernel
 from bough.learning.ascent import climb, polish
 from bough.learning.data import gathered
@@ -79,7 +80,7 @@ def fit(
         If it is known. Readings that came with a noise of their own keep it in any case.
     mean
         If it is known. By default it is learnt: a constant; or scale and offset, if the belief
-        has a `bough.mean.Heuristic`. (Any other function of the belief stays as it is.)
+        has a `bough.means.Heuristic`. (Any other function of the belief stays as it is.)
     prior
         `FLAT` for maximum likelihood without one.
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bough._evidence import Evidence
-from bough._nodes import moderate
-from bough.belief import Belief
-from bough.mean import Heuristic
+from bough.belief.belief import Belief
+from bough.belief.likelihood import Evidence
+from bough.belief.nodes import moderate
+from bough.means import Heuristic
 from bough.trees import Path
 
 STEP = 1  # as in `_core.py`

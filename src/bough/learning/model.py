@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bough.kernels import Kernel
 from bough.learning.prior import Prior
 from bough.learning.templates import Slot, filled, free_slots
-from bough.mean import Heuristic
+from bough.means import Heuristic
 from bough.trees import Path
 
 Array = NDArray[np.float64]

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._evidence import Evidence
+from bough.belief.likelihood import Evidence
 from bough.learning.model import Model, Settings
 from bough.learning.prior import Prior
 from bough.learning.templates import free_slopes
-from bough.mean import Heuristic
+from bough.means import Heuristic
 
 Array = NDArray[np.float64]
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from bough._checks import above_zero, at_least_zero
+from bough._validation import above_zero, at_least_zero
 
 
 @dataclass(frozen=True)

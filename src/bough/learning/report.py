@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.belief import Belief
+from bough.belief.belief import Belief
 from bough.kernels import Kernel
 from bough.learning.ascent import errors_at, inside
 from bough.learning.model import Mean

@@ -1,8 +1,9 @@
 """Planning in Markov decision processes: which action next, with few steps of a simulator."""
 
+from bough.exceptions import Unfaithful
 from bough.planning.agent import Agent, Episode, Summary
 from bough.planning.decision import Choice, Plan
-from bough.planning.environments import Unfaithful, simulator_of
+from bough.planning.environments import simulator_of
 from bough.planning.planner import plan
 from bough.planning.replay import recorded
 from bough.planning.simulator import Simulator

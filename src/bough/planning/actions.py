@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bough._checks import whole
+from bough._validation import whole
 
 #: Values that a dimension of a Box is covered by, if nobody says how many.
 VALUES = 5

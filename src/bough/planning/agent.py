@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from bough._checks import whole
+from bough._validation import whole
+from bough.exceptions import Unfaithful
 from bough.planning.decision import Plan
-from bough.planning.environments import Unfaithful, maker_of, model_of
+from bough.planning.environments import maker_of, model_of
 from bough.planning.layers import is_environment
 from bough.planning.planner import Planner, Settings, read_rng
 from bough.planning.replay import recorded
-from bough.progress import Bar
+from bough.run.progress import Bar
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
+from bough.exceptions import Unfaithful
 from bough.planning.actions import VALUES, actions_of
 from bough.planning.copying import CopySimulator
 from bough.planning.known import state_of
@@ -18,10 +19,6 @@ from bough.planning.native import (
 from bough.planning.probing import PROBE_SEED, Probe, probe_of, stand_in
 from bough.planning.replay import ReplaySimulator
 from bough.planning.simulator import Model
-
-
-class Unfaithful(ValueError):  # noqa: N818 - as a ValueError it is an error
-    """Raised for an environment that no copy can stand in for, and that was not recorded."""
 
 
 def simulator_of(

@@ -7,7 +7,7 @@ from operator import mul
 
 import numpy as np
 
-from bough.belief import Belief
+from bough.belief.belief import Belief
 from bough.confidence import Confidence
 from bough.kernels import Discounted
 from bough.planning.habits import Habits

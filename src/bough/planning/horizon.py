@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from bough._checks import whole
+from bough._validation import whole
 from bough.theory.planning import paper_depth, useful_depth
 
 #: Steps beyond which less than this share of what counts is to come are not looked at.

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bough._checks import above_zero, real, whole
+from bough._validation import above_zero, real, whole
+from bough.exceptions import Exhausted
 from bough.planning.decision import Plan
 from bough.planning.environments import model_of
 from bough.planning.gaussian import GaussianPolicy
@@ -19,9 +20,9 @@ from bough.planning.policies import PeerPolicy, check_searcher, is_gaussian
 from bough.planning.rollouts import Play, Rollouts
 from bough.planning.scaling import Scale
 from bough.planning.simulator import Model
-from bough.searchers.base import Exhausted, checked_range
-from bough.searchers.by_name import PLANNERS
-from bough.searchers.olop import OLOP
+from bough.searchers.base import checked_range
+from bough.searchers.baselines.olop import OLOP
+from bough.searchers.registry import PLANNERS
 from bough.trees import Path, Tree
 
 #: Steps of the first stage, if only time is limited; each further stage has twice as many.

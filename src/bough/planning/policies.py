@@ -9,9 +9,9 @@ import numpy as np
 from bough.planning.rollouts import Play
 from bough.planning.scaling import Scale
 from bough.searchers.base import Certificate
-from bough.searchers.by_name import PLANNERS, SEARCHERS, make_searcher
-from bough.searchers.random_search import RandomSearch
-from bough.searchers.uct import UCT
+from bough.searchers.baselines.random_search import RandomSearch
+from bough.searchers.baselines.uct import UCT
+from bough.searchers.registry import PLANNERS, SEARCHERS, make_searcher
 from bough.trees import Path, Tree
 
 #: Searchers that make sense for planning, by name.

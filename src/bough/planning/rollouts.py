@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough._checks import real, shown
+from bough._validation import real, shown
 from bough.planning.simulator import Model
 from bough.trees import Path
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from bough._checks import listed
+from bough._validation import listed
 from bough.planning.randomness import is_random_state, reachable
 
 

@@ -5,14 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.belief import Belief
+from bough.belief.belief import Belief
 from bough.confidence import Confidence
 from bough.planning import Plan
 from bough.plotting.replay import checkpoints, forgetful, teller, teller_of, teller_of_plan
 from bough.plotting.run import Array, Run
 from bough.plotting.shown import Shown, of_covering
 from bough.plotting.style import BLUE, GREEN, GREY, ORANGE, axes, say_empty
-from bough.searchers import GPTS, Forest
+from bough.searchers import GPTS
+from bough.spaces import Forest
 
 
 class Convergence(NamedTuple):

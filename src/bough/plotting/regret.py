@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough import theory
-from bough._checks import real
+from bough._validation import real
 from bough.plotting.replay import checkpoints
 from bough.plotting.run import Array, Run
 from bough.plotting.style import BLUE, GREEN, ORANGE, axes, say_empty

@@ -7,8 +7,7 @@ import numpy as np
 
 from bough.plotting.run import Array, Run
 from bough.plotting.style import BLUE, GREY, axes, literal, say_empty
-from bough.searchers import Forest
-from bough.spaces import Choice, Space
+from bough.spaces import Choice, Forest, Space
 
 
 class Relevance(NamedTuple):

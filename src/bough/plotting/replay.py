@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough._placing import Placing
-from bough.belief import Belief
+from bough.belief.belief import Belief
 from bough.learning.data import STEP, paths_of
 from bough.planning import Plan
-from bough.searchers import Forest
-from bough.searchers.forest.cover import FINER, Cover, depths_apart
+from bough.spaces import Forest
+from bough.spaces.forest.cover import FINER, Cover, depths_apart
+from bough.spaces.forest.placing import Placing
 from bough.trees import Path
 
 

@@ -8,17 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._choice import Arm
-from bough.belief import Belief
+from bough.belief.belief import Belief
+from bough.belief.best_arm import Arm
 from bough.planning import Plan
 from bough.planning.gaussian import GaussianPolicy
 from bough.plotting.replay import observations
 from bough.plotting.shown import Shown
-from bough.result import Result, negative_arm, negative_certificate
-from bough.searchers import Certificate, Forest, Searcher, SpaceSearcher
-from bough.study import Study
+from bough.run.result import Result
+from bough.searchers import Certificate, Searcher
+from bough.searchers.base import negative_arm, negative_certificate
+from bough.spaces import Forest
+from bough.spaces.searcher import SpaceSearcher
+from bough.studies.study import Study
+from bough.studies.trials import Trial
 from bough.trees import Path, Tree
-from bough.trials import Trial
 
 Array = NDArray[np.float64]
 

@@ -5,12 +5,12 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-from bough.belief import Belief
-from bough.searchers import GPTS, Forest
-from bough.searchers.covered import Covered
-from bough.searchers.forest.cover import Cover
-from bough.spaces import Choice, Space
+from bough.belief.belief import Belief
+from bough.searchers import GPTS
+from bough.spaces import Choice, Forest, Space
+from bough.spaces.covered import Covered
 from bough.spaces.covering import Covering, Plan, Walk
+from bough.spaces.forest.cover import Cover
 from bough.spaces.parameters import Parameter
 from bough.trees import Path, Tree
 

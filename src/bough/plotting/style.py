@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from bough._texts import printable
+from bough._text import printable
 
 #: Okabe and Ito's colours, which the colour-blind can tell apart.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.belief import Belief
+from bough.belief.belief import Belief
 from bough.plotting.run import Array, Run
 from bough.plotting.shown import of_covering
 from bough.plotting.style import COLOURS, GREY, axes, say_empty

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bough._checks import at_least_zero, whole
+from bough._validation import at_least_zero, whole
 from bough.kernels import Kernel
 from bough.trees import Path, Tree
 

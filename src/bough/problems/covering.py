@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._checks import whole
+from bough._validation import whole
 from bough.problems.functions import Function
 from bough.problems.listed import Listed
 from bough.trees import Path, Tree

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from bough._checks import real, whole
+from bough._validation import real, whole
 from bough.kernels import Discounted, Kernel
 from bough.problems.edges import EdgeRewards
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._checks import real
+from bough._validation import real
 from bough.kernels import Kernel
 from bough.problems.listed import Listed
 from bough.trees import Tree

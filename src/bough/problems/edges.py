@@ -3,7 +3,7 @@
 import math
 from functools import lru_cache
 
-from bough._checks import whole
+from bough._validation import whole
 from bough.kernels import Chi, Kernel
 from bough.problems.base import Problem
 from bough.trees import Path, Tree

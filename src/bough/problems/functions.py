@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._checks import whole
+from bough._validation import whole
 
 Array = NDArray[np.float64]
 

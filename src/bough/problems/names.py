@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from bough import kernels
-from bough._texts import parameters
+from bough._text import parameters
 from bough.problems.base import Problem
 from bough.problems.covering import Covering
 from bough.problems.discounted import DiscountedBandits

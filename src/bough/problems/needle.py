@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bough._checks import above_zero, whole
+from bough._validation import above_zero, whole
 from bough.problems.base import Problem
 from bough.trees import Path, Tree
 

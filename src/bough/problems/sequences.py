@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from bough._checks import whole
+from bough._validation import whole
 from bough.problems.base import Problem
 from bough.trees import Path, Tree
 

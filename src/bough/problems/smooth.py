@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bough._checks import real, whole
+from bough._validation import real, whole
 from bough.problems.edges import EdgeRewards
 
 

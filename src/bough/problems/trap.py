@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bough._checks import whole
+from bough._validation import whole
 from bough.problems.base import Problem
 from bough.trees import Path, Tree
 

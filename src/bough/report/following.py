@@ -3,8 +3,8 @@
 import warnings
 from pathlib import Path
 
-from bough._journal import Journal
-from bough.study import Study, open_to_read
+from bough.studies.journal import Journal
+from bough.studies.study import Study, open_to_read
 
 
 class Following:

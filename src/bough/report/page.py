@@ -9,7 +9,7 @@ import pathlib
 from importlib import resources
 from typing import Any
 
-from bough._texts import printable
+from bough._text import printable
 from bough.plotting.run import Run
 from bough.report.snapshot import snapshot, trial_columns
 

@@ -20,8 +20,8 @@ from bough.plotting.beliefs import step_names
 from bough.plotting.parameters import numbers_of
 from bough.plotting.run import ABSENT, Run, columns_of
 from bough.plotting.tree import Explored
+from bough.studies.trials import Trial
 from bough.trees import Path
-from bough.trials import Trial
 
 #: Nodes of the tree that are kept, the most visited ones: enough to go far down, and some 1 MB.
 MOST_NODES = 20_000

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from bough._lock import StudyError
+from bough.exceptions import StudyError
 from bough.report.following import Following
 from bough.report.page import page, plotly_script
 from bough.report.snapshot import snapshot, trial_columns

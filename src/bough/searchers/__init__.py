@@ -1,24 +1,18 @@
 """Policies with `ask` and `tell`."""
 
-from bough.searchers.air import UCBAIR
-from bough.searchers.base import (
-    Certificate,
-    Exhausted,
-    Searcher,
-    SpaceCertificate,
-    SpaceSearcher,
-)
-from bough.searchers.bast import BAST
-from bough.searchers.best_first import BestFirst
-from bough.searchers.forest import Forest
-from bough.searchers.gpb import GPB
+from bough.exceptions import Exhausted
+from bough.searchers.base import Certificate, Searcher
+from bough.searchers.baselines.air import UCBAIR
+from bough.searchers.baselines.bast import BAST
+from bough.searchers.baselines.best_first import BestFirst
+from bough.searchers.baselines.gpb import GPB
+from bough.searchers.baselines.hoo import HOO
+from bough.searchers.baselines.linrel import LinRel
+from bough.searchers.baselines.olop import KLOLOP, OLOP
+from bough.searchers.baselines.random_search import RandomSearch
+from bough.searchers.baselines.ucb import UCB1
+from bough.searchers.baselines.uct import UCT
 from bough.searchers.gpts import GPTS
-from bough.searchers.hoo import HOO
-from bough.searchers.linrel import LinRel
-from bough.searchers.olop import KLOLOP, OLOP
-from bough.searchers.random_search import RandomSearch
-from bough.searchers.ucb import UCB1
-from bough.searchers.uct import UCT
 
 __all__ = [
     "BAST",
@@ -33,10 +27,7 @@ __all__ = [
     "BestFirst",
     "Certificate",
     "Exhausted",
-    "Forest",
     "LinRel",
     "RandomSearch",
     "Searcher",
-    "SpaceCertificate",
-    "SpaceSearcher",
 ]

@@ -2,23 +2,17 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bough._checks import listed, real
-from bough._choice import Arm
-from bough._random import SplitMix64
-from bough.spaces import Space
+from bough._validation import listed, real
+from bough.belief.best_arm import Arm
+from bough.belief.rng import SplitMix64
 from bough.trees import Path, Tree
 
 RULES = ("lower", "mean", "observed")
-
-
-class Exhausted(Exception):  # noqa: N818 - it is an end, not an error
-    """Raised by `ask` when nothing is left to learn."""
 
 
 @dataclass(frozen=True)
@@ -47,23 +41,6 @@ class Certificate:
     gap: float
     delta: float
     conditional: bool = False
-
-
-@dataclass(frozen=True)
-class SpaceCertificate(Certificate):
-    """A certificate about one covering of a space: its cells are the arms.
-
-    Attributes
-    ----------
-    params
-        What `path` stands for.
-    covering, coverings
-        Which covering it is, the one that asks next, of how many. The others may say otherwise.
-    """
-
-    params: Any = None
-    covering: int = 0
-    coverings: int = 1
 
 
 class Searcher(ABC):
@@ -121,44 +98,6 @@ class Searcher(ABC):
         return path[0]
 
 
-class SpaceSearcher(ABC):
-    """A policy that says which params of a space to evaluate next; otherwise like `Searcher`."""
-
-    space: Space
-
-    @abstractmethod
-    def ask(self) -> dict[str, Any]:
-        """Return params to evaluate; raise `Exhausted` if nothing is left to learn."""
-
-    @abstractmethod
-    def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
-        """Take in the reward of params, asked for or not; again is another observation."""
-
-    @abstractmethod
-    def forget(self, params: Mapping[str, Any]) -> None:
-        """Drop a pending evaluation of the params, the oldest if there are several."""
-
-    def fail(self, params: Mapping[str, Any]) -> None:  # noqa: B027 - what most searchers do
-        """Take note that evaluating the params failed, which is no observation.
-
-        For a searcher that does not say otherwise it stays pending: the search goes on elsewhere.
-        """
-
-    @abstractmethod
-    def best(self, rule: str | None = None) -> Arm:
-        """Return the best of the points that were told."""
-
-    @property
-    @abstractmethod
-    def observations(self) -> int:
-        """How many rewards were told."""
-
-    @property
-    @abstractmethod
-    def pending(self) -> tuple[dict[str, Any], ...]:
-        """The params that were asked for and not yet told or forgotten, the oldest first."""
-
-
 def new_generator(rng: np.random.Generator | int | None) -> SplitMix64:
     """Return the core's own small generator, seeded by an rng of any kind."""
     return SplitMix64(np.random.default_rng(rng).integers(2**64, dtype=np.uint64))
@@ -196,3 +135,15 @@ def checked_range(given: tuple[float, float]) -> tuple[float, float]:
     if not low < high:
         raise ValueError(f"reward_range must be (lowest, highest), got {given!r}")
     return low, high
+
+
+def negative_arm(arm: Arm) -> Arm:
+    """Return an arm with its reward negated (as 0 - x, so that 0 does not become -0)."""
+    value = None if arm.value is None else 0.0 - arm.value
+    bounds = 0.0 - arm.upper, 0.0 - arm.lower
+    return Arm(arm.path, arm.params, 0.0 - arm.mean, arm.std, *bounds, value, arm.visits)
+
+
+def negative_certificate(certificate: Certificate) -> Certificate:
+    """Return a certificate with its bounds negated."""
+    return replace(certificate, lower=0.0 - certificate.upper, upper=0.0 - certificate.lower)

@@ -8,25 +8,19 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from bough._checks import Contradiction, at_least_zero
-from bough._choice import Arm
-from bough._nodes import moderate
-from bough.belief import Belief
+from bough._validation import at_least_zero
+from bough.belief.belief import Belief
+from bough.belief.best_arm import Arm
+from bough.belief.nodes import moderate
+from bough.belief.unexplored import POINTS, ROUGH_POINTS, fresh_maxima, one_level_maxima
 from bough.confidence import Confidence
+from bough.exceptions import Contradiction, Exhausted
 from bough.kernels import Kernel
+from bough.learning.learner import Learner
 from bough.learning.model import Settings
 from bough.learning.templates import is_free
-from bough.mean import Heuristic, Remembered
-from bough.searchers.base import (
-    Certificate,
-    Exhausted,
-    Searcher,
-    check_rule,
-    new_generator,
-    reward_of,
-)
-from bough.searchers.learner import Learner
-from bough.searchers.lookahead import POINTS, ROUGH_POINTS, fresh_maxima, one_level_maxima
+from bough.means import Heuristic, Remembered
+from bough.searchers.base import Certificate, Searcher, check_rule, new_generator, reward_of
 from bough.trees import MOST_CHILDREN, Path, Tree
 
 #: The exploration constant of the subtree rule at scale 1, and the default scale of the arm rule.
@@ -73,7 +67,7 @@ class GPTS(Searcher):
     noise : float, optional
         The standard deviation of a reward; by default it is learnt. With 0 no arm is played twice
         (except by rollouts, which are random), and so it is when rewards turn out to be exact.
-    mean : float, function or bough.mean.Heuristic, optional
+    mean : float, function or bough.means.Heuristic, optional
         The prior mean of the reward, as for `Belief`. By default it is learnt if the kernel or the
         noise is, and else 0. A heuristic is learnt to be trusted as far as it deserves. (What is
         learnt is learnt anew each time that the observations have grown by a third, from 500 on

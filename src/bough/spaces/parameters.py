@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bough._checks import above_zero, real, whole
+from bough._validation import above_zero, real, whole
 
 if TYPE_CHECKING:
     from bough.spaces.space import Space

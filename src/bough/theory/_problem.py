@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._checks import above_zero, whole
+from bough._validation import above_zero, whole
 from bough.kernels import Kernel, Scaled
 from bough.theory._increments import wide_increments
 from bough.theory._wide import Wide, wide_eigenvalues

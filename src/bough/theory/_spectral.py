@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 
 from bough import kernels
-from bough._checks import whole
+from bough._validation import whole
 from bough.theory._problem import Problem, unscaled
 from bough.theory.decay import constants
 

@@ -9,7 +9,7 @@ in the setting and of the form of Theorem 4 of Coquelin and Munos (2007).
 import math
 from typing import Any
 
-from bough._checks import above_zero, at_least_zero, listed, real, whole
+from bough._validation import above_zero, at_least_zero, listed, real, whole
 from bough.theory._problem import read_branching, read_plays
 
 

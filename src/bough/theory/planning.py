@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from bough._checks import above_zero, at_least_zero, whole
+from bough._validation import above_zero, at_least_zero, whole
 from bough.theory._problem import read_branching, read_plays
 from bough.theory.peers import olop_rate
 

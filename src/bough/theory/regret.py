@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from bough._checks import above_zero, at_least_zero, real
+from bough._validation import above_zero, at_least_zero, real
 from bough.confidence import Confidence
 from bough.kernels import Kernel
 from bough.theory import gain as gains

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bough._checks import listed, real, whole
+from bough._validation import listed, real, whole
 from bough.kernels import Kernel
 from bough.theory._problem import Array, named, read_branching, read_kernel
 

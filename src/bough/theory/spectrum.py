@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from bough import kernels
-from bough._checks import shown, whole
+from bough._validation import shown, whole
 from bough.kernels import Kernel
 from bough.theory import decay
 from bough.theory._increments import wide_increments

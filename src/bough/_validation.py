@@ -1,0 +1,81 @@
+"""Checks of what callers pass in: one place, one way of saying what was wrong."""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+
+def real(value: Any, name: str) -> float:
+    """Return `value` as a finite float, or say what it is instead.
+
+    >>> real(3, "value")
+    3.0
+    >>> real(float("nan"), "value")
+    Traceback (most recent call last):
+    ...
+    ValueError: value must be finite, got nan
+    """
+    is_numpy = isinstance(value, (np.generic, np.ndarray))
+    not_one_real = is_numpy and (value.shape or value.dtype.kind not in "biuf")
+    if not_one_real or isinstance(value, (str, bytes, complex)):
+        raise TypeError(f"{name} must be one real number, got {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be one real number, got {value!r}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {shown(value)}")
+    return number
+
+
+def at_least_zero(value: Any, name: str) -> float:
+    """Return `value` as a finite float that is not negative."""
+    number = real(value, name)
+    if number < 0:
+        raise ValueError(f"{name} must not be negative, got {value!r}")
+    return number
+
+
+def above_zero(value: Any, name: str) -> float:
+    """Return `value` as a finite float above zero."""
+    number = real(value, name)
+    if number <= 0:
+        raise ValueError(f"{name} must be above zero, got {value!r}")
+    return number
+
+
+def whole(value: Any, name: str, *, least: int, most: int | None = None) -> int:
+    """Return `value` as an int of at least `least`; floats and bools are refused."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, got {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an int, got {value!r}") from None
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {shown(number)}")
+    if most is not None and number > most:
+        raise ValueError(f"{name} must be at most {most}, got {shown(number)}")
+    return number
+
+
+def shown(value: Any) -> str:
+    """Return how to print a value in a message; of a very long int only about how large it is.
+
+    >>> shown(-3), shown(-10**5000)
+    ('-3', 'about -10^5000')
+    """
+    if not isinstance(value, int) or abs(value) < 10**100:
+        return repr(value)
+    return f"about {'-' if value < 0 else ''}10^{math.log10(abs(value)):.0f}"
+
+
+def listed(values: Any, name: str) -> list[Any]:
+    """Return a sequence as a list; strings, sets and dicts are refused, having no order."""
+    if not hasattr(values, "__getitem__") or isinstance(values, (str, bytes, dict)):
+        raise TypeError(f"{name} must be a sequence, got {values!r}")
+    return list(values)

@@ -1,0 +1,77 @@
+"""The C side of `_evidence.py`."""
+
+from bough.belief.core cimport Core
+
+cdef int NONE, STEP, OWN_NOISE
+cdef double INF, LOG_TWO_PI, LEAST, MOST, ROUNDING
+
+
+cdef class Evidence:
+    cdef readonly double shift
+    cdef readonly double scale
+    cdef readonly long long observations
+    cdef readonly long long densities  # of the last likelihood,
+    cdef readonly double restriction  # and what it has more for a mean that is free
+    cdef int depth
+
+    # One entry for each node that matters: parents first, and then those without a name.
+    cdef readonly int[::1] node  # its number in the belief; NONE without a name
+    cdef int[::1] parent
+    cdef int[::1] slot  # of its edge, in the arrays below
+    cdef double[::1] rise  # of the prior mean along the edge, by `factor`
+    cdef double[:, ::1] weight  # readings of F (row 0) and of the step (row 1)
+    cdef double[:, ::1] value
+    cdef double[:, ::1] own_precision
+    cdef double[:, ::1] own_value
+    cdef double[::1] R
+    cdef double[::1] Z
+    cdef double[::1] m
+    cdef double[::1] V
+    cdef int[::1] entry  # of each node of the belief
+    cdef int beyond  # the first without a name
+
+    # The different edges: first and last depth, sum of their increments, derivative by it.
+    cdef int[::1] tops
+    cdef int[::1] bottoms
+    cdef double[::1] spans
+    cdef double[::1] slopes
+
+    cdef bint steps_told
+    cdef long long common  # how many readings have the common noise
+    cdef long long merged
+    cdef double shared
+    cdef double scatter
+    cdef double constant
+    cdef long long settled
+
+    # Scratch space: the parameters, the message at hand, the sums, and the derivatives.
+    cdef double s2
+    cdef double mean
+    cdef double factor
+    cdef double z
+    cdef double r
+    cdef long long factors
+    cdef double square
+    cdef double product
+    cdef double logs
+    cdef bint impossible
+    cdef double by_noise
+    cdef double by_mean
+    cdef double by_factor
+
+    cdef void _find_edges(self, Core core)
+    cdef void _read(self, Core core)
+    cdef void _add_common(self, int row, int k, double y, double share) noexcept
+    cdef void _add_own(self, int row, int k, double y, double variance) noexcept
+    cdef void _settle(self, double gap, double variance) noexcept
+    cdef void _meet(self, double z, double r, double z2, double r2) noexcept
+    cdef void _own(self, int row, int k) noexcept
+    cdef void _step(self, int k) noexcept
+    cdef double _mu(self, int k) noexcept
+    cdef double _up(self) noexcept
+    cdef void _down(self, double doubt) noexcept
+    cdef void _derive(self, int k, double m_above, double V_above) noexcept
+    cdef double _step_square(self, int k, double m_above, double V_above) noexcept
+
+
+cdef int real_parent(Core core, int n) noexcept

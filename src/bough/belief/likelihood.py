@@ -1,0 +1,452 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False, infer_types=True
+"""The likelihood of all that was told, and its gradient, for any increments, noise and mean.
+
+What was told is gathered once; then each likelihood is one pass up the tree and one down. Only
+nodes matter where something was told or where paths part. What is between two of them is one *edge*
+with the sum of its increments, so the passes do not depend on how deep the tree is.
+
+Going up, all that is said about F at the bottom of an edge is one normal message, of mean Z and
+variance R. Two messages about the same F meet in the factor N(z2 - z1; 0, R1 + R2). Going down,
+(m, V) is the posterior of F. Nothing is divided by an increment or by the noise: both may be 0.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import log
+
+if not cython.compiled:
+    from bough.belief.core import Core
+
+NONE = -1
+INF = float("inf")
+LOG_TWO_PI = float(np.log(2 * np.pi))
+#: Logarithms of products are taken when a product leaves this range.
+LEAST = 1e-200
+MOST = 1e200
+
+#: Certain values (in units of the rewards' deviation) that differ by more contradict each other.
+ROUNDING = 1e-9
+
+STEP = 1
+OWN_NOISE = 2
+
+
+class Evidence:
+    """What was told to a belief, in units of `scale` from `shift`."""
+
+    def __init__(self, core: Core, shift, scale):
+        self.shift = shift
+        self.scale = scale
+        self.observations = core.observations
+        self._find_edges(core)
+        self._read(core)
+        size = len(self.parent)
+        self.R = np.empty(size)
+        self.Z = np.empty(size)
+        self.m = np.empty(size)
+        self.V = np.empty(size)
+        self.rise = np.zeros(size)
+
+    def _find_edges(self, core: Core):
+        """Keep the nodes that matter, parents first, and number their edges by what they span."""
+        used: cython.int = core.used
+        told: cython.int = core.told
+        above: cython.int[::1] = np.full(used, NONE, dtype=np.int32)  # the next that matters
+        children: cython.int[::1] = np.zeros(used, dtype=np.int32)
+        matters: cython.int[::1] = np.zeros(used, dtype=np.int32)
+        n: cython.int
+        p: cython.int
+        matters[0] = 1
+        beyond: cython.int = 0  # readings that are those of nodes without a name
+        for i in range(told):
+            n = core.readings_[i].node
+            if core.readings_[i].ends > core.nodes_[n].depth:
+                beyond += 1
+            matters[n] = 1
+            if core.readings_[i].kind & STEP and n != 0:
+                matters[real_parent(core, n)] = 1
+        for n in range(1, used):
+            if core.nodes_[n].count >= 0 and core.nodes_[n].visits > 0:
+                p = real_parent(core, n)
+                children[p] += 1
+                if children[p] > 1:
+                    matters[p] = 1
+        kept: cython.int = beyond
+        for n in range(used):
+            kept += matters[n]
+        self.parent = np.empty(kept, dtype=np.int32)
+        self.slot = np.empty(kept, dtype=np.int32)
+        self.node = np.full(kept, NONE, dtype=np.int32)
+        self.entry = np.full(used, NONE, dtype=np.int32)
+        top = np.empty(kept, dtype=np.int32)
+        bottom = np.empty(kept, dtype=np.int32)
+        tops: cython.int[::1] = top
+        bottoms: cython.int[::1] = bottom
+        k: cython.int = 0
+        for n in range(used):
+            if core.nodes_[n].count < 0:
+                continue
+            p = NONE if n == 0 else above[real_parent(core, n)]
+            if matters[n]:
+                self.parent[k] = p
+                self.node[k] = n
+                self.entry[n] = k
+                tops[k] = bottoms[p] + 1 if n != 0 else 0
+                bottoms[k] = core.nodes_[n].depth
+                above[n] = k
+                k += 1
+            else:
+                above[n] = p
+        self.beyond = k
+        for i in range(told):
+            n = core.readings_[i].node
+            if core.readings_[i].ends > core.nodes_[n].depth:
+                self.parent[k] = self.entry[n]
+                tops[k] = core.nodes_[n].depth + 1
+                bottoms[k] = core.readings_[i].ends
+                k += 1
+        spans, slot = np.unique(
+            top.astype(np.int64) * (core.depth + 2) + bottom, return_inverse=True
+        )
+        self.slot = slot.astype(np.int32).reshape(-1)
+        self.tops = (spans // (core.depth + 2)).astype(np.int32)
+        self.bottoms = (spans % (core.depth + 2)).astype(np.int32)
+        self.depth = core.depth
+        self.spans = np.empty(len(spans))
+        self.slopes = np.empty(len(spans))
+
+    def _read(self, core: Core):
+        """Take the readings of each node together.
+
+        Those of F (row 0) and those of the step (row 1) have a noise of their own, or a share of
+        the common one.
+        """
+        size = len(self.parent)
+        self.weight = np.zeros((2, size))  # sum of 1/share, of those with the common noise
+        self.value = np.zeros((2, size))  # their weighted mean
+        self.own_precision = np.zeros((2, size))
+        self.own_value = np.zeros((2, size))
+        self.steps_told = False
+        self.common = 0
+        self.scatter = 0.0  # sum of squares about the means of common readings, over their shares
+        self.merged = 0  # common readings that were taken together with others,
+        self.shared = 0.0  # and what their shares add to the likelihood
+        self.constant = 0.0  # what no parameter changes,
+        self.settled = 0  # and the number of factors in it
+        k: cython.int
+        beyond: cython.int = self.beyond
+        for i in range(core.told):
+            n = core.readings_[i].node
+            k = self.entry[n]
+            row: cython.int = 0
+            y: cython.double = (core.readings_[i].value - self.shift) / self.scale
+            if core.readings_[i].kind & STEP and n != 0:
+                row = 1
+                self.steps_told = True
+                y = core.readings_[i].value / self.scale
+            if core.readings_[i].ends > core.nodes_[n].depth:
+                k = beyond
+                beyond += 1
+            share: cython.double = core.readings_[i].share
+            if core.readings_[i].kind & OWN_NOISE:
+                self._add_own(row, k, y, share / self.scale / self.scale)
+            else:
+                self._add_common(row, k, y, share)
+
+    @cython.final
+    def _add_common(self, row, k, y, share):
+        weight = 1.0 / share
+        before = self.weight[row, k]
+        total = before + weight
+        gap = y - self.value[row, k]
+        self.common += 1
+        if before > 0.0:
+            self.merged += 1
+            self.scatter += gap * gap * before * (weight / total)
+            self.shared -= 0.5 * log(total / before * share)
+        else:
+            # (The message has variance s^2/weight: no factor for a single reading.)
+            self.value[row, k] = 0.0
+            gap = y
+        self.value[row, k] += gap * (weight / total)
+        self.weight[row, k] = total
+
+    @cython.final
+    def _add_own(self, row, k, y, variance):
+        before = self.own_precision[row, k]
+        if before == INF:
+            if variance > 0.0:
+                self._settle(y - self.own_value[row, k], variance)
+            return
+        if before > 0.0:
+            self._settle(y - self.own_value[row, k], variance + 1.0 / before)
+        if variance == 0.0:
+            self.own_precision[row, k] = INF
+            self.own_value[row, k] = y
+            return
+        total = before + 1.0 / variance
+        self.own_value[row, k] += (y - self.own_value[row, k]) / (variance * total)
+        self.own_precision[row, k] = total
+
+    @cython.final
+    def _settle(self, gap, variance):
+        self.settled += 1
+        self.constant -= 0.5 * (LOG_TWO_PI + log(variance) + gap * gap / variance)
+
+    # ------------------------------------------------------------------ one likelihood
+
+    def likelihood(self, increments, noise_variance, mean, factor, mean_is_free=False):
+        """Return the log density of all that was told, and its derivatives.
+
+        All is in units of `scale`, from `shift`: as it was told, it is the product of `densities`
+        numbers, and so its log density is less by `densities` log `scale`. (It is -inf if exact
+        values contradict each other.) The prior mean of a node is `mean` plus `factor` times its
+        height above the root: see `set_heights`.
+
+        With `mean_is_free` the mean counts as unknown: `restriction` is added to the density, the
+        logarithm of the integral over all means relative to the highest. Maximised by the mean it
+        is then the likelihood with the mean integrated out, which a fitted mean does not bias.
+
+        Returns
+        -------
+        log_density, by_increments, by_noise_variance, by_mean, by_factor
+        """
+        v: cython.double[::1] = np.ascontiguousarray(increments, dtype=np.float64)
+        for j in range(len(self.tops)):
+            total: cython.double = 0.0
+            for i in range(self.tops[j], self.bottoms[j] + 1):
+                total += v[i]
+            self.spans[j] = total
+            self.slopes[j] = 0.0
+        self.s2 = noise_variance
+        self.mean = mean
+        self.factor = factor
+        density: cython.double = self._up()
+        self.restriction = 0.0
+        doubt: cython.double = 0.0  # the variance of the mean, given what was told
+        if mean_is_free and self.R[0] < INF:
+            doubt = self.R[0] + self.spans[self.slot[0]]
+            if doubt > 0.0:
+                self.restriction = 0.5 * (LOG_TWO_PI + log(doubt))
+                density += self.restriction
+        self._down(doubt)
+        found = np.zeros(self.depth + 1)
+        by_increments: cython.double[::1] = found
+        for j in range(len(self.tops)):
+            for i in range(self.tops[j], self.bottoms[j] + 1):
+                by_increments[i] += self.slopes[j]
+        return density, found, self.by_noise, self.by_mean, self.by_factor
+
+    @cython.final
+    def _meet(self, z, r, z2, r2):
+        """Take together two messages about one thing; leave what they say as (z, r)."""
+        both = r + r2
+        gap = z2 - z
+        self.z = z
+        self.r = r
+        if r2 == INF:
+            return
+        if r == INF:
+            self.z = z2
+            self.r = r2
+            return
+        if both == 0.0:  # both are certain: they came so, or cannot have come
+            if gap > ROUNDING or gap < -ROUNDING:
+                self.impossible = True
+            return
+        self.factors += 1
+        self.square += gap * gap / both
+        self.product *= both
+        if self.product < LEAST or self.product > MOST:
+            self.logs += log(self.product)
+            self.product = 1.0
+        share = r / both
+        self.z = z + gap * share
+        self.r = r2 * share
+
+    @cython.final
+    def _own(self, row, k):
+        """Leave what the node's own readings say as (z, r)."""
+        weight = self.weight[row, k]
+        precision = self.own_precision[row, k]
+        self.z = self.value[row, k]
+        self.r = self.s2 / weight if weight > 0.0 else INF
+        if precision > 0.0:
+            self._meet(
+                self.z, self.r, self.own_value[row, k], 1.0 / precision if precision < INF else 0.0
+            )
+
+    @cython.final
+    def _step(self, k):
+        """Leave mean and variance of the step along an edge, given its own readings, as (z, r)."""
+        v = self.spans[self.slot[k]]
+        mu = self._mu(k)
+        if self.steps_told:
+            self._own(1, k)
+            if self.r < INF:
+                self._meet(mu, v, self.z, self.r)
+                return
+        self.z = mu
+        self.r = v
+
+    @cython.final
+    def _mu(self, k):
+        mu = self.factor * self.rise[k]
+        return mu + self.mean if k == 0 else mu
+
+    @cython.final
+    def _up(self):
+        self.factors = 0
+        self.square = 0.0
+        self.product = 1.0
+        self.logs = 0.0
+        self.impossible = self.s2 == 0.0 and self.scatter > ROUNDING * ROUNDING
+        for k in range(self.parent.shape[0]):
+            self._own(0, k)
+            self.R[k] = self.r
+            self.Z[k] = self.z
+        for k in range(self.parent.shape[0] - 1, -1, -1):
+            self._step(k)
+            if self.R[k] == INF:
+                continue
+            z = self.Z[k] - self.z
+            r = self.R[k] + self.r
+            if k > 0:
+                p = self.parent[k]
+                self._meet(self.Z[p], self.R[p], z, r)
+                self.Z[p] = self.z
+                self.R[p] = self.r
+            else:
+                self._meet(0.0, 0.0, z, r)
+        density = self.constant - 0.5 * (
+            LOG_TWO_PI * self.factors + self.square + self.logs + log(self.product)
+        )
+        self.densities = self.factors + self.settled
+        if self.merged > 0 and self.s2 > 0.0:
+            density -= 0.5 * (self.merged * (LOG_TWO_PI + log(self.s2)) + self.scatter / self.s2)
+            density += self.shared
+            self.densities += self.merged
+        return -INF if self.impossible else density
+
+    @cython.final
+    def _down(self, doubt):
+        """Find the posterior of every node, and the derivatives; the mean has variance `doubt`."""
+        self.by_mean = 0.0
+        self.by_factor = 0.0
+        squares: cython.double = self.scatter
+        for k in range(self.parent.shape[0]):
+            m_above: cython.double = 0.0
+            V_above: cython.double = doubt
+            if k > 0:
+                m_above = self.m[self.parent[k]]
+                V_above = self.V[self.parent[k]]
+            self._derive(k, m_above, V_above)
+            # The posterior of F, its step being normal with mean z and variance r.
+            self._step(k)
+            R = self.R[k]
+            both = R + self.r
+            if R == INF or both == 0.0:
+                self.m[k] = m_above + self.z
+                self.V[k] = V_above + self.r
+            else:
+                g = R / both
+                self.m[k] = m_above + self.z + (self.Z[k] - m_above - self.z) * (self.r / both)
+                self.V[k] = self.r * g + g * g * V_above
+            weight = self.weight[0, k]
+            if weight > 0.0:
+                gap = self.value[0, k] - self.m[k]
+                squares += weight * (gap * gap + self.V[k])
+            if self.steps_told and self.weight[1, k] > 0.0:
+                squares += self._step_square(k, m_above, V_above)
+        self.by_noise = 0.0
+        if self.s2 > 0.0:
+            self.by_noise = 0.5 * (squares / self.s2 - self.common) / self.s2
+
+    @cython.final
+    def _derive(self, k, m_above, V_above):
+        """Add to the derivatives by the variance of an edge and by the mean of its step.
+
+        With kappa = 1/c the precision of the readings of the step, at rho/kappa = z, they are
+        1/2 (a^2 + b^2 V_above - w) and a; see the module for what stays finite.
+        """
+        v = self.spans[self.slot[k]]
+        mu = self._mu(k)
+        c = INF
+        x = 0.0
+        if self.steps_told:
+            self._own(1, k)
+            c = self.r
+            x = self.z - mu
+        R = self.R[k]
+        y = self.Z[k] - m_above - mu
+        if R == INF and c == INF:
+            return
+        if c == INF:
+            # F alone speaks: T = R + v
+            T = R + v
+            if T == 0.0:
+                return
+            a = y / T
+            b = 1.0 / T
+            w = b
+        elif R == INF:
+            T = c + v
+            if T == 0.0:
+                return
+            a = x / T
+            b = 0.0
+            w = 1.0 / T
+        else:
+            T = R * c + v * (R + c)
+            if T == 0.0:
+                if c > 0.0 or v == 0.0:
+                    return
+                a = x / v
+                b = 0.0
+                w = 1.0 / v
+            else:
+                a = (R * x + c * y) / T
+                b = c / T
+                w = (R + c) / T
+        self.slopes[self.slot[k]] += 0.5 * (a * a + b * b * V_above - w)
+        self.by_factor += a * self.rise[k]
+        if k == 0:
+            self.by_mean = a
+
+    @cython.final
+    def _step_square(self, k, m_above, V_above):
+        """Return the weighted posterior square of the error of the common readings of a step."""
+        self._step(k)
+        mu = self.z
+        v = self.r
+        R = self.R[k]
+        m = mu
+        V = v
+        if R < INF and R + v > 0.0:
+            share = v / (R + v)
+            m += (self.Z[k] - m_above - mu) * share
+            V = R * share + share * share * V_above
+        gap = self.value[1, k] - m
+        return self.weight[1, k] * (gap * gap + V)
+
+    def set_heights(self, heights):
+        """Say how high the prior mean is at each of `node`, up to `mean` and `factor`.
+
+        (-1 in `node`: one without a name, where it is as high as in its parent.)
+        """
+        height: cython.double[::1] = np.ascontiguousarray(heights, dtype=np.float64)
+        for k in range(self.parent.shape[0]):
+            self.rise[k] = 0.0
+            if k > 0 and self.node[k] != NONE:
+                self.rise[k] = (height[k] - height[self.parent[k]]) / self.scale
+
+
+def real_parent(core: Core, n):
+    """Return the parent, groups passed."""
+    n = core.nodes_[n].parent
+    while core.nodes_[n].count < 0:
+        n = core.nodes_[n].parent
+    return n

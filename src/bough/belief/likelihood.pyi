@@ -1,0 +1,32 @@
+"""Types of the compiled module."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.belief.core import Core
+
+class Evidence:
+    def __init__(self, core: Core, shift: float, scale: float) -> None: ...
+    @property
+    def shift(self) -> float: ...
+    @property
+    def scale(self) -> float: ...
+    @property
+    def observations(self) -> int: ...
+    @property
+    def densities(self) -> int: ...
+    @property
+    def restriction(self) -> float: ...
+    @property
+    def node(self) -> Sequence[int]: ...
+    def set_heights(self, heights: NDArray[np.float64]) -> None: ...
+    def likelihood(
+        self,
+        increments: NDArray[np.float64],
+        noise_variance: float,
+        mean: float,
+        factor: float,
+        mean_is_free: bool = False,
+    ) -> tuple[float, NDArray[np.float64], float, float, float]: ...

@@ -1,0 +1,5 @@
+"""The `bough` command."""
+
+from bough.cli.search import main
+
+__all__ = ["main"]

@@ -1,0 +1,141 @@
+"""The command `bough compare`."""
+
+import json
+import pathlib
+import shlex
+import sys
+from typing import Any
+
+import click
+
+from bough.cli.shell import echo
+from bough.experiments import figures
+from bough.experiments.compare import compare
+from bough.experiments.results import Comparison
+from bough.experiments.tables import regrets_page, rows, say
+from bough.experiments.write import write
+
+
+@click.command("compare", short_help="Compare searchers on known problems.")
+@click.argument("problems", nargs=-1, required=True)
+@click.option("--searchers", default="gpts,uct", show_default=True, help="Names with commas.")
+@click.option(
+    "--budget", type=click.IntRange(min=1), default=1000, show_default=True, help="Plays."
+)
+@click.option(
+    "--seeds", type=click.IntRange(1, 1_000_000), default=50, show_default=True, help="Runs."
+)
+@click.option(
+    "--tuning-seeds",
+    type=click.IntRange(min=1),
+    help="Other seeds, on which constants are tuned.  [default: as many as seeds, at most 20]",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The first.")
+@click.option("--steps", is_flag=True, help="Tell immediate rewards, where a problem has them.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=pathlib.Path),
+    help="Folder for tables, figures and finished runs; given again, it goes on.",
+)
+@click.option(
+    "--study",
+    type=click.Path(dir_okay=False, path_type=pathlib.Path),
+    help="Keep finished runs in this file, or go on where it was left.  [default: in the folder]",
+)
+@click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: all cores]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+def command(
+    problems: tuple[str, ...],
+    searchers: str,
+    budget: int,
+    seeds: int,
+    tuning_seeds: int | None,
+    seed: int,
+    steps: bool,
+    out: pathlib.Path | None,
+    study: pathlib.Path | None,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Compare searchers on PROBLEMS whose best paths are known.
+
+    \b
+    bough compare smooth trap --searchers gpts,uct --budget 3000 --seeds 50 --out results/
+    bough compare drawn:gaussian:3 smooth:20:5:noise=0.3 --searchers gpts-known,uct:exploration=0.4
+
+    Problems and searchers may have parameters, as above; a constant that is not given is tuned on
+    other seeds, if bough has a grid for it. A name with -known is a searcher that is given the
+    kernel, noise and mean of the problem.
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    again = _again(problems, searchers, budget, seeds, tuning_seeds, seed, steps)
+    try:
+        comparison = compare(
+            problems, searchers.split(","), budget=budget, seeds=seeds, tuning_seeds=tuning_seeds,
+            seed=seed, steps=steps, out=out, study=study, workers=workers,
+            progress=False if as_json else None,
+        )  # fmt: skip
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except (RuntimeError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    except KeyboardInterrupt:
+        place = study or out
+        kept = f"; what is finished is in {place}: give the same command to go on" if place else ""
+        echo(f"interrupted{kept}", err=True)
+        sys.exit(130)
+    files = [] if out is None else write(comparison, out, again)
+    if as_json:
+        echo(json.dumps(_facts(comparison, again, files), indent=2))
+    else:
+        echo(regrets_page(comparison, again))
+        echo(f"seed {seed}: the command above gives the same regrets again.")
+        if files:
+            echo("written: " + ", ".join(map(str, files)))
+            if not figures.have_matplotlib():
+                echo("no figures: they need matplotlib, pip install 'bough[plot]'")
+    if comparison.failures:
+        lines = [f"{s} on {p}: {why}" for (p, s), why in comparison.failures.items()]
+        raise click.ClickException("not run: " + "; ".join(lines))
+
+
+def _again(
+    problems: tuple[str, ...],
+    searchers: str,
+    budget: int,
+    seeds: int,
+    tuning_seeds: int | None,
+    seed: int,
+    steps: bool,
+) -> str:
+    """Return the command that gives the same regrets."""
+    words = ["bough", "compare", *problems, "--searchers", searchers, "--budget", str(budget)]
+    words += ["--seeds", str(seeds), "--seed", str(seed)]
+    if tuning_seeds is not None:
+        words += ["--tuning-seeds", str(tuning_seeds)]
+    return shlex.join(words) + (" --steps" if steps else "")
+
+
+def _facts(comparison: Comparison, again: str, files: list[pathlib.Path]) -> dict[str, Any]:
+    """Return what there is to say, as plain values."""
+    return {
+        "command": again,
+        "budget": comparison.budget,
+        "seeds": list(comparison.seeds),
+        "tuning_seeds": list(comparison.tuning_seeds),
+        "choices": [
+            {
+                "problem": problem,
+                "searcher": searcher,
+                "constants": dict(choice.constants),
+                "scores": dict(zip(map(say, choice.candidates), choice.scores, strict=False)),
+            }
+            for (problem, searcher), choice in comparison.choices.items()
+        ],
+        "by_evaluations": list(rows(comparison.by_evaluations(), "evaluations")),
+        "by_seconds": list(rows(comparison.by_seconds(), "seconds")),
+        "failures": [
+            {"problem": problem, "searcher": searcher, "error": why}
+            for (problem, searcher), why in comparison.failures.items()
+        ],
+        "files": [str(file) for file in files],
+    }

@@ -1,0 +1,233 @@
+"""`bough study`: look at a study's file, and take it elsewhere."""
+
+import csv
+import io
+import json
+import pathlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from bough._text import printable
+from bough.cli.shell import echo
+from bough.experiments.store import BEGINNING
+from bough.run.result import bounds_as_json, bounds_in_words
+from bough.studies.domain import plain_params
+from bough.studies.exchange import exported, imported
+from bough.studies.lock import WriteLock
+from bough.studies.study import Study, open_to_read
+from bough.studies.trials import Trial
+
+#: How many trials are shown unless more are asked for.
+SHOWN = 10
+
+
+class _ShowByDefault(click.Group):
+    """`bough study run.db` means `bough study show run.db`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        first = next((word for word in args if not word.startswith("-")), None)
+        if first is not None and first not in self.commands:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("study", cls=_ShowByDefault)
+def study_command() -> None:
+    """Look at a study, export or import it.
+
+    \b
+    bough study run.db              state, best path, certificate, the last trials
+    bough study run.db --csv        all trials, as CSV (or --json)
+    bough study export run.db run.jsonl
+    bough study import run.jsonl copy.db
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+
+
+@study_command.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with all trials.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print all trials as CSV.")
+def show(file: str, as_json: bool, as_csv: bool) -> None:
+    """Print what a study holds; also while it is being written.
+
+    \b
+    bough study run.db
+    bough study run.db --json
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude one another.")
+    study = _opened(file)
+    if as_csv:
+        echo(_table(study), nl=False, exact=True)
+        return
+    facts = _facts(study)
+    if as_json:
+        facts["trials"] = [_plain(trial) for trial in study.trials]
+        echo(json.dumps(facts, indent=2))
+    else:
+        echo(_page(facts, study))
+
+
+@study_command.command("export", short_help="Write a study as JSON lines.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("output", type=click.File("w"), default="-")
+@click.option("--json", "as_json", is_flag=True, help="Say as JSON what was written.")
+def export(file: str, output: Any, as_json: bool) -> None:
+    """Write all operations of a study as JSON lines (to OUTPUT, or to the screen).
+
+    \b
+    bough study export run.db run.jsonl
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    if as_json and output.name == "<stdout>":
+        raise click.UsageError("--json says what was written to OUTPUT; name a file.")
+    lines, damage = exported(pathlib.Path(file))
+    if damage is not None:
+        echo(f"warning: {file} is damaged: {damage}", err=True)
+    count = sum(output.write(line + "\n") > 0 for line in lines)
+    if as_json:  # the first line says what is searched, the others are operations
+        echo(json.dumps({"file": output.name, "operations": count - 1}, indent=2))
+
+
+@study_command.command("import", short_help="Make a study of JSON lines.")
+@click.argument("lines", type=click.File("r"))
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+def import_(lines: Any, file: str, as_json: bool) -> None:
+    """Make a new study FILE from LINES, which were exported from another.
+
+    \b
+    bough study import run.jsonl copy.db
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    count = imported(lines, pathlib.Path(file))
+    if as_json:
+        echo(json.dumps({"file": file, "operations": count}, indent=2))
+    else:
+        echo(f"{file}: {count:,} operations")
+
+
+def _opened(file: str) -> Study:
+    with pathlib.Path(file).open("rb") as bytes_:
+        if bytes_.read(len(BEGINNING)) == BEGINNING:
+            raise click.ClickException(
+                f"{file} holds the finished runs of a comparison, not a study of one search: "
+                "`bough compare ... --study` goes on with it"
+            )
+    with warnings_in_words():
+        return open_to_read(file)
+
+
+@contextmanager
+def warnings_in_words() -> Iterator[None]:
+    """Print what is wrong with a file without where in the program that was found."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield
+    for warning in said:
+        echo(f"warning: {warning.message}", err=True)
+
+
+def _facts(study: Study) -> dict[str, Any]:
+    """Return what there is to say but the trials; what is not finite becomes None."""
+    specification, trials = study.specification, study.trials
+    facts: dict[str, Any] = {
+        "file": str(study.path),
+        "about": specification["about"],
+        **{part: specification[part] for part in ("tree", "space") if part in specification},
+        "searcher": specification["searcher"],
+        "options": specification["options"],
+        "direction": specification["direction"],
+        "seed": specification["seed"],
+        "written_by": WriteLock.holder(study.path),
+        "counts": {state: trials.count(state) for state in ("told", "failed", "running")},
+    }
+    told = [trial for trial in trials if trial.value is not None]
+    if not told:
+        return facts
+    if study.replayed:
+        best, certificate = study.best(), study.certificate
+        facts["best"] = {
+            "path": list(best.path),
+            **_shown(best.params),
+            "mean": best.mean,
+            "std": best.std,
+            "visits": best.visits,
+        }
+        if certificate is not None:
+            facts["certificate"] = {
+                "path": list(certificate.path),
+                **_shown(getattr(certificate, "params", None)),
+                **bounds_as_json(certificate),
+            }
+    else:
+        top = max(told, key=lambda trial: study.sign * (trial.value or 0.0))
+        facts["best"] = {"path": list(top.path), **_shown(top.params), "observed": top.value}
+    return facts
+
+
+def _page(facts: dict[str, Any], study: Study) -> str:
+    """Return the facts as a page to read."""
+    counts = facts["counts"]
+    words = ", ".join(f"{count:,} {state}" for state, count in counts.items())
+    lines = [f"{printable(facts['file'])}: {len(study.trials):,} trials ({words})"]
+    if facts["written_by"]:
+        holder = facts["written_by"]
+        lines.append(f"being written by process {holder.get('pid')} on host {holder.get('host')}")
+    if facts["about"] is not None:
+        lines.append(f"  about        {printable(facts['about'])}")
+    lines.append(f"  {facts['direction']} with {facts['searcher']}, seed {facts['seed']}")
+    if "best" in facts:
+        best = facts["best"]
+        if "params" in best:
+            lines.append(f"  best params  {click.style(_listed(best['params']), bold=True)}")
+        else:
+            path = click.style(" ".join(map(str, best["path"])), bold=True)
+            lines.append(f"  best path    {path}")
+        if "mean" in best:
+            lines.append(f"  value        {best['mean']:.6g} +- {best['std']:.2g}")
+        else:
+            lines.append(f"  value        {best['observed']:.6g}, the best that was told")
+    if "certificate" in facts:
+        certificate = "none: the number of paths is not known"
+        if study.certificate is not None and facts["certificate"]["gap"] is not None:
+            certificate = bounds_in_words(study.certificate)
+        lines.append(f"  certificate  {certificate}")
+    if len(study.trials):
+        lines.append(f"  the last trials (of {len(study.trials):,}; --csv or --json for all)")
+    for trial in study.trials[-SHOWN:]:
+        value = "" if trial.value is None else f"{trial.value:.6g}"
+        said = (trial.reason or "").strip().splitlines()
+        reason = f"({printable(said[0][:60])})" if said else ""
+        what = " ".join(map(str, trial.path)) if trial.params is None else _listed(trial.params)
+        lines.append(f"  {trial.id:>7}  {trial.state:<8} {value:>12}  {what}  {reason}".rstrip())
+    return "\n".join(lines)
+
+
+def _table(study: Study) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Trial._fields)
+    for trial in study.trials:
+        params = None if trial.params is None else json.dumps(plain_params(trial.params))
+        path: Any = " ".join(map(str, trial.path))
+        writer.writerow(trial._replace(path=path, params=params))
+    return text.getvalue()
+
+
+def _plain(trial: Trial) -> dict[str, Any]:
+    return trial._asdict() | {"path": list(trial.path)} | _shown(trial.params)
+
+
+def _shown(params: Any) -> dict[str, Any]:
+    """Return params as JSON can say them; nothing on a plain tree."""
+    return {} if params is None else {"params": plain_params(params)}
+
+
+def _listed(params: dict[str, Any]) -> str:
+    return ", ".join(
+        printable(f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}")
+        for name, value in params.items()
+    )

@@ -1,0 +1,83 @@
+"""Prior means: what is expected of a path before anything is known."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bough._validation import real
+from bough.trees import Path
+
+
+@dataclass(frozen=True)
+class Heuristic:
+    """A guess at the reward of every node, whose scale and offset are learnt from the data.
+
+    The prior mean is `offset + scale * function(path)`. A plain function as a mean is trusted; a
+    heuristic is trusted at first, and then as far as the rewards bear it out. The function is
+    called once for each node.
+
+    Parameters
+    ----------
+    function
+        `f(path) -> float`, for the path of any node.
+    scale, offset
+        Where learning starts; without learning (in a `Belief`), what they are.
+
+    Examples
+    --------
+    >>> import bough
+    >>> guess = bough.means.Heuristic(lambda path: -sum(path))
+    >>> search = bough.GPTS(bough.Tree(5, 4), mean=guess, rng=0)
+    >>> for _ in range(30):
+    ...     path = search.ask()
+    ...     search.tell(path, 7 - 2 * sum(path))
+    >>> round(search.belief.mean.scale, 1), round(search.belief.mean.offset, 1)
+    (2.0, 7.0)
+    """
+
+    function: Callable[[Path], float]
+    scale: float = 1.0
+    offset: float = 0.0
+    _heights: dict[Path, float] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(f"a heuristic is a function of the path, got {self.function!r}")
+        real(self.scale, "scale")
+        real(self.offset, "offset")
+
+    def height(self, path: Path) -> float:
+        """Return what the function says of a node."""
+        found = self._heights.get(path)
+        if found is None:
+            found = self._heights[path] = real(self.function(path), f"the heuristic of {path}")
+        return found
+
+    def __call__(self, path: Path) -> float:
+        """Return the prior mean of a node."""
+        return self.offset + self.scale * self.height(path)
+
+    def scaled(self, scale: float, offset: float) -> "Heuristic":
+        """Return the same heuristic with another scale and offset."""
+        return replace(self, scale=scale, offset=offset)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_heights": {}}
+
+
+class Remembered:
+    """A prior mean that is asked once for each node, however often learning needs it."""
+
+    def __init__(self, function: Callable[[Path], float]) -> None:
+        self.function = function
+        self._known: dict[Path, float] = {}
+
+    def __call__(self, path: Path) -> float:
+        """Return the prior mean of a node."""
+        found = self._known.get(path)
+        if found is None:
+            found = self._known[path] = self.function(path)
+        return found
+
+    def __repr__(self) -> str:
+        return repr(self.function)

@@ -1,0 +1,1 @@
+"""The loop of `maximize` and `minimize`: evaluation, stop rules, progress and results."""

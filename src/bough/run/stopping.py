@@ -1,0 +1,105 @@
+"""When to stop: small objects that look at the state of a search and say a word, or nothing."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bough._validation import above_zero, at_least_zero, real, whole
+
+#: Called with the searcher after every reward; whatever is true stops the search, and a string is
+#: what `result.stopped_by` says.
+StopRule = Callable[[Any], object]
+
+
+def need_certificate(rule: object, searcher: Any) -> None:
+    """Refuse a rule for a searcher that cannot say how sure it is."""
+    if not hasattr(type(searcher), "certificate"):
+        raise TypeError(
+            f"{rule!r} needs a searcher that knows its uncertainty, such as GPTS; "
+            f"{type(searcher).__name__} does not"
+        )
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Stop after so many evaluations (those that failed included, if `maximize` counts them)."""
+
+    evaluations: int
+
+    def __post_init__(self) -> None:
+        whole(self.evaluations, "budget", least=1)
+
+    def __call__(self, searcher: Any) -> object:
+        """Return "budget" when it is spent."""
+        return "budget" if searcher.observations >= self.evaluations else None
+
+
+@dataclass
+class WallTime:
+    """Stop so many seconds after the search began."""
+
+    seconds: float
+    _until: float | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        above_zero(self.seconds, "seconds")
+
+    def start(self) -> None:
+        """Begin to count."""
+        self._until = time.monotonic() + self.seconds
+
+    def __call__(self, searcher: Any) -> object:
+        """Return "seconds" when they are over."""
+        if self._until is None:
+            self.start()
+        return "seconds" if time.monotonic() >= (self._until or 0.0) else None
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Stop when the certificate's gap is at most eps: no arm is better by more than that."""
+
+    eps: float
+
+    def __post_init__(self) -> None:
+        at_least_zero(self.eps, "eps")
+
+    def __call__(self, searcher: Any) -> object:
+        """Return "gap" when it is small enough."""
+        need_certificate(self, searcher)
+        done = searcher.observations and searcher.certificate.gap <= self.eps
+        return "gap" if done else None
+
+
+@dataclass(frozen=True)
+class IntervalWidth:
+    """Stop when the confidence interval of the best arm is at most eps wide (the paper's rule)."""
+
+    eps: float
+
+    def __post_init__(self) -> None:
+        at_least_zero(self.eps, "eps")
+
+    def __call__(self, searcher: Any) -> object:
+        """Return "interval width" when it is small enough."""
+        need_certificate(self, searcher)
+        if not searcher.observations:
+            return None
+        best = searcher.best()
+        return "interval width" if best.upper - best.lower <= self.eps else None
+
+
+@dataclass(frozen=True)
+class Target:
+    """Stop when the best arm's mean reaches a value."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        real(self.value, "value")
+
+    def __call__(self, searcher: Any) -> object:
+        """Return "target" when it is reached."""
+        done = searcher.observations and searcher.best().mean >= self.value
+        return "target" if done else None

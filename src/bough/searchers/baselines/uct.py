@@ -1,0 +1,51 @@
+"""Upper confidence bounds on trees (Kocsis and Szepesvari 2006)."""
+
+import numpy as np
+
+from bough._validation import at_least_zero
+from bough.searchers.baselines.tallied import Tallied
+from bough.trees import Path, Tree
+
+#: The constant that did best on average in `benchmarks/search.py`.
+EXPLORATION = 0.2
+
+
+class UCT(Tallied):
+    """Go down the tree as if every node were a bandit whose arms are its children.
+
+    At a node whose children were all visited it takes the one with the highest average reward
+    plus `exploration` sqrt(log n_node / n_child), in units of the range of rewards; before that, a
+    random one of those not yet visited.
+
+    Parameters
+    ----------
+    tree : Tree
+    exploration : float
+    reward_range : (float, float), optional
+        The lowest and the highest reward there can be; by default those seen so far.
+    rng : int or numpy.random.Generator
+
+    Examples
+    --------
+    >>> import bough
+    >>> search = bough.UCT(bough.Tree(3, 4), rng=0)
+    >>> for _ in range(100):
+    ...     path = search.ask()
+    ...     search.tell(path, -sum(path) / 4)
+    >>> search.best().path
+    (0, 0, 0, 0)
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        exploration: float = EXPLORATION,
+        reward_range: tuple[float, float] | None = None,
+        rng: np.random.Generator | int | None = None,
+    ) -> None:
+        self.exploration = at_least_zero(exploration, "exploration")
+        super().__init__(tree, reward_range=reward_range, rng=rng)
+
+    def _choose(self) -> Path:
+        return self.tallies.descend(self.exploration * self._scale, self._random)

@@ -1,5 +1,0 @@
-"""GPTS on spaces."""
-
-from bough.searchers.forest.forest import Forest
-
-__all__ = ["Forest"]

@@ -1,0 +1,5 @@
+"""GPTS on spaces."""
+
+from bough.spaces.forest.forest import Forest
+
+__all__ = ["Forest"]

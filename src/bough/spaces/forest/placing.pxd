@@ -1,0 +1,42 @@
+"""The C side of `_placing.py`."""
+
+from bough.belief.best_arm cimport Choice
+from bough.belief.rng cimport SplitMix64
+
+cdef int NONE, OWN_NOISE
+cdef double TINY
+
+
+cdef struct Cut:
+    double share  # of the cell that goes to the left child
+    int slot  # the parameter that is cut
+    int last  # whether all values that are left become children
+
+
+cdef class Placing:
+    cdef readonly object covering
+    cdef readonly Choice belief
+    cdef readonly int finer
+
+    # Of each parameter: whether it has single values, and how far its positions go.
+    cdef int[::1] single
+    cdef double[::1] size
+
+    # Of each plan that was needed so far.
+    cdef list plans
+    cdef int[::1] first  # of its cuts; those of the next plan begin where they end
+    cdef Cut[::1] cuts
+    cdef int[::1] begins  # how deep it begins
+    cdef int[::1] choice  # the parameter of its choice, or NONE
+    cdef int[:, ::1] after  # the number of the plan of each option, or NONE if it is not here yet
+
+    # Scratch space: the cell of the last descent.
+    cdef double[::1] low
+    cdef double[::1] high
+
+    cdef int _add_plan(self, plan) except -1
+    cdef int _plan_after(self, int p, int option) except -1
+    cdef double _cut(self, int i, int slot, double low, double high) except? -1.0
+    cdef int _descend(self, double[::1] point, int length) except -1
+    cdef tuple _cells(self, int length)
+    cdef int _observe(self, int length, int ends, double value, double noise) except -1

@@ -1,0 +1,304 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False, infer_types=True
+"""From points to the cells of a covering and back, and what a belief is told of them.
+
+A forest tells every reward to each of its coverings, and each looks for the cell of the point. That
+is most of what it does, so it is done here: a point is followed down the cuts, straight into the
+path that the belief reads.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import isnan
+
+if not cython.compiled:
+    from math import isnan
+
+    from bough.belief.best_arm import Choice
+
+from bough.belief.nodes import aligned
+
+NONE = -1
+OWN_NOISE = 2
+TINY = 1e-100
+CUT = np.dtype([("share", np.float64), ("slot", np.int32), ("last", np.int32)], align=True)
+
+
+class Placing:
+    """The way from points to nodes of a belief, and from nodes to cells.
+
+    Parameters
+    ----------
+    covering : Covering
+    belief : Belief
+        About the tree of that covering.
+    finer : int
+        A reading is placed so many steps below the last node that was there before.
+    """
+
+    def __init__(self, covering, belief: Choice, finer):
+        self.covering = covering
+        self.belief = belief
+        self.finer = finer
+        counts = covering.counts
+        self.single = np.array([count is not None for count in counts], dtype=np.int32)
+        self.size = np.array([1.0 if count is None else float(count) for count in counts])
+        self.low = np.zeros(len(counts))
+        self.high = np.zeros(len(counts))
+        # Plans as they were needed so far, by number: their cuts, their choice, what comes after.
+        self.plans = []
+        self.first = np.zeros(1, dtype=np.int32)
+        self.cuts = aligned(CUT, 0)
+        self.begins = np.zeros(0, dtype=np.int32)
+        self.choice = np.zeros(0, dtype=np.int32)
+        self.after = np.zeros((0, 0), dtype=np.int32)
+        self._add_plan(covering.first)
+
+    def __reduce__(self):
+        return Placing, (self.covering, self.belief, self.finer)
+
+    # ------------------------------------------------------------------ cuts
+
+    def _add_plan(self, plan):
+        """Take in a plan, and return its number."""
+        number = len(self.plans)
+        self.plans.append(plan)
+        before = len(self.cuts)
+        cuts = aligned(CUT, before + len(plan.cuts))
+        cuts[:before] = np.asarray(self.cuts)
+        cuts[before:] = [(cut.share, cut.slot, cut.last) for cut in plan.cuts]
+        self.cuts = cuts
+        self.first = np.append(np.asarray(self.first), np.int32(len(self.cuts)))
+        self.begins = np.append(np.asarray(self.begins), np.int32(plan.depth))
+        self.choice = np.append(np.asarray(self.choice), np.int32(plan.slot))
+        most = max(np.asarray(self.after).shape[1], len(plan.options))
+        after = np.full((number + 1, most), NONE, dtype=np.int32)
+        after[:number, : np.asarray(self.after).shape[1]] = np.asarray(self.after)
+        self.after = after
+        return number
+
+    def _plan_after(self, p, option):
+        """Return the number of the plan that comes after an option of a plan's choice."""
+        if self.after[p, option] == NONE:
+            added = self._add_plan(self.covering.option(self.plans[p], option))
+            self.after[p, option] = added
+        return self.after[p, option]
+
+    def _cut(self, i, slot, low, high):
+        """Return where a cell is cut."""
+        if not self.single[slot]:
+            return low + self.cuts[i].share * (high - low)
+        return self.covering.cut_between(slot, int(low), int(high), self.cuts[i].share)
+
+    def _descend(self, point, length):
+        """Follow a point down so many cuts at most, and return how many there were.
+
+        Its path is left in the belief's `steps`, the number of children of each node on it in
+        `widths`, and the cell where it ends in `low` and `high`. Without a point the path is
+        followed that is in `steps`.
+        """
+        core = self.belief
+        by_point = point is not None
+        for slot in range(self.size.shape[0]):
+            self.low[slot] = 0.0
+            self.high[slot] = self.size[slot]
+        p: cython.int = 0
+        at: cython.int = 0
+        while True:
+            for i in range(self.first[p], self.first[p + 1]):
+                if at == length:
+                    return at
+                slot = self.cuts[i].slot
+                low = self.low[slot]
+                high = self.high[slot]
+                if self.single[slot] and (self.cuts[i].last or high - low == 1.0):
+                    if by_point:
+                        core.steps[at] = cython.cast(cython.int, point[slot] - low)
+                        core.widths[at] = cython.cast(cython.int, high - low)
+                    self.low[slot] = low + core.steps[at]
+                    self.high[slot] = self.low[slot] + 1.0
+                else:
+                    cut = self._cut(i, slot, low, high)
+                    if by_point:
+                        core.steps[at] = 1 if point[slot] >= cut else 0
+                        core.widths[at] = 2
+                    if core.steps[at]:
+                        self.low[slot] = cut
+                    else:
+                        self.high[slot] = cut
+                at += 1
+            slot = self.choice[p]
+            if slot < 0 or at == length:
+                return at
+            if by_point:
+                core.steps[at] = cython.cast(cython.int, point[slot])
+                core.widths[at] = len(self.plans[p].options)
+            step = core.steps[at]
+            self.low[slot] = step
+            self.high[slot] = step + 1.0
+            p = self._plan_after(p, step)
+            at += 1
+
+    def path(self, point):
+        """Return the complete path of a point, and how many children there are along it."""
+        core = self.belief
+        length = self._descend(point, core.depth)
+        core.widths[length] = 0
+        path = [int(core.steps[i]) for i in range(length)]
+        return tuple(path), [int(core.widths[i]) for i in range(length + 1)]
+
+    def _cells(self, length):
+        """Return the cell at the end of the first so many `steps`: ranges and choices, by slot."""
+        core = self.belief
+        self._descend(None, length)
+        cells = {}
+        chosen = {}
+        p: cython.int = 0
+        at: cython.int = 0
+        while at < length:
+            for i in range(self.first[p], min(self.first[p + 1], self.first[p] + length - at)):
+                slot = self.cuts[i].slot
+                cells[slot] = (self.low[slot], self.high[slot])
+            at += self.first[p + 1] - self.first[p]
+            if at < length:
+                chosen[self.choice[p]] = int(core.steps[at])
+                p = self.after[p, core.steps[at]]
+                at += 1
+        return cells, chosen
+
+    # ------------------------------------------------------------------ readings
+
+    def paths(self, points):
+        """Return the steps of the paths of some points, a row each, -1 where a path has ended."""
+        core = self.belief
+        rows: cython.double[:, ::1] = points
+        found = np.full((len(points), core.depth), NONE, dtype=np.int32)
+        steps: cython.int[:, ::1] = found
+        for row in range(rows.shape[0]):
+            for i in range(self._descend(rows[row], core.depth)):
+                steps[row, i] = core.steps[i]
+        return found
+
+    def tell(self, points, values, noises, depths):
+        """Tell the belief of rewards that are new to it.
+
+        Parameters
+        ----------
+        points : array of float, of two dimensions
+            Positions, a row for each point.
+        values, noises : array of float
+            A noise that is NaN is the belief's.
+        depths : array of int
+            How many steps of the path the first of them take at most. The others take a few more
+            than were told about.
+        """
+        core = self.belief
+        rows: cython.double[:, ::1] = points
+        value: cython.double[::1] = values
+        noise: cython.double[::1] = noises
+        given: cython.int[::1] = depths
+        for row in range(rows.shape[0]):
+            ends = self._descend(rows[row], core.depth)
+            core.widths[ends] = 0
+            if row < given.shape[0]:
+                length = given[row]
+            else:
+                core._locate(ends)
+                length = core._told_on_trail() + self.finer
+            self._observe(min(length, ends), ends, value[row], noise[row])
+
+    def _observe(self, length, ends, value, noise):
+        """Tell the belief of a reading at the end of the first so many `steps`, as `observe` does.
+
+        The point itself is at the end of more of them.
+        """
+        core = self.belief
+        kind = 0
+        share = 1.0
+        if not isnan(noise):
+            kind = OWN_NOISE
+            share = noise * noise if noise * noise >= TINY else 0.0
+        core.length = length
+        core.found = core._locate(length)
+        for i in range(core.found, length):
+            core.variance += core.increments[i + 1]
+        s2 = core._variance_of(kind, share, length, ends)
+        core._check_exact(value, s2)
+        core._tell(core._grow(None), value, s2, kind, ends, share)
+
+    def slots(self):
+        """Return, for each node of the belief, which parameter the step to it cuts; -1 for none."""
+        core = self.belief
+        found = np.full(core.used, NONE, dtype=np.int32)
+        plans = np.zeros(core.used, dtype=np.int32)
+        cut: cython.int[::1] = found
+        plan: cython.int[::1] = plans
+        for n in range(1, core.used):  # parents come first, but for groups
+            if core._is_group(n):
+                continue
+            above = core.nodes_[n].parent
+            while core._is_group(above):
+                above = core.nodes_[above].parent
+            p = plan[above]
+            i = self.first[p] + core.nodes_[above].depth - self.begins[p]
+            if i < self.first[p + 1]:
+                cut[n] = self.cuts[i].slot
+                plan[n] = p
+            else:
+                cut[n] = self.choice[p]
+                plan[n] = self._plan_after(p, core.nodes_[n].index)
+        return found
+
+    # ------------------------------------------------------------------ what is believed
+
+    def posterior(self, number: cython.int):
+        """Return mean and variance of the point of a reading, given it and all others.
+
+        The belief takes the reading for one of a random point of the cell, with the variance that
+        is left there as noise. That this very point was read is added here: without the reading
+        the cell has some other mean and variance, and the point that variance and what is left.
+        """
+        core = self.belief
+        n: cython.int = core.readings_[number].node
+        core._climb(n)
+        m = core.m + core.center
+        V = core.variance
+        value = core.readings_[number].value
+        s2 = core._variance_of(core.readings_[number].kind, core.readings_[number].share, 0, 0)
+        rest = core.rest[core.nodes_[n].depth] - core.rest[core.readings_[number].ends]
+        if rest <= 0.0 or V <= 0.0:
+            return m, V
+        if rest + s2 <= V:  # rounding: the reading said all that is known of the cell
+            return value, s2
+        precision = 1.0 / V - 1.0 / (rest + s2)
+        prior = 1.0 / precision + rest
+        prior_mean = (m / V - value / (rest + s2)) / precision
+        share = prior / (prior + s2)
+        return prior_mean + share * (value - prior_mean), share * s2
+
+    def best_played(self, deviations):
+        """Return the last reading of the cell with the highest mean - deviations std."""
+        core = self.belief
+        core._best_played(deviations)
+        for i in range(core.told - 1, -1, -1):
+            if core.readings_[i].node == core.best_node:
+                return i
+        return NONE
+
+    def highest(self, sqrt_beta, rng):
+        """Return the cell in which the arm with the highest upper confidence bound lies.
+
+        That is the largest cell around it of which nothing is known: ranges and choices, by slot.
+        """
+        core = self.belief
+        arm = core.highest_upper(sqrt_beta, rng=rng)
+        length: cython.int = core.nodes_[core.best_node].depth
+        path = arm.path
+        for i in range(length):
+            core.steps[i] = path[i]
+        if length < len(path):
+            core.steps[length] = path[length]
+            length += 1
+        return self._cells(length)

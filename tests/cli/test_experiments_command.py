@@ -1,0 +1,75 @@
+"""Comparisons: the command, its tables and its figures."""
+
+import csv
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+from comparing import COMMAND
+
+from bough.cli.search import main
+from bough.experiments import compare, figures, write
+
+
+def test_the_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "have_matplotlib", lambda: False)  # figures have their own test
+    words = [*COMMAND, "--seeds", "3", "--tuning-seeds", "2", "--workers", "1"]
+    result = CliRunner().invoke(main, [*words, "--out", str(tmp_path)])
+    assert result.exit_code == 1  # Branin has no prior to know
+    assert "gpts-known on noisy-branin:cuts=3: noisy-branin:cuts=3 is not drawn" in result.output
+    assert "seed 0: the command above gives the same regrets again." in result.output
+    assert "no figures: they need matplotlib" in result.output
+    with (tmp_path / "regrets.csv").open() as file:
+        table = list(csv.DictReader(file))
+    last = [row for row in table if row["evaluations"] == "60"]
+    assert [(row["problem"], row["searcher"]) for row in last] == [
+        ("smooth:3:4", "gpts-known"), ("smooth:3:4", "uct"), ("noisy-branin:cuts=3", "uct")
+    ]  # fmt: skip
+    assert all(float(row["simple_low"]) <= float(row["simple"]) for row in last)
+    assert last[1]["constants"].startswith("exploration=")
+    assert (tmp_path / "seconds.csv").read_text().startswith("problem,searcher,constants,seeds,sec")
+    assert "microseconds an evaluation" in (tmp_path / "seconds.md").read_text()
+    # The command that is quoted gives the same again.
+    quoted = next(line for line in result.output.splitlines() if line.startswith("    bough "))
+    again = CliRunner().invoke(main, [*quoted.split()[1:], "--workers", "1", "--json"])
+    facts = json.loads(again.stdout[: again.stdout.rindex("}") + 1])
+    assert [row["simple"] for row in facts["by_evaluations"]] == [
+        float(row["simple"]) for row in table
+    ]
+    assert facts["failures"][0]["searcher"] == "gpts-known"
+    assert facts["choices"][1]["constants"].keys() == {"exploration"}
+    assert facts["seeds"] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["smoth"], "there are ackley, branin"),
+        (["smooth", "--searchers", "gtps"], "there are gpts, uct|there are .*gpts.*uct"),
+        (["smooth", "--budget", "0"], "--budget"),
+        ([], "Missing argument"),
+    ],
+)
+def test_bad_words(words, message):
+    result = CliRunner().invoke(main, ["compare", *words])
+    assert result.exit_code in (1, 2)
+    assert re.search(message, result.output), result.output
+    assert "Traceback" not in result.output
+
+
+def test_figures(tmp_path, monkeypatch):
+    found = compare(["smooth:2:3", "trap:depth=3"], ["uct"], budget=12, seeds=2, tuning_seeds=1,
+                    workers=1)  # fmt: skip
+    monkeypatch.setattr(figures, "have_matplotlib", lambda: False)
+    names = {file.name for file in write(found, tmp_path / "without")}
+    assert names == {
+        "summary.md", "regrets.md", "regrets.csv", "tuning.csv", "seconds.md", "seconds.csv"
+    }  # fmt: skip
+    monkeypatch.undo()
+    pytest.importorskip("matplotlib")
+    files = write(found, tmp_path / "with")
+    assert [file.name for file in files[6:]] == ["smooth-2-3.png", "trap-depth=3.png"]
+    for file in files[6:]:
+        assert file.read_bytes().startswith(b"\x89PNG")
+        assert file.stat().st_size > 10_000

@@ -1,0 +1,390 @@
+"""The command line as a whole: what holds for every command, those to come included."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import bough
+from bough.cli.search import main
+from bough.cli.shell import Shell
+
+
+def leaves(command, name=()):
+    """Return all commands that do something, with their words."""
+    if not isinstance(command, click.Group):
+        return [(name, command)]
+    below = [leaves(sub, (*name, word)) for word, sub in command.commands.items()]
+    return [leaf for group in below for leaf in group]
+
+
+LEAVES = leaves(main)
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "run.db"
+    bough.maximize(sum, bough.Tree(3, 4), budget=10, rng=0, study=path)
+    return path
+
+
+@pytest.mark.parametrize(("words", "command"), LEAVES, ids=[" ".join(words) for words, _ in LEAVES])
+def test_every_command(words, command):
+    options = {option for parameter in command.params for option in parameter.opts}
+    assert "--json" in options
+    assert "--traceback" in options
+    page = run(*words, "--help")
+    assert page.exit_code == 0
+    assert f"bough {words[0]}" in page.output  # an example
+    assert "-h" in page.output
+    options = [p for p in command.params if isinstance(p, click.Option)]
+    assert all(option.help for option in options)
+
+
+def test_help_names_the_exit_codes_and_examples():
+    text = run("--help").output
+    for code in ("0    done", "1    it failed", "2    wrong options", "130  interrupted"):
+        assert code in text
+    assert "bough search smooth --budget 10000" in text
+
+
+# ---------------------------------------------------------------------- errors
+
+
+def shell_that_raises(error):
+    @click.group(cls=Shell)
+    def shell():
+        pass
+
+    @shell.command()
+    def fall():
+        raise error
+
+    return shell
+
+
+def test_an_error_is_one_line_and_a_traceback_on_request():
+    shell = shell_that_raises(ValueError("depth must be 3, got 4"))
+    told = CliRunner().invoke(shell, ["fall"])
+    assert told.exit_code == 1
+    assert told.stderr == "Error: depth must be 3, got 4\n"
+    shown = CliRunner().invoke(shell, ["fall", "--traceback"])
+    assert shown.exit_code == 1
+    assert "Traceback (most recent call last)" in shown.stderr
+    assert "ValueError: depth must be 3, got 4" in shown.stderr
+
+
+def test_an_error_of_ours_says_what_kind_it_is():
+    told = CliRunner().invoke(shell_that_raises(KeyError("x")), ["fall"])
+    assert told.exit_code == 1
+    assert told.stderr == "Error: KeyError('x') (--traceback shows where it comes from)\n"
+    assert CliRunner().invoke(shell_that_raises(KeyboardInterrupt()), ["fall"]).exit_code == 130
+
+
+def test_a_refusal_of_click_shows_where_it_comes_from_too(tmp_path):
+    broken = tmp_path / "broken.py"
+    broken.write_text("import nowhere_to_be_found\n")
+    words = ["search", f"{broken}:f", "--branching", 2, "--depth", 2]
+    told = run(*words)
+    assert told.exit_code == 2
+    assert "Traceback" not in told.output
+    assert "nowhere_to_be_found" in told.output
+    assert "Traceback (most recent call last)" in run(*words, "--traceback").output
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["search", "nothing"], 2, "no built-in problem"),
+        (["nonsense"], 2, "No such command"),
+        (["report", "missing.db"], 2, "does not exist"),
+        (["watch", "missing.db"], 2, "does not exist"),
+        (["completion", "cmd"], 2, "is not one of"),
+        (["search", "smooth", "--budget", "0"], 2, "--budget"),
+        (["compare", "nothing"], 2, "there is no problem"),
+        (["compare", "smooth", "--searchers", "nothing"], 2, "there is no searcher"),
+    ],
+)
+def test_exit_codes(words, code, message):
+    told = run(*words)
+    assert told.exit_code == code
+    assert message in told.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "Nothing-v0"],
+        ["plan", "CartPole-v1", "--searcher", "nothing"],
+        ["plan", "CartPole-v1", "--discount", "2"],
+        ["plan", "CartPole-v1", "--make", "nonsense"],
+    ],
+)
+def test_wrong_arguments_of_plan(words):
+    pytest.importorskip("gymnasium")
+    told = run(*words)
+    assert told.exit_code == 2
+    assert "Error: " in told.stderr
+
+
+def float_options(command, words=()):
+    """Yield the words of each command that has options of real numbers, and these."""
+    for name, below in getattr(command, "commands", {}).items():
+        yield from float_options(below, (*words, name))
+    for parameter in command.params:
+        if isinstance(parameter.type, click.types.FloatParamType):
+            yield words, parameter
+
+
+def test_no_option_takes_a_number_that_is_none():
+    options = list(float_options(main))
+    names = {(words[0], parameter.opts[0]) for words, parameter in options}
+    assert {("search", "--gap"), ("tune", "--seconds"), ("bound", "--norm")} <= names
+    for words, parameter in options:
+        for number in ("nan", "inf", "-inf"):
+            told = run(*words, f"{parameter.opts[0]}={number}")
+            assert told.exit_code == 2
+            assert f"Invalid value for '{parameter.opts[0]}'" in told.output
+
+
+def test_every_command_has_a_whole_line_in_the_help():
+    text = run("--help").output + run("study", "--help").output
+    assert "..." not in text.replace("[ARGS]...", "")
+
+
+def test_a_traceback_may_be_asked_for_before_the_command(tmp_path):
+    file = tmp_path / "run.db"
+    file.write_text("nothing of the kind")
+    assert "Traceback (most recent" in run("--traceback", "report", file).stderr
+    assert "Traceback (most recent" in run("study", "--traceback", "show", file).stderr
+
+
+def test_a_folder_that_is_not_there(file, tmp_path):
+    told = run("report", file, "-o", tmp_path / "no" / "page.html")
+    assert told.exit_code == 1
+    assert f"there is no folder {tmp_path}/no" in told.stderr
+
+
+def test_what_is_no_study(tmp_path):
+    pytest.importorskip("plotly")
+    file = tmp_path / "run.db"
+    file.write_text("nothing of the kind")
+    for command in ("report", "watch", "study"):
+        told = run(command, file)
+        assert told.exit_code == 1
+        assert "is no study of bough" in told.stderr
+        assert "Traceback" not in told.output
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_an_objective_that_raises(tmp_path):
+    (tmp_path / "mine.py").write_text("def f(path):\n    return 1 / 0\n")
+    told = run("search", f"{tmp_path}/mine.py:f", "--branching", 2, "--depth", 2, "--json")
+    assert told.exit_code == 1
+    assert "division by zero" in json.loads(told.stdout)["error"]
+    assert "division by zero" in told.stderr
+    assert "Traceback" not in told.output
+    words = ("search", f"{tmp_path}/mine.py:f", "--branching", 2, "--depth", 2, "--traceback")
+    assert "return 1 / 0" in run(*words).stderr
+    (tmp_path / "tuned.py").write_text(
+        "from bough import *\nspace = Space(x=Float(0, 1))\n\n\ndef f(params):\n    return 1 / 0\n"
+    )
+    words = ("tune", f"{tmp_path}/tuned.py:f", "--traceback")
+    assert "return 1 / 0" in run(*words).stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(file):
+    script = "import sys; from bough.cli.search import main; sys.argv[0] = 'bough'; main()"
+    program = subprocess.Popen(
+        [sys.executable, "-c", script, "study", str(file), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    program.stdout.close()
+    assert program.stderr.read() == b""
+    program.stderr.close()
+    assert program.wait() == 1
+
+
+@pytest.mark.parametrize("reason", ["", "\n", "\nsecond line"])
+def test_trials_that_failed_for_any_reason(reason, tmp_path):
+    file = tmp_path / "run.db"
+    with bough.Study.create(file, bough.Tree(2, 2), rng=0) as study:
+        study.fail(study.ask(), reason)
+    told = run("study", file)
+    assert told.exit_code == 0, told.output
+    assert "1 failed" in told.output
+    assert "()" not in told.output
+
+
+# ---------------------------------------------------------------------- output
+
+
+def test_report_and_its_json(file, tmp_path):
+    pytest.importorskip("plotly")
+    told = run("report", file)
+    assert told.exit_code == 0, told.output
+    assert told.output.startswith(f"{tmp_path}/run.html: 10 trials")
+    told = run("report", file, "-o", tmp_path / "page.html", "--title", "Night", "--json")
+    facts = json.loads(told.stdout)
+    assert facts == {
+        "file": f"{tmp_path}/page.html",
+        "bytes": (tmp_path / "page.html").stat().st_size,
+        "trials": 10,
+    }
+    assert "<title>Night - bough</title>" in (tmp_path / "page.html").read_text()
+
+
+def test_a_report_never_takes_the_place_of_the_study(tmp_path):
+    pytest.importorskip("plotly")
+    file = tmp_path / "run.html"
+    result = bough.maximize(sum, bough.Tree(3, 4), budget=10, rng=0, study=file)
+    for words in (("report", file), ("report", file, "-o", tmp_path / ".." / tmp_path.name / file)):
+        told = run(*words)
+        assert told.exit_code == 1
+        assert "is the study itself" in told.stderr
+    with pytest.raises(ValueError, match="path: .* is the study itself"):
+        result.report(file)
+    assert len(bough.Study.look(file).trials) == 10
+
+
+def test_a_file_whose_name_is_no_text(file, tmp_path):
+    pytest.importorskip("plotly")
+    odd = pathlib.Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.db"))
+    file.rename(odd)
+    assert run("report", odd, "-o", tmp_path / "page.html").exit_code == 0
+    assert r"<title>\udcff.db - bough</title>" in (tmp_path / "page.html").read_text()
+
+
+def test_study_commands_have_json(file, tmp_path):
+    lines, copy = tmp_path / "run.jsonl", tmp_path / "copy.db"
+    made = json.loads(run("study", "export", file, lines, "--json").stdout)
+    assert made["file"] == str(lines)
+    back = json.loads(run("study", "import", lines, copy, "--json").stdout)
+    assert back == {"file": str(copy), "operations": made["operations"]}
+    assert run("study", "export", file, "--json").exit_code == 2
+
+
+def test_watch_says_where_and_ends_by_ctrl_c(file, monkeypatch):
+    pytest.importorskip("plotly")
+    from bough.report.watch import Watch
+
+    def interrupted(self, *_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Watch, "serve_forever", interrupted)
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    told = run("watch", file, "--json", "--open")
+    assert told.exit_code == 0
+    facts = json.loads(told.stdout)
+    assert facts["file"] == str(file)
+    assert facts["url"].startswith("http://127.0.0.1:")
+    assert opened == [facts["url"]]
+    assert "Ctrl-C" in run("watch", file).output
+
+
+def test_colours_only_on_a_terminal(monkeypatch):
+    words = ["search", "smooth", "--budget", "5"]
+    plain = run(*words)
+    assert "\x1b" not in plain.output
+    coloured = CliRunner().invoke(main, words, color=True)
+    assert "\x1b[1m" in coloured.output
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in CliRunner().invoke(main, words, color=True).output
+
+
+COMMAND = "\x1b]0;title\x07\x1b[2J\x9b5A\u202e\nfaked line"
+
+
+def test_nothing_commands_the_terminal(tmp_path):
+    """Names, options and reasons come from anywhere; only our own bold and red are sent."""
+    pytest.importorskip("plotly")
+    space = bough.Space(**{f"x{COMMAND}": bough.Float(0, 1), "kind": bough.Choice([COMMAND])})
+    file = tmp_path / "run.db"
+    with bough.Study.create(file, space, rng=0) as study:
+        study.tell(study.ask(), 1.0)
+        study.fail(study.ask(), COMMAND)
+    (tmp_path / "mine.py").write_text(
+        f"from bough import *\nCOMMAND = {COMMAND!r}\n"
+        "space = Space(**{'x' + COMMAND: Float(0, 1), 'kind': Choice([COMMAND])})\n"
+        "def f(params):\n    return 1.0\n"
+        "def g(path):\n    raise ValueError(COMMAND)\n"
+    )
+    odd = tmp_path / f"odd{COMMAND}.db"
+    odd.write_bytes(file.read_bytes())
+    for words in (
+        ("study", file),
+        ("study", odd),
+        ("report", odd),
+        ("tune", f"{tmp_path}/mine.py:f", "--budget", 5),
+        ("tune", f"{tmp_path}/mine.py:{COMMAND}"),
+        ("search", f"{tmp_path}/mine.py:g", "--branching", 2, "--depth", 2, "--traceback"),
+        ("search", COMMAND),
+        (COMMAND,),
+        (f"--{COMMAND}",),
+        ("report", f"missing{COMMAND}"),
+        ("compare", COMMAND),
+    ):
+        told = CliRunner().invoke(main, [str(word) for word in words], color=True)
+        for control in ("\x1b]", "\x07", "\x1b[2", "\x9b", "\u202e"):
+            assert control not in told.output, words
+        assert "x1b" in told.output, words
+    assert "\nfaked line" not in run("study", file).output
+
+
+def test_a_figure_with_a_hostile_name_does_not_command_the_terminal(tmp_path):
+    pytest.importorskip("matplotlib")
+    problem = ("--branching", 2, "--depth", 2, "--kernel", "linear", "--noise", 1)
+    figure = tmp_path / f"{COMMAND}.png"
+    words = ("bound", *problem, "--plays", 10, "--plot", figure)
+    told = CliRunner().invoke(main, [str(word) for word in words], color=True)
+    assert told.exit_code == 0
+    assert figure.exists()
+    assert "x1b]0;title" in told.output
+    assert "\x1b" not in told.output
+
+
+def test_csv_is_exact_but_for_a_terminal(tmp_path, monkeypatch):
+    file = tmp_path / "run.db"
+    with bough.Study.create(file, bough.Tree(2, 2), rng=0) as study:
+        study.fail(study.ask(), COMMAND)
+    assert COMMAND in run("study", file, "--csv").output
+    monkeypatch.setattr("bough.cli.shell._is_terminal", lambda stream: True)
+    assert "\x1b" not in run("study", file, "--csv").output
+
+
+# ---------------------------------------------------------------------- completion
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell):
+    told = run("completion", shell)
+    assert told.exit_code == 0
+    assert "_BOUGH_COMPLETE" in told.stdout
+    assert json.loads(run("completion", shell, "--json").stdout)["shell"] == shell
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("bough se", {"search"}), ("bough search sm", {"smooth"}), ("bough watch --o", {"--open"})],
+)
+def test_completion_completes(words, expected):
+    count = len(words.split()) - 1
+    command = pathlib.Path(sys.executable).parent / "bough"
+    answer = subprocess.run(
+        [str(command)],
+        env={"COMP_WORDS": words, "COMP_CWORD": str(count), "_BOUGH_COMPLETE": "bash_complete"},
+        capture_output=True,
+        text=True,
+    )
+    assert {line.split(",")[1] for line in answer.stdout.split()} == expected

@@ -1,0 +1,359 @@
+"""Planning in Gymnasium environments, whichever way they are simulated."""
+
+import copy
+import json
+import math
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bough import planning
+from bough.cli.search import main
+from bough.planning.actions import actions_of
+from bough.planning.comparing import equal_states
+
+gymnasium = pytest.importorskip("gymnasium")
+spaces = gymnasium.spaces
+
+NATIVE = [
+    ("Acrobot-v1", {}),
+    ("CartPole-v1", {}),
+    ("CliffWalking-v1", {}),
+    ("CliffWalking-v1", {"is_slippery": True}),
+    ("FrozenLake-v1", {"is_slippery": False}),
+    ("FrozenLake-v1", {"is_slippery": True}),
+    ("MountainCar-v0", {}),
+    ("MountainCarContinuous-v0", {}),
+    ("Pendulum-v1", {}),
+    ("Taxi-v4", {}),
+    ("Taxi-v4", {"fickle_passenger": True}),
+]
+
+
+def made(name, **keywords):
+    env = gymnasium.make(name, **keywords)
+    env.reset(seed=3)
+    env.action_space.seed(3)
+    return env
+
+
+def everything(env):
+    """All that a step may change: of the environment, its wrappers, and its random numbers."""
+    seen, at = [], env
+    while True:
+        skip = ("env", "P", "spec", "_cached_spec", "_np_random")
+        seen.append({k: repr(v) for k, v in vars(at).items() if k not in skip})
+        if at is at.unwrapped:
+            break
+        at = at.env
+    random = env.unwrapped.np_random.bit_generator.state
+    return seen, random
+
+
+@pytest.mark.parametrize(("name", "keywords"), NATIVE)
+def test_native_snapshots_are_faithful(name, keywords):
+    """A restored model goes on as a deep copy of the environment does."""
+    env = made(name, **keywords)
+    for _ in range(5):
+        _, _, terminated, _, _ = env.step(env.action_space.sample())
+        if terminated:
+            env.reset()
+    simulator = planning.simulator_of(env)
+    assert simulator.how == "native snapshots"
+    before = everything(env)
+    start = simulator.present()
+    actions = [simulator.actions[k % len(simulator.actions)] for k in (0, 2, 1, 1, 0, 2, 5, 3)]
+    for _ in range(2):  # twice: a snapshot can be used again
+        simulator.restore(start)
+        assert simulator.same(simulator.snapshot(), start)
+        simulator.reseed(7)
+        clone = copy.deepcopy(env)
+        clone.unwrapped.np_random.bit_generator.state = np.random.PCG64(7).state
+        for action in actions:
+            expected = clone.step(action)
+            observation, reward, ended = simulator.step(action)
+            assert equal_states(observation, expected[0])
+            assert (reward, ended) == (expected[1], expected[2] or expected[3])
+            if ended:
+                break
+    assert everything(env) == before
+
+
+@pytest.mark.parametrize(("name", "keywords"), NATIVE)
+@pytest.mark.parametrize("how", ["native", "copy"])
+def test_the_environment_is_left_exactly_as_it_was(name, keywords, how):
+    env = made(name, **keywords)
+    before = everything(env)
+    simulator = planning.simulator_of(env, how=how)
+    found = planning.plan(simulator, budget=30, rng=0)
+    assert found.calls <= 30
+    assert everything(env) == before
+
+
+def test_what_is_deterministic_is_known_or_found_out():
+    for name, keywords in NATIVE:
+        env = made(name, **keywords)
+        expected = "is_slippery" not in keywords or not keywords["is_slippery"]
+        expected = expected and "fickle_passenger" not in keywords
+        assert planning.simulator_of(env).deterministic is expected, (name, keywords)
+    for slippery in (False, True):
+        env = made("FrozenLake-v1", is_slippery=slippery)
+        assert planning.simulator_of(env, how="copy").deterministic is not slippery
+
+
+def test_all_ways_give_the_same_plan():
+    env = planning.recorded(gymnasium.make("CartPole-v1"))
+    env.reset(seed=3)
+    env.step(1)
+    plans = {}
+    for how in ("native", "copy", "replay"):
+        plans[how] = planning.plan(planning.simulator_of(env, how=how), budget=60, rng=0)
+    assert len({(p.actions, p.value, p.calls) for p in plans.values()}) == 1
+    assert plans["native"].replayed == plans["copy"].replayed == 0
+    assert plans["replay"].replayed > 0
+
+
+def test_snapshots_share_the_transition_table():
+    env = made("Taxi-v4")
+    simulator = planning.simulator_of(env)
+    assert simulator._model.unwrapped.P is env.unwrapped.P
+
+
+def test_wrappers_with_a_state_are_part_of_it():
+    """TimeLimit, and wrappers of the user's own."""
+
+    class Tired(gymnasium.Wrapper):
+        def __init__(self, env):
+            super().__init__(env)
+            self.history = []
+
+        def step(self, action):
+            observation, reward, *rest = super().step(action)
+            self.history.append(action)
+            return (observation, reward - len(self.history), *rest)
+
+    env = Tired(gymnasium.make("CartPole-v1", max_episode_steps=4))
+    env.reset(seed=0)
+    env.step(0)
+    found = planning.plan(env, budget=200, depth=6, discount=1.0, rng=0)
+    assert found.how == "native snapshots"
+    assert len(found.actions) == 3  # three more until it is truncated
+    assert found.value == (1 - 2) + (1 - 3) + (1 - 4)
+    assert env.history == [0]
+
+
+class Stub(gymnasium.Env):
+    """Counts up, modulo 7; what its copies do is up to `fault`."""
+
+    observation_space = spaces.Discrete(7)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, fault="none"):
+        self.fault = fault
+        self.place = 0
+        self.hidden = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = self.hidden = 0
+        return self.place, {}
+
+    def step(self, action):
+        if self.hidden < 0:
+            raise RuntimeError("the physics engine is not here")
+        self.hidden += 1
+        self.place = (self.place + action + self.hidden) % 7
+        return self.place, float(self.place == 3), False, False, {}
+
+    def __deepcopy__(self, memo):
+        new = Stub(self.fault)
+        new.place = self.place
+        if self.fault == "copy":
+            raise TypeError("cannot pickle a physics engine")
+        new.hidden = {"none": self.hidden, "silent": 0, "step": -1}[self.fault]
+        return new
+
+
+for fault in ("none", "silent", "step", "copy"):
+    gymnasium.register(f"bough/{fault}-v0", lambda fault=fault: Stub(fault))
+
+
+FAULTS = {
+    "silent": "of a copy differs after",
+    "step": "stepping a copy raised RuntimeError",
+    "copy": "cannot be copied: TypeError",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_copies_that_are_not_faithful_are_found_out(fault):
+    env = made(f"bough/{fault}-v0")
+    with pytest.raises(planning.Unfaithful, match=FAULTS[fault]):
+        planning.plan(env, budget=20)
+    with pytest.raises(planning.Unfaithful, match=FAULTS[fault]):
+        planning.simulator_of(env, how="copy")
+
+
+def test_copies_that_are_faithful_are_used():
+    assert planning.plan(made("bough/none-v0"), budget=20, rng=0).how == "deep copies"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_cannot_be_copied_is_replayed(fault):
+    env = planning.recorded(gymnasium.make(f"bough/{fault}-v0"))
+    env.reset(seed=1)
+    env.step(1)
+    env.reset()  # no seed: it is given one
+    env.step(0)
+    env.step(1)
+    state = env.unwrapped.place, env.unwrapped.hidden
+    found = planning.plan(env, budget=100, depth=4, rng=0)
+    assert (env.unwrapped.place, env.unwrapped.hidden) == state
+    assert found.how.startswith("reset and replay")
+    assert FAULTS[fault] in found.how
+    assert found.calls <= 100
+    assert found.replayed > 0
+    assert found.deterministic
+    total = sum(0.95**i * env.step(action)[1] for i, action in enumerate(found.actions))
+    assert total == pytest.approx(found.value)
+
+
+def test_an_agent_records_by_itself():
+    agent = planning.Agent(gymnasium.make("bough/silent-v0"), budget=30, depth=5, rng=0)
+    summary = agent.run(2, seed=0, most_steps=6, progress=False)
+    assert summary.how.startswith("reset and replay")
+    assert [e.steps for e in summary.episodes] == [6, 6]
+    assert all(e.replayed > 0 and e.surprises == 0 for e in summary.episodes)
+
+
+def test_an_environment_that_was_not_reset():
+    for name in ("CartPole-v1", "FrozenLake-v1"):
+        with pytest.raises(ValueError, match="not reset yet"):
+            planning.plan(gymnasium.make(name), budget=20)
+
+
+def test_randomness_is_not_foreseen():
+    """The slippery lake: a plan knows no more of the next step than its odds."""
+    env = made("FrozenLake-v1", is_slippery=True)
+    after = set()
+    simulator = planning.simulator_of(env)
+    start = simulator.present()
+    for seed in range(30):
+        simulator.restore(start)
+        simulator.reseed(seed)
+        after.add(simulator.step(2)[0])
+    assert len(after) == 3
+    before = env.unwrapped.np_random.bit_generator.state
+    planning.plan(env, budget=100, rng=0)
+    assert env.unwrapped.np_random.bit_generator.state == before
+
+
+# ---------------------------------------------------------------------- actions
+
+
+def test_actions():
+    assert actions_of(spaces.Discrete(3, start=5)) == [5, 6, 7]
+    several = actions_of(spaces.MultiDiscrete([2, 3]))
+    assert [a.tolist() for a in several] == [[i, j] for i in range(2) for j in range(3)]
+    assert len(actions_of(spaces.MultiBinary(3))) == 8
+    low, high = np.array([[-1, 0], [1, 4]], dtype=np.float32)
+    box = spaces.Box(low, high)
+    covering = actions_of(box, values=3)
+    assert len(covering) == 9
+    assert all(box.contains(a) for a in covering)
+    rng = np.random.default_rng(0)
+    for _ in range(50):  # nothing is farther away than half the distance of two values
+        point = rng.uniform(box.low, box.high)
+        gaps = [np.max(np.abs(a - point) / np.array([0.5, 1.0])) for a in covering]
+        assert min(gaps) <= 1.0 + 1e-6
+    with pytest.raises(ValueError, match="bounded"):
+        actions_of(spaces.Box(-np.inf, np.inf))
+    with pytest.raises(ValueError, match="makes 100000 actions.* fewer values"):
+        actions_of(spaces.Box(-1, 1, shape=(5,)), values=10)
+    with pytest.raises(TypeError, match="actions must be"):
+        actions_of(spaces.Text(3))
+
+
+def test_a_box_of_actions():
+    env = made("Pendulum-v1")
+    found = planning.plan(env, budget=300, depth=3, rng=0)
+    assert len(found.choices) == 5
+    assert env.action_space.contains(found.action)
+
+
+# ---------------------------------------------------------------------- agents, the command
+
+
+def test_an_agent_balances_the_pole():
+    agent = planning.Agent(gymnasium.make("CartPole-v1"), budget=100, rng=0)
+    summary = agent.run(1, seed=0, most_steps=80, progress=False)
+    (episode,) = summary.episodes
+    assert episode.total == episode.steps == episode.decisions == 80
+    assert episode.calls <= 80 * 100
+    assert episode.surprises == 0
+    assert math.isinf(summary.error)
+    assert "by native snapshots" in repr(summary)
+
+
+def test_an_agent_notices_what_it_did_not_foresee():
+    env = made("CartPole-v1")
+    agent = planning.Agent(env, budget=40, rng=0)
+    env.step(agent.act())
+    env.step(1 - agent.act())  # not what it said
+    agent.act()
+    assert agent.surprises == 1
+    assert agent.last.kept == 0
+    copied = planning.Agent(planning.simulator_of(env, how="copy"), budget=20, rng=0)
+    env.step(copied.act())
+    copied.act()
+    assert copied.surprises == 0
+    assert copied.last.kept > 0
+    env.step(1 - copied.last.action)
+    copied.act()
+    assert copied.surprises == 1
+
+
+def bough(*words):
+    return CliRunner().invoke(main, ["plan", *words])
+
+
+def test_the_command():
+    run = bough("CartPole-v1", "--budget", "30", "--episodes", "2", "--most-steps", "5",
+                "--compare", "uct,random")  # fmt: skip
+    assert run.exit_code == 0, run.output
+    for word in ("gpts", "uct", "random", "5 +- 0", "30.0"):
+        assert word in run.output
+    words = ("FrozenLake-v1", "--make", "is_slippery=false", "--budget", "20", "--json",
+             "--depth", "paper")  # fmt: skip
+    facts = json.loads(bough(*words).output)
+    assert facts["searchers"]["gpts"]["simulator"] == "native snapshots"
+    assert len(facts["searchers"]["gpts"]["returns"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["NoSuchEnvironment-v0"], "cannot make NoSuchEnvironment-v0"),
+        (["CartPole-v1", "--searcher", "gpb"], "searcher must be one of"),
+        (["CartPole-v1", "--make", "color"], "--make takes NAME=VALUE"),
+        (["CartPole-v1", "--make", "color=red"], "cannot make CartPole-v1"),
+        (["CartPole-v1", "--discount", "2"], "is not in the range 0<x<=1"),
+        (["CartPole-v1", "--depth", "deep"], 'depth must be an int, "paper" or None'),
+        (["CartPole-v1", "--depth", "0"], "depth must be at least 1"),
+    ],
+)
+def test_the_command_refuses(words, message):
+    run = bough(*words)
+    assert run.exit_code != 0
+    assert message in run.output
+
+
+def test_the_command_draws(tmp_path):
+    pytest.importorskip("pygame")
+    image = pytest.importorskip("PIL.Image")
+    file = tmp_path / "out.gif"
+    run = bough("CartPole-v1", "--budget", "20", "--most-steps", "4", "--render", str(file))
+    assert run.exit_code == 0, run.output
+    with image.open(file) as picture:
+        assert 1 < picture.n_frames <= 5  # (equal ones are joined)

@@ -1,0 +1,338 @@
+"""Problems: every optimum against brute force, and what each says of itself."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bough
+from bough import kernels
+from bough._text import parameters
+from bough.problems import (
+    BY_NAME,
+    Covering,
+    DiscountedBandits,
+    Drawn,
+    HiddenScore,
+    Needle,
+    Problem,
+    Rough,
+    Smooth,
+    Trap,
+    edges,
+    kind_of,
+    named,
+)
+from bough.problems.functions import BRANIN, HARTMANN6, HIMMELBLAU, ackley, rastrigin
+
+SEEDS = st.integers(0, 2**64)
+FUNCTIONS = [BRANIN, HIMMELBLAU, HARTMANN6, rastrigin(), rastrigin(3), ackley(), ackley(3)]
+
+
+def all_paths(problem):
+    return itertools.product(*(range(int(count)) for count in problem.tree.counts))
+
+
+def check_optimum(problem):
+    """The optimum is that of all paths, to the last bit, and the best path has it."""
+    assert problem.optimum == max(problem.value(path) for path in all_paths(problem))
+    assert problem.value(problem.best_path) == problem.optimum
+
+
+@st.composite
+def small_problems(draw):
+    """A problem of any kind with at most a few hundred paths."""
+    seed = draw(SEEDS)
+    branching, depth = draw(st.integers(1, 4)), draw(st.integers(0, 4))
+    ratio = draw(st.floats(0.05, 1.0))
+    kind = draw(st.integers(0, 6))
+    if kind == 0:
+        return Smooth(branching, depth, discount=ratio, seed=seed)
+    if kind == 1:
+        return Rough(branching, depth, growth=1 / ratio, seed=seed)
+    if kind == 2:
+        rewards = draw(st.sampled_from(["bernoulli", "uniform"]))
+        return DiscountedBandits(branching, depth, rewards=rewards, discount=ratio, seed=seed)
+    if kind == 3:
+        return Trap(depth + 1, seed=seed)
+    if kind == 4:
+        return Needle(branching, depth, height=ratio, seed=seed)
+    if kind == 5:
+        return HiddenScore(branching, depth + 1, seed=seed)
+    family = draw(
+        st.sampled_from([kernels.Linear, kernels.Gaussian, kernels.Discounted, kernels.Geometric])
+    )
+    return Drawn(family(ratio), branching, depth, mean=draw(st.floats(-3, 3)), seed=seed)
+
+
+@given(small_problems())
+def test_the_optimum_is_that_of_brute_force(problem):
+    check_optimum(problem)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.name}{len(f.box)}")
+@pytest.mark.parametrize(("cuts", "parts"), [(1, 3), (2, 2)])
+def test_the_optimum_of_a_covering_is_that_of_all_cells(function, cuts, parts):
+    if len(function.box) == 6 and parts == 3:
+        parts = 2
+    problem = Covering(function, cuts, parts)
+    check_optimum(problem)
+    for path in itertools.islice(all_paths(problem), 200):
+        # From the definition: a step keeps one part of one coordinate's interval.
+        box = [list(interval) for interval in function.box]
+        for i, step in enumerate(path):
+            low, high = box[i % len(box)]
+            width = (high - low) / parts
+            box[i % len(box)] = [low + step * width, low + (step + 1) * width]
+        centre = [(low + high) / 2 for low, high in box]
+        assert problem.centre(path) == pytest.approx(centre, abs=1e-12)
+        assert problem.value(path) == pytest.approx(-function(*problem.centre(path)), abs=1e-9)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.name}{len(f.box)}")
+def test_functions_have_the_minima_of_the_literature(function):
+    for place in function.where:
+        # The digits given: six of the place, so twelve of a value that is flat there.
+        assert function(*place) == pytest.approx(function.minimum, abs=1e-5)
+    rng = np.random.default_rng(0)
+    low, high = np.array(function.box).T
+    points = rng.uniform(low, high, size=(20_000, len(low)))
+    assert function(*points.T).min() >= function.minimum - 1e-5
+    # Nowhere near a place is it lower.
+    for place in function.where:
+        near = np.clip(place + 0.01 * rng.standard_normal((2000, len(low))), low, high)
+        assert function(*near.T).min() >= function.minimum - 1e-5
+
+
+@pytest.mark.parametrize("name", ["branin", "himmelblau", "hartmann6", "rastrigin", "ackley"])
+def test_coverings_come_to_the_limit(name):
+    problem = named(name)
+    assert problem.optimum <= problem.limit + 1e-5
+    if name in ("rastrigin", "ackley"):  # the middle of the box is the middle of a cell
+        assert problem.optimum == pytest.approx(problem.limit, abs=1e-12)
+        assert problem.centre(problem.best_path) == pytest.approx((0, 0), abs=1e-12)
+    else:
+        # (A finer covering need not be better: its centres are elsewhere.)
+        coarse = named(f"{name}:cuts=1")
+        assert problem.limit - problem.optimum < 0.1 < problem.limit - coarse.optimum
+
+
+@pytest.mark.parametrize("name", sorted(BY_NAME))
+def test_every_name(name):
+    problem, same, other = (named(name, seed=seed) for seed in (3, 3, 4))
+    assert isinstance(problem, Problem)
+    assert problem.name == name
+    path, best = tuple(0 for _ in problem.best_path), problem.best_path
+    assert problem.value(best) == problem.optimum >= problem.value(path)
+    assert isinstance(problem.value(best), float)
+    # The same seed is the same problem, and the same noise.
+    assert (problem.optimum, best) == (same.optimum, same.best_path)
+    assert [problem(path) for _ in range(20)] == [same(path) for _ in range(20)]
+    seeded = [(p.optimum, p.best_path, [p(best) for _ in range(20)]) for p in (problem, other)]
+    if not isinstance(problem, Covering) or problem.noise:
+        assert seeded[0] != seeded[1]
+    exact = BY_NAME[name](seed=3, noise=0.0)
+    assert exact.noise == 0.0
+    assert exact(best) == pytest.approx(exact.optimum, abs=1e-12)
+    assert BY_NAME[name](noise=0.25).noise == 0.25
+    for bad in [best[:-1], (*best, 0), (-1, *best[1:]), (1000, *best[1:]), (0.5, *best[1:])]:
+        with pytest.raises((ValueError, TypeError), match="path"):
+            problem.value(bad)
+        with pytest.raises((ValueError, TypeError), match="path"):
+            problem(bad)
+    assert problem.value([np.int64(k) for k in best]) == problem.optimum
+
+
+@pytest.mark.parametrize("name", sorted(BY_NAME))
+def test_noise_has_the_stated_standard_deviation(name):
+    """Of 4,000 plays of random paths; a sum of normal squares would be within 6 % (5 sigma)."""
+    drawn = "discounted:" in name  # where it differs from path to path, and from seed to seed
+    rng = np.random.default_rng(0)
+    errors = []
+    for seed in range(400 if drawn else 1):
+        problem = named(name, seed=seed, **({} if drawn else {"noise": 0.3}))
+        counts = np.array(problem.tree.counts, dtype=int)
+        for row in rng.integers(counts, size=(10 if drawn else 4000, len(counts))).tolist():
+            errors.append(problem(tuple(row)) - problem.value(tuple(row)))
+    errors = np.array(errors)
+    assert math.sqrt(np.mean(errors**2)) == pytest.approx(problem.noise, rel=0.06)
+    assert abs(errors.mean()) < 5 * problem.noise / math.sqrt(len(errors))
+
+
+@pytest.mark.parametrize("rewards", ["bernoulli", "uniform"])
+@pytest.mark.parametrize("noise", [None, 0.5])
+def test_steps_sum_up_to_the_reward_and_have_the_right_means(rewards, noise):
+    make = {"rewards": rewards, "discount": 0.5, "noise": noise, "seed": 5}
+    problem, same = DiscountedBandits(3, 4, **make), DiscountedBandits(3, 4, **make)
+    path = (2, 0, 1, 1)
+    plays = np.array([problem.steps(path) for _ in range(4000)])
+    assert [math.fsum(play) for play in plays] == [same(path) for _ in range(4000)]
+    # What a longer path is worth beyond a shorter one is the mean of its last step.
+    worth = [
+        DiscountedBandits(3, depth, **make).value(path[:depth]) if depth else 0.0
+        for depth in range(5)
+    ]
+    weights = 0.5 ** np.arange(4)
+    means, errors = np.diff(worth), plays.std(axis=0) / math.sqrt(4000)
+    assert np.all(np.abs(plays.mean(axis=0) - means) < 5 * errors)
+    if noise is None:
+        immediate = plays / weights
+        assert np.all((immediate >= 0) & (immediate <= 1))
+        p = means / weights
+        spread = p * (1 - p) if rewards == "bernoulli" else np.minimum(p, 1 - p) ** 2 / 3
+        assert immediate.var(axis=0) == pytest.approx(spread, rel=0.15)
+        assert (rewards == "bernoulli") == (set(immediate.ravel()) == {0.0, 1.0})
+    else:
+        assert math.sqrt(plays.var(axis=0).sum()) == pytest.approx(noise, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda seed: Smooth(2, 3, seed=seed),
+        lambda seed: Rough(2, 3, growth=3.0, seed=seed),
+        lambda seed: DiscountedBandits(2, 3, discount=0.8, seed=seed),
+        lambda seed: Drawn(kernels.Gaussian(1.5), 2, 3, mean=2.0, seed=seed),
+        lambda seed: Drawn(kernels.Geometric(0.5, root=0.3), 2, 3, seed=seed),
+    ],
+    ids=["smooth", "rough", "discounted", "gaussian", "geometric"],
+)
+def test_the_kernel_and_the_mean_are_those_of_many_seeds(make):
+    """Covariances of 600 seeds, each within five of its standard errors."""
+    paths = list(all_paths(make(0)))
+    values = np.array([[make(seed).value(path) for path in paths] for seed in range(600)])
+    problem = make(0)
+    expected = problem.kernel.matrix(paths, problem.tree.depth)
+    assert np.all(
+        np.abs(values.mean(axis=0) - problem.mean) < 5 * values.std(axis=0) / math.sqrt(600)
+    )
+    centred = values - problem.mean
+    products = centred[:, :, None] * centred[:, None, :]
+    errors = products.std(axis=0) / math.sqrt(600)
+    assert np.all(np.abs(products.mean(axis=0) - expected) < 5 * errors)
+
+
+def test_problems_without_a_prior_say_so():
+    for name in ("trap", "needle", "sequence", "branin"):
+        assert named(name).kernel is None
+
+
+@given(SEEDS, st.integers(1, 8))
+def test_the_trap(seed, depth):
+    problem = Trap(depth, noise=0.0, seed=seed)
+    best = problem.best_path
+    assert problem(best) == 1.0
+    for d in range(depth):
+        turned = (*best[:d], 1 - best[d])
+        for rest in ((0,) * (depth - d - 1), (1,) * (depth - d - 1)):
+            assert problem((*turned, *rest)) == (depth - 1 - d) / depth
+    # Turning away is better on average, but for the last three steps.
+    for d in range(depth - 3):
+        rest = depth - d - 1
+        stay = [problem((*best[: d + 1], *r)) for r in itertools.product((0, 1), repeat=rest)]
+        assert np.mean(stay) < (depth - 1 - d) / depth
+
+
+def test_uct_is_trapped():
+    """In 2,000 plays UCT does not see the best of 1,024 paths; who plays none twice does."""
+    for seed in range(3):
+        problem = Trap(10, seed=seed)
+        found = bough.maximize(problem, problem.tree, budget=2000, searcher="uct", rng=seed)
+        assert max(found.history.values) == 0.9
+        exact = bough.GPTS(problem.tree, kernels.Linear(), 0.0, rng=seed)
+        found = bough.maximize(problem, problem.tree, budget=2000, searcher=exact)
+        assert found.best.mean == 1.0
+
+
+def test_deep_trees_cost_no_memory():
+    problem = Smooth(50, 40, discount=0.2, seed=1)
+    assert problem.tree.log_arms > 150
+    assert problem.value(problem.best_path) == problem.optimum > 0.9
+    assert HiddenScore(26, 200).optimum > 0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Smooth(0, 3), "branching must be at least 1"),
+        (lambda: Smooth(2, -1), "depth must be at least 0"),
+        (lambda: Smooth(2, 3, discount=0.0), "discount must be above 0"),
+        (lambda: Smooth(2, 3, noise=-1), "noise must not be negative"),
+        (lambda: Smooth(2, 3, noise=math.nan), "noise must be finite"),
+        (lambda: Smooth(2, 3, seed=-1), "seed must be at least 0"),
+        (lambda: Rough(2, 3, growth=0.5), "growth must be at least 1"),
+        (lambda: Rough(5, 12), "at most 2,000,000 paths"),
+        (lambda: DiscountedBandits(rewards="normal"), '"bernoulli" or "uniform", got'),
+        (lambda: DiscountedBandits(discount=1.5), "discount must be above 0 and at most 1"),
+        (lambda: Trap(0), "depth must be at least 1"),
+        (lambda: Needle(height=0), "height must be above zero"),
+        (lambda: HiddenScore(27, 3), "letters must be at most 26"),
+        (lambda: Drawn(kernels.Linear(), 10, 10), "at most 4,000,000"),
+        (lambda: Drawn(kernels.Gaussian(None)), "width is None"),
+        (lambda: Covering(BRANIN, 0), "cuts must be at least 1"),
+        (lambda: Covering(BRANIN, 12), "at most 4,000,000"),
+        (lambda: Covering(BRANIN, parts=1), "parts must be at least 2"),
+        (lambda: named("smoth"), "no problem 'smoth' .did you mean 'smooth'.*needle.*trap"),
+        (lambda: named("drawn"), "no problem 'drawn'.*drawn:gaussian"),
+        (lambda: named("smooth:depth=x"), "problem 'smooth:depth=x': depth must be an int"),
+        (lambda: named("smooth:width=3"), "problem 'smooth:width=3'.*width"),
+        (lambda: named("trap:depth="), "written as 3 or depth=5, got 'depth='"),
+        (lambda: named("smooth:depth=3:5"), "'5' stands after"),
+        (lambda: named("smooth:depth=3:depth=3"), "depth is given twice"),
+        (lambda: named("smooth:noise=0.2", noise=0.3), "noise is given apart from the name"),
+        (lambda: named("smooth:seed=3"), "seed is given apart from the name"),
+        (lambda: named("rastrigin:dimension=0"), "dimension must be at least 1"),
+        (lambda: named("ackley:dimension=2.5"), "dimension must be an int"),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_best_path_that_is_too_hard_to_find_is_not_looked_for_in_vain(monkeypatch):
+    """In a tree of 1,000 binary steps very many paths are best but for the last digits."""
+    monkeypatch.setattr(edges, "MOST_STEPS", 1_000_000)
+    with pytest.raises(ValueError, match=r"the best of 2\^1000 paths takes too long to find"):
+        Smooth(2, 1000).optimum  # noqa: B018
+    assert Smooth(2, 12).optimum > 0.5
+
+
+def test_bad_types():
+    with pytest.raises(TypeError, match="kernel must be a kernel"):
+        Drawn("gaussian")
+    with pytest.raises(TypeError, match="function must be"):
+        Covering(lambda x: x)
+    with pytest.raises(TypeError, match="branin has 2 coordinates, got 1"):
+        BRANIN(1.0)
+
+
+def test_names_with_parameters():
+    assert named("drawn:gaussian:3").kernel == kernels.Gaussian(3)
+    assert named("drawn:geometric:0.5:2").kernel == kernels.Geometric(0.5, 2)
+    assert named("smooth:20:5:discount=0.8").discount == 0.8
+    assert named("smooth:20:5").tree == bough.Tree(20, 5)
+    assert named("rastrigin:dimension=3:cuts=2").tree == bough.Tree(3, 6)
+    assert named("noisy-branin").noise == BRANIN.noise > 0
+    assert named("discounted:uniform:noise=0.2").noise == 0.2
+    assert named("smooth:5", noise=0.3).noise == 0.3
+    assert kind_of("drawn:gaussian:3:depth=5") == "drawn:gaussian"
+    assert kind_of("trap") == "trap"
+    assert kind_of("trap.py:total") is kind_of("traps") is kind_of("drawn") is None
+    assert parameters("") == ([], {})
+    assert parameters("1:2.5:a=b:c=-1e3") == ([1, 2.5], {"a": "b", "c": -1000.0})
+
+
+@pytest.mark.parametrize("name", ["smooth", "discounted:bernoulli", "discounted:uniform"])
+def test_plays_with_a_seed_do_not_depend_on_those_before(name):
+    problem, other = named(name, seed=1), named(name, seed=1)
+    path = problem.best_path
+    other(path)
+    seeded = [problem.seeded(path, seed) for seed in range(20)]
+    assert [other.seeded(path, seed) for seed in reversed(range(20))] == seeded[::-1]
+    assert len(set(seeded)) > 5
+    untouched = named(name, seed=1)
+    assert [problem(path) for _ in range(5)] == [untouched(path) for _ in range(5)]

@@ -1,0 +1,175 @@
+"""The report as a file: one, whole, and nothing in it can run but our scripts."""
+
+import json
+import re
+import sys
+
+import pytest
+
+import bough
+from bough.plotting.run import Run
+from bough.report import page, snapshot, trial_columns, write
+from bough.report.page import json_in_html
+from bough.studies.study import open_to_read
+from bough.studies.trials import Trial
+
+pytest.importorskip("plotly")
+
+HOSTILE = '</script><img src=x onerror="window.hacked = 1"><!-- & \u2028'
+
+
+def embedded(text, name):
+    """Return the JSON that a browser would read."""
+    (found,) = re.findall(
+        rf'<script type="application/json" id="{name}">(.*?)</script>', text, re.S
+    )
+    return json.loads(found)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return bough.maximize(sum, bough.Tree(3, 4), budget=40, rng=0)
+
+
+def test_one_file_with_everything_in_it(result, tmp_path):
+    file = tmp_path / "run.html"
+    result.report(file)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.html"]
+    text = file.read_text()
+    assert not re.search(
+        r"<(script|link|img|iframe)[^>]*\s(src|href)=(?![\"']?data:)", text.split("<script>")[0]
+    )
+    facts = embedded(text, "snapshot-data")
+    assert facts["summary"]["best"]["mean"] == result.best.mean
+    assert facts["certificate"]["gap"] == result.certificate.gap
+    assert facts["convergence"]["best"][-1] == max(result.history.values)
+    trials = embedded(text, "trials-data")
+    assert trials["value"] == result.history.values.tolist()
+    assert trials["path"] == [" ".join(map(str, path)) for path in result.history.paths]
+    assert trials["state"] == "t" * 40
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing(result, tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        result.report(tmp_path / "taken")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_only_our_own_scripts_may_run_and_nothing_is_loaded(result):
+    text = page(result)
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert "default-src 'none'" in policy
+    assert "connect-src 'none'" in policy
+    assert "unsafe-inline" not in policy.split("style-src")[0]
+    assert policy.count("sha256-") == 2
+    assert "connect-src 'self'" in page(result, follow=True)
+
+
+def test_whatever_users_write_stays_text():
+    trials = [
+        Trial(0, (0,), {HOSTILE: HOSTILE, "x": float("nan")}, 1.0, "told", 0.0, 1.0),
+        Trial(1, (1,), {HOSTILE: "b", "x": 2.0}, None, "failed", 0.0, 1.0, None, HOSTILE),
+    ]
+    text = page(Run(trials, None), title=HOSTILE)
+    assert HOSTILE not in text
+    assert "<img" not in text.split("<script>")[0]  # before the scripts: all that is ours or data
+    assert embedded(text, "trials-data")["reason"] == {"1": HOSTILE}
+    assert HOSTILE in embedded(text, "trials-data")["choices"]
+    assert "<" not in json_in_html({"a": "<", "b": ["</script>"]})
+
+
+def test_choices_have_codes_and_categories():
+    rows = [{"kind": "a", "x": 1.5}, {"kind": "b"}, {"kind": "a", "x": 2}]
+    trials = [Trial(i, (i,), row, 1.0, "told", 0.0, 1.0) for i, row in enumerate(rows)]
+    choices = trial_columns(Run(trials, None))["choices"]
+    assert choices["kind"] == {"at": [0.0, 1.0, 0.0], "categories": ["a", "b"]}
+    assert choices["x"] == {"at": [1.5, None, 2.0], "categories": None}
+    assert snapshot(Run(trials, None))["summary"]["best"]["params"] == {"kind": "a", "x": 1.5}
+
+
+def test_labels_and_trees_that_decode_to_names():
+    tree = bough.Tree(2, 2, labels=["no", "yes"])
+    result = bough.maximize(lambda words: words.count("yes"), tree, budget=4, rng=0)
+    facts = snapshot(result)
+    assert facts["summary"]["best"]["decoded"] == "yes yes"
+    assert set(facts["tree"]["names"]) == {"", "no", "yes"}
+    assert trial_columns(result)["choices"]["step 1"]["categories"] == ["no", "yes"]
+    called = bough.Tree(2, 2, labels=lambda path: f"node {path}")
+    result = bough.maximize(len, called, budget=4, rng=0)
+    assert "node (0, 1)" in snapshot(result)["tree"]["names"]
+
+    class Named(bough.Tree):
+        def decode(self, path):
+            return {"x": 0.5 * sum(self.walk(path)[0])}
+
+    result = bough.maximize(lambda params: params["x"], Named(2, 3), budget=6, rng=0)
+    assert snapshot(result)["parameters"]["names"] == ["x"]
+    assert snapshot(result)["summary"]["best"]["params"] == {"x": 1.5}
+
+
+def test_a_study_is_reported_with_all_its_trials(tmp_path):
+    def sometimes(path):
+        if path[0] == 1:
+            raise ArithmeticError("no luck")
+        return float(sum(path))
+
+    file = tmp_path / "run.db"
+    tree = bough.Tree(2, 3)
+    result = bough.maximize(sometimes, tree, budget=9, catch=ArithmeticError, rng=0, study=file)
+    with bough.Study.open(file) as study:
+        study.ask()
+        facts, trials = snapshot(study), trial_columns(study)
+    counts = {state: study.trials.count(state) for state in ("told", "failed", "running")}
+    assert facts["summary"]["trials"] == counts
+    assert counts["running"] == 1
+    assert counts["failed"] > 0
+    assert trials["value"] == [trial.value for trial in study.trials]
+    assert set(trials["reason"].values()) == {"no luck"}
+    assert facts["title"] == "run.db"
+    assert snapshot(result)["summary"]["stopped_by"] == "budget"
+    running = [trial.id for trial in study.trials if trial.state == "running"]
+    assert trials["settled"] == running[0]
+    later = trial_columns(study, trials["settled"])
+    assert later["path"] == trials["path"][trials["settled"] :]
+
+
+def test_the_trials_of_the_best_are_marked_and_no_others(tmp_path):
+    """Also where the file does not say where in the space they are."""
+    space = bough.Space(x=bough.Float(0, 1), kind=bough.Choice([object(), object()]))
+    file = tmp_path / "run.db"
+    result = bough.maximize(lambda p: p["x"], space, budget=30, rng=0, study=file)
+    with open_to_read(file) as study:
+        assert not study.replayed
+        best = snapshot(study)["summary"]["best"]
+        (top,) = {study.trials[i].params["x"] for i in best["trials"]}
+        assert not snapshot(study)["summary"]["replayed"]
+    assert top == max(p["x"] for p in result.history.params)
+    best = snapshot(result)["summary"]["best"]
+    assert {result.study.trials[i].params["x"] for i in best["trials"]} == {top}
+
+
+@pytest.mark.parametrize("searcher", ["uct", "random", "bast"])
+def test_searchers_without_a_model(searcher):
+    result = bough.maximize(sum, bough.Tree(3, 3), budget=20, searcher=searcher, rng=0)
+    facts = snapshot(result)
+    json.dumps(facts, allow_nan=False)
+    assert facts["learnt"] is None
+    assert facts["convergence"]["at"] == []
+    assert facts["along"]["std"] == [None] * 4
+
+
+def test_nothing_told_and_no_certificate():
+    assert snapshot(Run([], None))["summary"]["best"] is None
+    json.dumps(trial_columns(Run([], None)), allow_nan=False)
+    endless = bough.maximize(sum, bough.Tree(lambda path: 2, 3), budget=5, rng=0)
+    facts = snapshot(endless)
+    json.dumps(facts, allow_nan=False)
+    assert facts["certificate"]["upper"] is None
+    assert facts["summary"]["arms"] is None
+
+
+def test_without_plotly_the_message_says_what_to_install(result, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "plotly", None)  # as if it were not there
+    with pytest.raises(ImportError, match=r"pip install 'bough\[report\]'"):
+        write(result, tmp_path / "run.html")

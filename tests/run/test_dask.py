@@ -1,0 +1,91 @@
+"""A real Dask scheduler with worker processes; a worker that is killed in the middle."""
+
+import os
+import signal
+import threading
+import time
+
+import objectives
+import pytest
+
+import bough
+from bough import Study, Tree, maximize
+
+distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+pytestmark = pytest.mark.filterwarnings("default")
+
+TREE = Tree(3, 4)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.run(_find_tests, os.path.dirname(os.path.dirname(__file__)))
+        yield client
+
+
+def _find_tests(folder):
+    import sys
+
+    sys.path.insert(0, folder)
+
+
+def test_plays_of_one_arm_are_all_evaluated(client, tmp_path):
+    """Dask takes equal calls for one, and even if asked to: trials differ in id and seed."""
+    one = Tree(1, 2)
+    for options in ({"pure": False}, {}):
+        executor = client.get_executor(**options)
+        result = maximize(
+            objectives.noisy, one, budget=20, rng=0, searcher="uct", executor=executor
+        )
+        assert len(set(result.history.values)) == 20
+
+
+def test_the_same_values_as_alone(client, tmp_path):
+    from bough.run.evaluation import trial_seed
+
+    executor = client.get_executor(pure=False)
+    result = maximize(
+        objectives.noisy, TREE, budget=60, rng=0, executor=executor, study=tmp_path / "run.db"
+    )
+    for trial in result.study.trials:
+        seed = trial_seed(result.study.first_state, trial.id)
+        assert trial.value == objectives.noisy(trial.path, seed)
+    assert result.study.trials.count("told") == 60
+
+
+def test_a_worker_killed_in_the_middle_of_a_run(client, tmp_path):
+    executor = client.get_executor(pure=False)
+    pids = client.run(os.getpid)
+    victim = next(iter(pids.values()))
+    killer = threading.Timer(1.0, os.kill, (victim, signal.SIGKILL))
+    killer.start()
+    result = maximize(
+        objectives.slow, TREE, budget=20, rng=0, executor=executor, study=tmp_path / "run.db"
+    )
+    killer.join()
+    assert result.stopped_by == "budget"
+    assert victim not in client.run(os.getpid).values()
+    with Study.open(tmp_path / "run.db") as study:
+        assert study.trials.count("told") == len(study.trials) == 20
+        assert all(t.value == objectives.total(t.path) for t in study.trials)
+    deadline = time.monotonic() + 30
+    while len(client.nthreads()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)  # the nanny brings another one
+    client.run(_find_tests, os.path.dirname(os.path.dirname(__file__)))
+
+
+def test_an_objective_that_kills_its_workers(client, tmp_path):
+    executor = client.get_executor(pure=False)
+    with pytest.raises(bough.ObjectiveError, match="worker died"):
+        maximize(
+            objectives.deadly, TREE, budget=60, rng=0, executor=executor, retries=0,
+            study=tmp_path / "run.db",
+        )  # fmt: skip
+    with Study.open(tmp_path / "run.db") as study:
+        assert any(t.state == "running" and t.path[0] == 2 for t in study.trials)

@@ -1,0 +1,471 @@
+"""The loop: when it stops, what it keeps, and what it does when things go wrong."""
+
+import itertools
+import json
+import math
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import bough
+from bough import (
+    GPTS,
+    Budget,
+    Gap,
+    IntervalWidth,
+    Target,
+    Tree,
+    WallTime,
+    kernels,
+    maximize,
+    minimize,
+)
+from bough.problems import Smooth
+from bough.run.interrupts import Interrupts
+
+TREE = Tree(3, 4)
+
+
+def search(noise=0.1, **keywords):
+    return GPTS(TREE, kernels.Linear(), noise, rng=0, **keywords)
+
+
+def reward(path):
+    return sum(path) / 8
+
+
+def test_it_finds_the_best_path():
+    result = maximize(reward, TREE, budget=200, searcher=search(noise=0.0))
+    assert result.best.path == (2, 2, 2, 2)
+    assert result.stopped_by == "exhausted"
+    assert result.certificate.gap == 0.0
+    assert len(result.history) == 81
+    assert result.history.values.max() == 1.0
+    assert np.all(np.diff(result.history.seconds) >= 0)
+    assert "best path   (2, 2, 2, 2)" in repr(result)
+
+
+@pytest.mark.parametrize(
+    ("stop", "word"),
+    [
+        (Budget(7), "budget"),
+        (WallTime(0.05), "seconds"),
+        (Gap(5.0), "gap"),
+        (IntervalWidth(1.0), "interval width"),
+        (Target(0.7), "target"),
+        ([Budget(1000), lambda s: s.observations >= 5], "<lambda>"),
+        (lambda s: "enough" if s.observations >= 5 else None, "enough"),
+    ],
+)
+def test_stop_rules(stop, word):
+    result = maximize(reward, TREE, budget=20_000, searcher=search(), stop=stop)
+    assert result.stopped_by == word
+    assert len(result.history) > 0
+    assert result.searcher.pending == ()
+
+
+def test_stop_rules_hold_when_they_say_so():
+    careful = search(select="arm", confidence=bough.Confidence(scale=1.0))
+    result = maximize(reward, TREE, budget=20_000, searcher=careful, stop=Gap(1.0))
+    assert result.stopped_by == "gap"
+    assert result.certificate.gap <= 1.0
+    result = maximize(reward, TREE, budget=20_000, searcher=search(), stop=IntervalWidth(0.5))
+    assert result.best.upper - result.best.lower <= 0.5
+    result = maximize(reward, TREE, budget=20_000, searcher=search(), stop=Target(0.9))
+    assert result.best.mean >= 0.9
+
+
+def test_minimize_speaks_of_the_values_themselves():
+    def cost(path):
+        return 3.0 - reward(path)
+
+    tree = TREE
+    high = maximize(reward, tree, budget=200, searcher=search())
+    low = minimize(cost, tree, budget=200, searcher=search(mean=-3.0))
+    assert low.best.path == high.best.path
+    assert low.best.mean == pytest.approx(3.0 - high.best.mean)
+    assert low.best.lower < low.best.mean < low.best.upper
+    assert low.best.value == pytest.approx(3.0 - high.best.value)
+    assert low.certificate.lower <= min(low.history.values)
+    assert low.certificate.upper == pytest.approx(3.0 - high.certificate.lower)
+    assert low.certificate.gap == pytest.approx(high.certificate.gap)
+    assert low.history.values.min() > 0
+    found = minimize(cost, tree, budget=5000, searcher=search(mean=-3.0), stop=Target(2.1))
+    assert found.stopped_by == "target"
+    assert found.best.mean <= 2.1
+    with pytest.raises(bough.ObjectiveError) as caught:
+        minimize(lambda path: 1 / 0, tree, budget=5, searcher=search())
+    assert caught.value.result.best is None
+    with pytest.raises(ValueError, match="say when to stop"):
+        minimize(cost, tree)
+
+
+def test_rules_are_heard_when_every_evaluation_fails():
+    def fail(path):
+        raise RuntimeError
+
+    begin = time.monotonic()
+    result = maximize(fail, TREE, searcher=search(), stop=WallTime(0.2), catch=RuntimeError)
+    assert result.stopped_by == "seconds"
+    assert time.monotonic() - begin < 30
+    assert result.best is None
+    result = maximize(fail, TREE, searcher=search(), stop=Budget(10), catch=RuntimeError)
+    assert (result.stopped_by, result.searcher.pending) == ("budget", ())
+    result = maximize(fail, TREE, searcher=search(), stop=lambda s: True, catch=RuntimeError)
+    assert result.stopped_by == "<lambda>"
+    result = maximize(fail, TREE, searcher=search(), budget=5, stop=Gap(1e9), catch=RuntimeError)
+    assert result.stopped_by == "budget"
+
+
+@pytest.mark.parametrize("keywords", [{"stop": lambda s: 1 / 0}, {"callbacks": [lambda s: 1 / 0]}])
+def test_rules_and_callbacks_that_raise_lose_nothing(keywords):
+    mine = search()
+    with pytest.raises(ZeroDivisionError) as caught:
+        maximize(reward, TREE, budget=9, searcher=mine, **keywords)
+    assert len(caught.value.result.history) == 1
+    assert mine.pending == ()
+
+
+def test_interrupts_are_put_off_once():
+    with Interrupts() as interrupts:
+        signal.raise_signal(signal.SIGINT)  # here and now, whatever other threads there are
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+        interrupts.check()
+        with pytest.raises(KeyboardInterrupt):
+            interrupts._handle(2, None) or interrupts._handle(2, None)
+
+
+def test_what_was_pending_before_stays_pending():
+    mine = search()
+    asked = [mine.ask() for _ in range(3)]
+    result = maximize(reward, TREE, budget=3, searcher=mine)
+    assert result.stopped_by == "budget"
+    assert sorted(mine.pending) == sorted(asked)
+
+
+def test_a_tree_that_breaks_keeps_the_result():
+    broken = []
+
+    def branching(path):
+        if broken and path == (0, 0):
+            raise RuntimeError("gone")
+        return 2
+
+    tree = Tree(branching, 3)
+    mine = GPTS(tree, kernels.Linear(), 0.1, rng=0)
+
+    def objective(path):
+        if len(mine.belief) == 5:
+            broken.append(1)
+        return 1.0 - sum(path)
+
+    with pytest.raises(bough.ObjectiveError, match="gone") as caught:
+        maximize(objective, tree, budget=200, searcher=mine)
+    assert caught.value.result.best is not None
+
+
+SIGNALS = """
+import os, signal, threading
+from bough import GPTS, Tree, WallTime, kernels, maximize
+
+for k in range(12):
+    tree = Tree(3, 4)
+    search = GPTS(tree, kernels.Linear(), 0.5, rng=k)
+    timer = threading.Timer(0.02 + 0.003 * k, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    result = maximize(lambda path: sum(path) / 8, tree, stop=WallTime(20), searcher=search)
+    assert result.stopped_by == "interrupt", result.stopped_by
+    assert len(result.history) == search.observations == len(search.belief)
+    assert search.pending == () and search.belief.pending == 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    search.tell(search.ask(), 0.5)
+print("whole")
+"""
+
+
+def test_signals_never_leave_a_search_half_told():
+    """The history is what was told, whenever Ctrl-C comes, with an objective that takes no time.
+
+    In a process of its own: here a signal may hit a callback of the test runner.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNALS], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.stdout == "whole\n", done.stderr
+
+
+def test_callbacks():
+    seen = []
+    result = maximize(
+        reward,
+        TREE,
+        budget=50,
+        searcher=search(),
+        callbacks=[lambda s: seen.append(s.observations), lambda s: s.observations == 9],
+    )
+    assert result.stopped_by == "callback"
+    assert seen == list(range(1, 10))
+
+
+def test_labels_and_known_noise():
+    tree = Tree(2, 3, labels=["left", "right"])
+    calls = []
+
+    def objective(names):
+        calls.append(names)
+        return names.count("right"), 0.5
+
+    found = maximize(
+        objective, tree, budget=20, searcher=GPTS(tree, kernels.Linear(9.0), 1.0, rng=0)
+    )
+    assert set(itertools.chain(*calls)) == {"left", "right"}
+    assert found.searcher.belief.nodes["own_precision"].max() % 4.0 == pytest.approx(0.0, abs=1e-9)
+
+
+def test_an_objective_that_raises():
+    def objective(path):
+        if path[0] == 2:
+            raise ZeroDivisionError("no luck")
+        return 1.0
+
+    with pytest.raises(bough.ObjectiveError, match=r"failed at path \(2, .*no luck") as caught:
+        maximize(objective, TREE, budget=500, searcher=search())
+    assert caught.value.path[0] == 2
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    kept = caught.value.result
+    assert len(kept.history) == kept.searcher.observations
+    assert kept.searcher.pending == ()
+    again = maximize(objective, TREE, budget=30, searcher=search(), catch=ZeroDivisionError)
+    assert again.stopped_by == "budget"
+    assert 0 < again.searcher.observations < 30  # those that failed count too
+    assert all(path[0] != 2 for path in again.history.paths)
+    assert again.searcher.pending == ()
+    all_fail = maximize(
+        lambda path: 1 / 0, TREE, budget=30, searcher=search(), catch=ZeroDivisionError
+    )
+    assert all_fail.best is None
+    assert "after 0 evaluations" in repr(all_fail)
+
+
+@pytest.mark.parametrize("value", [math.nan, "high", None, 1j, (1.0, 2.0, 3.0), (1.0, "x"), [1.0]])
+def test_an_objective_that_returns_nonsense(value):
+    with pytest.raises(bough.ObjectiveError, match="the objective failed at path"):
+        maximize(lambda path: value, TREE, budget=5, searcher=search())
+
+
+@pytest.mark.parametrize("value", [1, True, np.float32(2), np.array(3.0), (1.0, 0.5)])
+def test_an_objective_that_returns_numbers_of_all_kinds(value):
+    result = maximize(lambda path: value, TREE, budget=5, searcher=search())
+    assert len(result.history) == 5
+
+
+def test_interrupts_return_what_was_found():
+    calls = [0]
+
+    def objective(path):
+        calls[0] += 1
+        if calls[0] == 20:
+            raise KeyboardInterrupt
+        return reward(path)
+
+    result = maximize(objective, TREE, budget=1000, searcher=search())
+    assert result.stopped_by == "interrupt"
+    assert len(result.history) == result.searcher.observations == 19
+    assert result.searcher.pending == ()
+    again = maximize(reward, TREE, budget=40, searcher=result.searcher)
+    assert again.searcher.observations == 40
+
+
+def test_a_real_signal_in_the_middle_of_an_objective():
+    def objective(path):
+        time.sleep(0.02)
+        return reward(path)
+
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    result = maximize(objective, TREE, stop=WallTime(5), searcher=search())
+    assert result.stopped_by == "interrupt"
+    assert 0 < len(result.history) < 100
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "message"),
+    [
+        ({}, ValueError, "say when to stop"),
+        ({"budget": 0}, ValueError, "budget must be at least 1"),
+        ({"budget": -5}, ValueError, "budget must be at least 1"),
+        ({"budget": 2.5}, TypeError, "budget must be an int"),
+        ({"budget": 5, "searcher": "magic"}, ValueError, "searcher must be one of"),
+        ({"budget": 5, "searcher": 7}, TypeError, "searcher must be a searcher"),
+        ({"budget": 5, "searcher": lambda tree: 7}, TypeError, "searcher must be a searcher"),
+        ({"budget": 5, "stop": "gap"}, TypeError, "stop must be a list of functions, got 'gap'"),
+        ({"budget": 5, "stop": 0.1}, TypeError, "stop must be a list of functions, got 0.1"),
+        ({"budget": 5, "stop": Gap}, TypeError, r"write Gap\(...\)"),
+        ({"budget": 5, "stop": [3]}, TypeError, "got 3 in it"),
+        ({"budget": 5, "callbacks": print}, TypeError, "callbacks must be a list"),
+        ({"budget": 5, "catch": [RuntimeError]}, TypeError, "catch must be an exception class"),
+        ({"budget": 5, "progress": "no"}, TypeError, "progress must be True, False or None"),
+        ({"budget": 5, "rng": 3}, ValueError, "give yours its own"),
+        (
+            {"budget": 5, "searcher": lambda tree: GPTS(Tree(2, 2), kernels.Linear(), 0.1)},
+            ValueError,
+            r"the searcher is for Tree\(2, 2\)",
+        ),
+        ({"budget": 9, "searcher": "uct", "stop": Gap(0.1)}, TypeError, "UCT does not"),
+        ({"budget": 9, "searcher": "uct", "stop": IntervalWidth(1)}, TypeError, "UCT does not"),
+        (
+            {"budget": 5, "searcher": GPTS(Tree(2, 2), kernels.Linear(), 0.1)},
+            ValueError,
+            r"the searcher is for Tree\(2, 2\)",
+        ),
+    ],
+)
+def test_bad_arguments(keywords, error, message):
+    if "searcher" not in keywords and "budget" in keywords:
+        keywords = keywords | {"searcher": search()}
+    with pytest.raises(error, match=message):
+        maximize(reward, TREE, **keywords)
+    with pytest.raises(TypeError, match="must be a bough.Tree"):
+        maximize(reward, None, budget=3)
+    with pytest.raises(TypeError, match="objective must be a function"):
+        maximize(3, TREE, budget=3, catch=Exception)
+    with pytest.raises(bough.ObjectiveError, match="std must not be negative"):
+        maximize(lambda path: (0.0, -1.0), TREE, budget=3, searcher="uct")
+
+
+def test_bad_stop_rules():
+    for make, message in (
+        (lambda: WallTime(0.0), "seconds must be above zero"),
+        (lambda: Gap(-1.0), "eps must not be negative"),
+        (lambda: IntervalWidth(math.nan), "eps must be finite"),
+        (lambda: Target(math.inf), "value must be finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
+
+
+def test_a_factory_and_a_bar(capsys):
+    result = maximize(
+        reward,
+        TREE,
+        budget=30,
+        searcher=lambda tree: GPTS(tree, kernels.Linear(), 0.1, rng=1),
+        progress=True,
+    )
+    assert result.stopped_by == "budget"
+    shown = capsys.readouterr().err
+    assert "best" in shown
+    assert "bound" in shown
+    assert "gap" in shown
+    maximize(reward, TREE, budget=3, searcher=search())
+    assert capsys.readouterr().err == ""
+
+
+def test_smooth_knows_its_best_path():
+    for seed in range(3):
+        problem = Smooth(3, 5, discount=0.9, seed=seed, noise=0.0)
+        values = {p: problem.value(p) for p in itertools.product(range(3), repeat=5)}
+        assert problem.optimum == max(values.values()) == values[problem.best_path]
+        assert problem(problem.best_path) == problem.optimum
+    assert Smooth(seed=1).optimum != Smooth(seed=2).optimum
+    assert Smooth().tree.arms == 5**10
+    # Steps have the variances that the kernel says, over seeds.
+    v = Smooth(2, 3).kernel.increments(3)
+    sample = np.array([Smooth(2, 3, seed=s).value((0, 1, 0)) for s in range(4000)])
+    assert sample.mean() == pytest.approx(0.5, abs=0.02)
+    assert sample.var() == pytest.approx(v.sum(), rel=0.1)
+
+
+def bough_command(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "bough.cli", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_command_knows_problems_with_parameters():
+    """By the same names as `bough compare`, each with the noise that it has there."""
+
+    def facts(*words):
+        return json.loads(bough_command("search", *words, "--budget", "30", "--json").stdout)
+
+    found = facts("drawn:gaussian:3:branching=2:depth=4", "--seed", "5")
+    problem = bough.problems.named("drawn:gaussian:3:branching=2:depth=4", seed=5)
+    assert found["optimum"] == {"value": problem.optimum, "path": list(problem.best_path)}
+    assert round(10 ** found["log10_arms"]) == 16
+    assert facts("noisy-branin:cuts=2")["learnt"]["noise"] > 1.0  # about 2.5
+    assert facts("branin:cuts=2")["learnt"]["noise"] < 0.1  # none
+    assert facts("branin:cuts=2", "--noise", "20")["learnt"]["noise"] > 5.0
+
+
+def test_the_command(tmp_path):
+    page = bough_command("search", "smooth", "--budget", "300")
+    assert page.returncode == 0
+    for word in ("9,765,625 paths", "best path", "certificate", "optimum", "a second"):
+        assert word in page.stdout
+    first, second = (
+        bough_command("search", "smooth", "--budget", "200", "--seed", "3", "--json")
+        for _ in range(2)
+    )
+    facts = json.loads(first.stdout)
+    assert facts["evaluations"] == 200
+    assert facts["best"] == json.loads(second.stdout)["best"]
+    assert facts["regret"] == pytest.approx(
+        Smooth(seed=3).optimum - Smooth(seed=3).value(tuple(facts["best"]["path"]))
+    )
+    pathlib.Path(tmp_path, "mine.py").write_text(
+        "def total(path):\n    return sum(path)\n\ndef broken(path):\n    return 1 / 0\n"
+    )
+    pathlib.Path(tmp_path, "wrong.py").write_text("def f(path) return 1")
+    pathlib.Path(tmp_path, "raising.py").write_text("{}['f']")
+    pathlib.Path(tmp_path, "sub").mkdir()
+    pathlib.Path(tmp_path, "sub", "near.py").write_text("value = 0.5")
+    pathlib.Path(tmp_path, "sub", "uses.py").write_text(
+        "import near\n\ndef f(path):\n    return near.value\n"
+    )
+    options = ["--branching", "3", "--depth", "3", "--kernel", "linear:9", "--noise", "0"]
+    near = bough_command("search", "sub/uses.py:f", *options, cwd=tmp_path)
+    assert near.returncode == 0
+    deep = ["--branching", "5", "--depth", "10000", "--kernel", "linear", "--noise", "0.1"]
+    deep_page = bough_command("search", "sub/uses.py:f", *deep, "--budget", "2", cwd=tmp_path)
+    assert "about 10^6990 paths" in deep_page.stdout
+    for name in ("mine.py:total", "mine:total"):
+        own = bough_command("search", name, *options, "--json", cwd=tmp_path)
+        assert json.loads(own.stdout)["best"]["path"] == [2, 2, 2]
+        assert json.loads(own.stdout)["stopped_by"] == "exhausted"
+    for arguments, message in (
+        (["search", "smoth"], "no built-in problem"),
+        (["search", "mine.py:total"], "needs --branching and --depth"),
+        (["search", "mine.py:none", *options], "has no function none"),
+        (["search", "other.py:total", *options], "there is no file other.py"),
+        (["search", "no.such.module:f", *options], "cannot import no.such.module"),
+        (["search", "mine.py:broken", *options], "division by zero"),
+        (["search", "smooth", "--budget", "0"], "--budget"),
+        (["search", "smooth", "--depth", "3"], "--depth is for a function of your own"),
+        (["search", "smooth:depth=x"], "depth must be an int"),
+        (["search", "trap:noise=0.1", "--noise", "0.2"], "noise is given apart from the name"),
+        (["search", "mine.py:total", *options[:4], "--kernel", "cubic", "--noise", "0"], "cubic"),
+        (["search", "mine.py:total", *options[:4], "--kernel", "gaussian:x"], "gaussian:x"),
+        (["search", "mine.py:total", *options[:4], "--kernel", "linear:1:2"], "linear:1:2"),
+        (["search", "smooth", "--seconds", "nan"], "'--seconds': 'nan' is not a finite number"),
+        (["search", "smooth", "--gap", "nan"], "'--gap': 'nan' is not a finite number"),
+        (["search", "wrong.py:f", *options], "cannot import wrong.py: SyntaxError"),
+        (["search", "raising.py:f", *options], "cannot import raising.py: KeyError"),
+        (["search", "..mine:f", *options], "cannot import ..mine"),
+    ):
+        bad = bough_command(*arguments, cwd=tmp_path)
+        assert bad.returncode != 0
+        assert message in bad.stderr
+        assert "Traceback" not in bad.stderr

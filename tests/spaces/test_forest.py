@@ -1,0 +1,371 @@
+"""The searcher of spaces: laws of ask and tell, and that it finds things."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from small_spaces import BOX, MIXED, bowl, mixed, noisy, play
+
+import bough
+from bough import Choice, Exhausted, Float, Forest, Int, Space
+from bough.spaces.covered import Covered
+
+MAKERS = {
+    "forest": lambda space, seed: Forest(space, rng=seed),
+    "centre": lambda space, seed: Forest(space, point="centre", trees=3, rng=seed),
+    "noise": lambda space, seed: Forest(space, noise=0.1, rng=seed),
+    "hoo": lambda space, seed: Covered(space, bough.HOO(space.tree, rng=seed)),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def make(request):
+    return MAKERS[request.param]
+
+
+# ---------------------------------------------------------------------- laws of ask and tell
+
+
+def test_the_same_seed_gives_the_same_run(make):
+    runs = [play(make(MIXED, 3), mixed, 60) for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert runs[0] != play(make(MIXED, 4), mixed, 60)
+
+
+@pytest.mark.parametrize("objective", [mixed, noisy(mixed, 0)], ids=["exact", "noisy"])
+def test_looking_changes_nothing(objective):
+    """The best, the certificate and what is pending may be asked for at any time."""
+    runs = []
+    for look in (False, True):
+        search = Forest(MIXED, rng=0)
+        if look:
+            assert search.certificate.gap >= 0.0
+        run, waiting = [], []
+        for t in range(90):
+            params = search.ask()
+            run.append(params)
+            if look:
+                search.certificate  # noqa: B018 - it may have to be computed
+                len(search.pending)
+            waiting.append(params)
+            if len(waiting) > t % 4:  # several are pending at a time
+                for told in waiting:
+                    search.tell(told, mixed(told) + (objective is not mixed) * len(str(told)) / 99)
+                    if look and search.observations % 3:
+                        search.best()
+                        search.best("mean")
+                waiting = []
+        runs.append(run)
+    assert runs[0] == runs[1]
+
+
+def test_saved_and_reloaded_it_goes_on_identically(make):
+    search = make(MIXED, 1)
+    play(search, mixed, 45)
+    asked = [search.ask() for _ in range(3)]
+    search.forget(asked[1])
+    futures = []
+    for one in (search, pickle.loads(pickle.dumps(search)), copy.deepcopy(search)):
+        assert one.pending == (asked[0], asked[2])
+        one.tell(asked[0], mixed(asked[0]))
+        futures.append((play(one, mixed, 30), one.best(), one.observations))
+    assert futures[0] == futures[1] == futures[2]
+
+
+def test_scaling_rewards_by_a_power_of_two_changes_no_play():
+    runs = [
+        play(Forest(MIXED, rng=0), lambda p, f=factor: f * mixed(p), 80)
+        for factor in (1.0, 1024.0, 0.25)
+    ]
+    assert runs[0] == runs[1] == runs[2]
+
+
+def test_many_asks_before_a_tell(make):
+    for told in (0, 30):
+        search = make(MIXED, 2)
+        play(search, mixed, told)
+        asked = [search.ask() for _ in range(10)]
+        assert len({str(params) for params in asked}) >= 9
+        assert search.pending == tuple(asked)
+        for params in reversed(asked):
+            search.tell(params, mixed(params))
+        assert search.pending == ()
+        assert search.observations == told + 10
+
+
+def test_what_is_asked_belongs_to_the_space(make):
+    for params in play(make(MIXED, 5), mixed, 80):
+        MIXED.point(params)  # or it raises
+        for value in params.values():
+            assert type(value) in (float, int, str, bool)
+
+
+def test_tell_what_was_never_asked(make):
+    search = make(BOX, 0)
+    search.tell({"x": 0.1, "y": 0.7}, 1.5)
+    search.tell({"x": np.float64(0.5), "y": 3}, 2.5)
+    assert search.observations == 2
+    assert search.best("observed").params == {"x": 0.5, "y": 3}
+    assert search.best("observed").value == 2.5
+    assert search.best().path == BOX.encode(search.best().params)
+
+
+def test_params_are_known_by_their_names_and_not_their_order():
+    space = Space(x=Float(0, 1), y=Float(0, 1))
+    search = Forest(space, rng=0)
+    asked = search.ask()
+    turned = {"y": asked["x"], "x": asked["y"]}
+    search.tell(turned, 1.0)
+    assert search.pending == (asked,)
+    assert search.best().params == turned
+    assert search._told.readings[0].point == space.point(turned)
+    search.tell({"y": asked["y"], "x": asked["x"]}, 2.0)
+    assert search.pending == ()
+    assert search.best().params == asked
+
+
+def test_known_results_are_a_warm_start():
+    """After what was told near the optimum, it looks there."""
+    search = Forest(BOX, rng=0)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        params = {"x": rng.uniform(-1, 1), "y": rng.uniform(0, 5)}
+        search.tell(params, bowl(params))
+    play(search, bowl, 10)
+    assert search.best().value > -1e-4
+
+
+def test_forget(make):
+    search = make(BOX, 0)
+    play(search, bowl, 10)
+    asked = [search.ask(), search.ask()]
+    search.forget(asked[0])
+    assert search.pending == (asked[1],)
+    with pytest.raises(ValueError, match="not pending"):
+        search.forget(asked[0])
+    search.tell(asked[0], 0.0)
+    assert search.observations == 11
+
+
+def test_bad_input_changes_nothing(make):
+    twins = [make(MIXED, 0) for _ in range(2)]
+    for search in twins:
+        play(search, mixed, 12)
+    good = {"kind": "b", "u": 0.5, "scale": True}
+    for params, value, noise in (
+        (good, math.nan, None),
+        (good, "high", None),
+        (good, math.inf, None),
+        (good, 1.0, -1.0),
+        (good | {"u": 7}, 1.0, None),
+        (good | {"n": 7}, 1.0, None),
+        ({"kind": "b"}, 1.0, None),
+        ("b", 1.0, None),
+        (None, 1.0, None),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            twins[0].tell(params, value, noise=noise)
+    with pytest.raises(ValueError, match="u must be"):
+        twins[0].forget(good | {"u": 7})
+    with pytest.raises(ValueError, match="rule must be"):
+        twins[0].best("loudest")
+    assert play(twins[0], mixed, 20) == play(twins[1], mixed, 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"space": 3}, "space must be a bough.Space"),
+        ({"point": "corner"}, "point must be"),
+        ({"trees": 0}, "trees must be at least 1"),
+        ({"noise": -1.0}, "noise must not be negative"),
+        ({"confidence": 0.5}, "confidence must be a bough.Confidence"),
+    ],
+)
+def test_bad_options(options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        Forest(**({"space": BOX} | options))
+
+
+def test_best_before_any_tell(make):
+    search = make(BOX, 0)
+    with pytest.raises(ValueError, match="nothing was told"):
+        search.best()
+    assert search.pending == ()
+
+
+# ---------------------------------------------------------------------- noise, and exhaustion
+
+
+def test_exact_rewards_are_recognised_by_one_repetition():
+    search = Forest(BOX, rng=0)
+    asked = play(search, bowl, 60)
+    keys = [tuple(params.values()) for params in asked]
+    assert len(set(keys)) == 59
+    best = search.best()
+    assert best.std == 0.0
+    assert best.mean == best.value == max(bowl(params) for params in asked)
+
+
+def test_without_noise_nothing_is_evaluated_twice():
+    asked = play(Forest(BOX, noise=0.0, rng=0), bowl, 80)
+    assert len({tuple(params.values()) for params in asked}) == 80
+
+
+def test_noise_is_recognised_and_the_best_is_no_lucky_draw():
+    errors = []
+    for seed in range(8):
+        search = Forest(BOX, rng=seed)
+        play(search, noisy(bowl, seed, 0.2), 80)
+        best = search.best()
+        assert 0.0 < best.std < 0.3
+        assert best.lower <= best.mean <= best.upper
+        errors.append((best.mean - bowl(best.params)) / best.std)
+        # The highest reward is a lucky one; what is believed of the best is not.
+        assert search._told.table.values.max() > best.mean
+    assert np.sqrt(np.mean(np.square(errors))) < 2.0
+
+
+@pytest.mark.parametrize("noise", [None, 0.0])
+def test_when_all_points_are_known_it_stops(noise):
+    space = Space(a=Int(1, 4), b=Choice({"x": Space(c=Choice([1, 2, 3])), "y": None}))
+    search = Forest(space, noise=noise, rng=0)
+    asked = play(search, lambda p: p["a"] + p.get("c", 0), 100)
+    assert len({str(params) for params in asked}) == space.size == 16
+    assert len(asked) == (17 if noise is None else 16)
+    with pytest.raises(Exhausted, match="all 16 points are known"):
+        search.ask()
+    assert search.best().params == {"a": 4, "b": "x", "c": 3}
+
+
+def test_the_certificate_of_an_exhausted_space_has_no_gap():
+    search = Forest(Space(a=Int(1, 2), b=Choice(["x", "y"])), rng=0)
+    assert len(play(search, lambda p: float(p["a"]), 100)) == 5  # one of them twice
+    assert search.certificate.gap == 0.0
+    assert search.certificate.upper == 2.0
+
+
+def test_rewards_that_agree_in_a_cell_need_not_be_exact():
+    """Whole numbers give the same each time; of real ones, many share a cell and differ."""
+    space = Space(kind=Choice({"whole": Space(a=Int(1, 20)), "real": Space(x=Float(0, 1))}))
+    search = Forest(space, rng=0)
+    for a in (*range(1, 21), *range(1, 21)):
+        search.tell({"kind": "whole", "a": a}, a / 40)
+    for i in range(1, 40):
+        search.tell({"kind": "real", "x": 0.5 + 1e-13 * i}, 1.0 - 1e-9 * i)
+        search.ask()
+    assert search.best().params == {"kind": "real", "x": 0.5 + 1e-13}
+
+
+def test_an_empty_space_with_noise():
+    search = Forest(Space(), noise=0.1, rng=0)
+    for i in range(60):
+        search.tell(search.ask(), 0.1 * (i % 3))
+    assert search.best().mean == pytest.approx(0.1, abs=0.05)
+
+
+def test_with_noise_a_finite_space_is_never_exhausted():
+    space = Space(a=Int(1, 3))
+    search = Forest(space, rng=0)
+    assert len(play(search, noisy(lambda p: p["a"], 0, 0.3), 60)) == 60
+    best = search.best()
+    assert best.params == {"a": 3}
+    assert best.visits > 10
+    assert best.std < 0.15
+
+
+def test_more_asks_than_points():
+    search = Forest(Space(a=Choice([1, 2])), noise=0.0, rng=0)
+    assert {search.ask()["a"], search.ask()["a"]} == {1, 2}
+    with pytest.raises(Exhausted, match="2 pending"):
+        search.ask()
+
+
+def test_unusual_spaces():
+    for space in (
+        Space(),
+        Space(a=Int(3, 3)),
+        Space(a=Choice(["only"])),
+        Space(**{f"x{i}": Float(0, 1) for i in range(60)}),
+        Space(**{f"c{i}": Choice(range(5)) for i in range(10)}),
+        Space(a=Int(-(2**40), 2**40), b=Int(1, 2**40, log=True)),
+        Space(a=Choice(range(200))),
+    ):
+        search = Forest(space, rng=0)
+        asked = play(search, lambda p: float(len(str(p))), 30)
+        assert asked
+        assert search.observations == len(asked)
+        assert search.best().params in asked
+        assert search.certificate.gap >= 0.0
+        again = pickle.loads(pickle.dumps(search))
+        assert play(again, lambda p: 1.0, 3) == play(search, lambda p: 1.0, 3)
+
+
+def test_rewards_of_any_range():
+    for low, width in ((-3.0, 1.0), (1e6, 1e3), (0.0, 1e-9), (5.0, 0.0), (0.0, 0.0), (0.0, 1e30)):
+        search = Forest(MIXED, rng=0)
+        play(search, lambda p, a=low, b=width: a + b * mixed(p), 40)
+        assert search.observations == 40
+        assert math.isfinite(search.best().mean)
+        assert math.isfinite(search.certificate.gap)
+
+
+def test_readings_with_noise_of_their_own():
+    search = Forest(BOX, rng=0)
+    for params in [{"x": 0.0, "y": 1.0}] * 3 + [{"x": 0.5, "y": 1.0}]:
+        search.tell(params, 1.0 if params["x"] else 1.1, noise=0.01 if params["x"] else 5.0)
+    assert search.best().params == {"x": 0.5, "y": 1.0}
+
+
+# ---------------------------------------------------------------------- it finds things
+
+
+def test_it_finds_the_minimum_of_branin():
+    from bough.problems.functions import BRANIN
+
+    space = Space(x=Float(-5, 10), y=Float(0, 15))
+    for seed in range(3):
+        result = bough.minimize(lambda p: BRANIN(p["x"], p["y"]), space, budget=100, rng=seed)
+        assert result.best.mean < 0.398
+
+
+def test_it_finds_the_right_option():
+    for seed in range(3):
+        search = Forest(MIXED, rng=seed)
+        play(search, mixed, 120)
+        best = search.best().params
+        assert (best["kind"], best["scale"]) == ("a", False)
+        assert mixed(best) > -0.002
+
+
+def test_it_is_better_than_chance_with_noise():
+    ours, chance = [], []
+    for seed in range(12):
+        search = Forest(BOX, rng=seed)
+        play(search, noisy(bowl, seed, 0.1), 80)
+        ours.append(bowl(search.best().params))
+        rng = np.random.default_rng(seed)
+        drawn = [{"x": rng.uniform(-1, 1), "y": rng.uniform(0, 5)} for _ in range(80)]
+        chance.append(bowl(max(drawn, key=noisy(bowl, seed, 0.1))))
+    assert np.mean(ours) > np.mean(chance)
+    assert np.mean(ours) > -0.03
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_readings_of_a_point_that_differ_prove_noise_at_once(seed):
+    rng = np.random.default_rng(seed)
+    search = Forest(BOX, rng=seed)
+    points = [{"x": rng.uniform(-1, 1), "y": rng.uniform(0, 5)} for _ in range(12)]
+    for params in points:
+        search.tell(params, bowl(params))
+    params = points[3]
+    first, second = bowl(params), bowl(params) + 0.5
+    search.tell(params, second)
+    numbers = search.told.of_point[BOX.point(params)]
+    (mean, std), again = (search._coverings.believed(n, search._numbers) for n in numbers)
+    assert (mean, std) == again  # whichever of the two one looks at
+    assert first < mean < second
+    assert std > 0.05
+    assert search._coverings.settings.noise > 0.05
