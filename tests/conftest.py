@@ -4,7 +4,7 @@ import signal
 from hypothesis import HealthCheck, Phase, settings
 
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-settings.register_profile("ci", deadline=None, max_examples=60, suppress_health_check=quiet)
+settings.register_profile("ci", deadline=None, max_examples=25, suppress_health_check=quiet)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=2000)
 # For a first look: says that something is wrong at once, without looking for a small example.
 settings.register_profile(
