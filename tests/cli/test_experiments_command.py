@@ -1,4 +1,4 @@
-"""Comparisons: the command, its tables and its figures."""
+"""The command `bough compare`, its tables and its figures."""
 
 import csv
 import json
