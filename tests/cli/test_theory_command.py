@@ -49,7 +49,7 @@ def test_json():
     assert facts["plays_needed"] == theory.plays_needed(*setting, 0.1)
     assert facts["regret"]["agnostic"] > facts["regret"]["best"]
     assert facts["peers"]["bast"] > 0
-    huge = "bound --branching 10 --depth 400 --kernel linear --noise 1 --plays 5 --gap 0.1"
+    huge = "bound --branching 10 --depth 110 --kernel linear --noise 1 --plays 5 --gap 0.1"
     assert json.loads(run(huge + " --regret 0.1 --json").output)["plays_needed"] is None
     assert "plays needed: more than 1e100" in run(huge + " --regret 0.1").output
 
