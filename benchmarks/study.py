@@ -94,9 +94,10 @@ def main():
     words = ["bough", "compare", *PROBLEMS, "--searchers", ",".join(SEARCHERS)]
     words += ["--budget", str(given.budget), "--seeds", str(given.seeds)]
     command = shlex.join([*words, "--tuning-seeds", str(given.tuning_seeds)])
+    given.out.mkdir(parents=True, exist_ok=True)
     found = compare(
         list(PROBLEMS), list(SEARCHERS), budget=given.budget, seeds=given.seeds,
-        tuning_seeds=given.tuning_seeds, workers=given.workers, out=given.out,
+        tuning_seeds=given.tuning_seeds, workers=given.workers, study=given.out / "runs.jsonl",
     )  # fmt: skip
     for figure in (given.out / "figures").glob("*.png"):  # of problems that are no longer there
         figure.unlink()

@@ -79,9 +79,12 @@ def command(
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
     again = _again(problems, searchers, budget, seeds, tuning_seeds, seed, steps)
     try:
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            study = study or out / "runs.jsonl"
         comparison = compare(
             problems, searchers.split(","), budget=budget, seeds=seeds, tuning_seeds=tuning_seeds,
-            seed=seed, steps=steps, out=out, study=study, workers=workers,
+            seed=seed, steps=steps, study=study, workers=workers,
             progress=False if as_json else None,
         )  # fmt: skip
     except ValueError as error:
@@ -89,8 +92,7 @@ def command(
     except (RuntimeError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
-        place = study or out
-        kept = f"; finished runs are in {place}: repeat the command to resume" if place else ""
+        kept = f"; finished runs are in {study}: repeat the command to resume" if study else ""
         echo(f"interrupted{kept}", err=True)
         sys.exit(130)
     files = [] if out is None else write(comparison, out, again)

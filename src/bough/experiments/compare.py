@@ -41,7 +41,6 @@ def compare(
     seed: int = 0,
     steps: bool = False,
     grids: Mapping[str, Mapping[str, Any]] = GRIDS,
-    out: str | os.PathLike[str] | None = None,
     study: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     progress: bool | None = None,
@@ -74,11 +73,9 @@ def compare(
     grids
         The constants to try by the name of the searcher: for each of them a sequence of values, or
         a `Grid` that grows while the best is at an end of it.
-    out
-        A folder for the file of finished runs, `runs.jsonl`.
     study
-        The file of finished runs, if it is another. Runs in it are not repeated, unless they are of
-        another version of bough; changes of a searcher of your own are not noticed.
+        A file of finished runs, which are not repeated, unless they are of another version of
+        bough; changes of a searcher of your own are not noticed.
     workers
         The number of processes; by default that of the cores.
     progress
@@ -110,7 +107,7 @@ def compare(
         range(seed + TUNING, seed + TUNING + tuning_seeds),
     )
     windows = _possible(comparison, makers, competitors)
-    store = Store(_file(out, study))
+    store = Store(None if study is None else pathlib.Path(study))
 
     def jobs(pair: Pair, constants: Constants, numbers: range) -> list[Job]:
         return [Job(*pair, constants, number, budget, steps) for number in numbers]
@@ -159,15 +156,6 @@ def compare(
     finally:
         store.close()
     return comparison
-
-
-def _file(out: Any, study: Any) -> pathlib.Path | None:
-    """Return the file of finished runs."""
-    if out is not None:
-        pathlib.Path(out).mkdir(parents=True, exist_ok=True)
-    if study is not None:
-        return pathlib.Path(study)
-    return None if out is None else pathlib.Path(out) / "runs.jsonl"
 
 
 def _choose(window: Window, table: Sequence[Sequence[Run]], budget: int) -> TuningChoice:
