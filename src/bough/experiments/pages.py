@@ -96,14 +96,11 @@ def regrets_page(comparison: Comparison, command: str | None = None) -> str:
         lines.append("Searchers observed immediate rewards, where a problem has them.")
     if command is not None:
         lines += ["", "    " + command]
-    curves = comparison.by_evaluations()
     shown = report_marks(comparison.budget)
-    for problem in comparison.problems:
-        mine = [curve for curve in curves if curve.problem == problem]
+    for problem, curves in _by_problem(comparison.by_evaluations()):
         for name, words in MEASURES.items():
-            if mine:
-                lines += ["", f"## {problem}: {words}", ""]
-                lines += table(mine, name, shown, [f"{mark:,}" for mark in shown])
+            lines += ["", f"## {problem}: {words}", ""]
+            lines += table(curves, name, shown, [f"{mark:,}" for mark in shown])
     lines += _tuning(comparison)
     if comparison.failures:
         lines += ["", "## Not run", ""]
@@ -120,21 +117,23 @@ def seconds_page(comparison: Comparison) -> str:
         "as busy as it was. A figure is that of as many evaluations as the median run had made in "
         "that time; there is none before its first, and none after it had spent its budget.",
     ]
-    curves = comparison.by_seconds()
     cost = comparison.microseconds()
-    for problem in comparison.problems:
-        mine = [curve for curve in curves if curve.problem == problem]
-        if not mine:
-            continue
+    for problem, curves in _by_problem(comparison.by_seconds()):
         lines += ["", f"## {problem}: microseconds an evaluation", ""]
         lines += _header("searcher", "microseconds")
-        lines += [f"| {c.searcher} | {cost[problem, c.searcher]:.3g} |" for c in mine]
-        ticks = _ticks(min(c.at[0] for c in mine), max(c.at[-1] for c in mine))
+        lines += [f"| {c.searcher} | {cost[problem, c.searcher]:.3g} |" for c in curves]
+        ticks = _ticks(min(c.at[0] for c in curves), max(c.at[-1] for c in curves))
         for name, words in MEASURES.items():
             if ticks:
                 lines += ["", f"## {problem}: {words}", ""]
-                lines += table(mine, name, ticks, [f"{tick:g} s" for tick in ticks])
+                lines += table(curves, name, ticks, [f"{tick:g} s" for tick in ticks])
     return "\n".join(lines) + "\n"
+
+
+def _by_problem(curves: Sequence[Curve]) -> Iterator[tuple[str, list[Curve]]]:
+    """Yield each problem with its curves, in the order of the comparison."""
+    for problem in dict.fromkeys(curve.problem for curve in curves):
+        yield problem, [curve for curve in curves if curve.problem == problem]
 
 
 def _ticks(begin: float, end: float) -> list[float]:
@@ -285,12 +284,9 @@ def _simple(comparison: Comparison, marks: list[int]) -> list[str]:
         "How much less than the best path the recommended one is worth: means, with 95 % bootstrap "
         "intervals; the lowest mean of a column is bold.",
     ]
-    curves = comparison.by_evaluations()
-    for problem in comparison.problems:
-        mine = [curve for curve in curves if curve.problem == problem]
-        if mine:
-            lines += ["", f"### {problem}", ""]
-            lines += table(mine, "simple", marks, [f"{mark:,}" for mark in marks])
+    for problem, curves in _by_problem(comparison.by_evaluations()):
+        lines += ["", f"### {problem}", ""]
+        lines += table(curves, "simple", marks, [f"{mark:,}" for mark in marks])
     return lines
 
 
