@@ -1,6 +1,6 @@
-"""What the belief costs: `python -m benchmarks.core [--plays 1e6]`.
+"""Costs of the belief: `python -m benchmarks.core [--plays 1e6]`.
 
-All times are of this run and this machine; only ratios of one run mean something.
+Times depend on the machine; compare ratios within a run only.
 """
 
 import argparse
@@ -71,9 +71,9 @@ def plays(tree, kernel, scale, marks):
         path = belief.highest_upper(sqrt_beta, rng=rng).path
         chosen = clock()
         value = reward(path) + NOISE * TABLE[t & 4095]
-        told = clock()
+        evaluated = clock()
         belief.observe(path, value)
-        spent += clock() - told + chosen - start - overhead
+        spent += clock() - evaluated + chosen - start - overhead
         touched += belief.touched
         counted += 1
         if t in marks:

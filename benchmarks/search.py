@@ -1,26 +1,26 @@
-"""What a search costs and what it finds: `python -m benchmarks.search [speed|regret|constants]`.
+"""Costs and regrets of searches: `python -m benchmarks.search [speed|regret|constants]`.
 
-Times are of this run and this machine; only ratios of one run mean something. Regrets do not depend
-on the machine: every seed is a problem of its own, the same for all searchers.
+Times depend on the machine; compare ratios within a run only. Regrets do not depend on the machine:
+every seed is a problem of its own, the same for all searchers.
 """
 
 import argparse
 import functools
 import math
-import multiprocessing
 import time
 
 import numpy as np
 
 import bough
 from bough import kernels
+from bough.experiments import compare
 from bough.problems import Smooth
 
-#: Branching, depth, discount and noise. The first four are those of the regrets, the others differ
-#: from them in every respect, and are there for the choice of the constants.
+#: Branching, depth, discount and noise: settings of the regrets, and further ones, different in
+#: every respect, for the choice of the constants.
 FOUR = [(5, 10, 0.7, 0.1), (5, 10, 0.95, 0.1), (20, 5, 0.8, 0.1), (5, 10, 0.7, 0.02)]
 MORE = [(2, 20, 0.9, 0.05), (3, 8, 0.5, 0.3), (50, 3, 0.8, 0.05), (10, 6, 0.7, 0.0)]
-#: Regrets are of problems from this seed on: the constants were chosen on those before.
+#: The first seed of the regrets: the constants were chosen on those before.
 UNSEEN = 10_000
 MARKS = (100, 300, 1_000, 3_000, 10_000)
 UCT_CONSTANTS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.4)
@@ -29,54 +29,41 @@ SUBTREE_SCALES = (0.5, 0.7, 1.0, 1.4, 2.0)
 ARM_SCALES = (0.3, 0.4, 0.5, 0.6, 0.7, 1.0)
 
 
-def searcher(problem, name, constant, seed):
-    """Return a searcher: GPTS with what is known of the problem, or UCT for rewards in [0, 1]."""
-    if name == "UCT":
-        return bough.UCT(problem.tree, exploration=constant, reward_range=(0, 1), rng=seed)
-    confidence = None if constant is None else bough.Confidence(scale=constant)
-    return bough.GPTS(
-        problem.tree,
-        problem.kernel,
-        problem.noise,
-        mean=problem.mean,
-        select=name,
-        confidence=confidence,
-        rng=seed,
-    )
+def gpts(tree, rng, *, problem, select, scale):
+    """Return GPTS with the kernel, noise and mean of a problem."""
+    confidence = None if scale is None else bough.Confidence(scale=scale)
+    known = {"kernel": problem.kernel, "noise": problem.noise, "mean": problem.mean}
+    return bough.GPTS(tree, **known, select=select, confidence=confidence, rng=rng)
 
 
-def regrets(job):
-    """Return the regret of the recommended path after so many plays of one problem."""
-    (branching, depth, discount, noise), name, constant, seed, marks = job
-    problem = Smooth(branching, depth, discount=discount, noise=noise, seed=seed)
-    search = searcher(problem, name, constant, seed)
-    found = []
-    for t in range(1, marks[-1] + 1):
-        try:
-            path = search.ask()
-        except bough.Exhausted:
-            break
-        search.tell(path, problem(path))
-        if t in marks:
-            rule = None if name == "UCT" else "lower"
-            found.append(problem.optimum - problem.value(search.best(rule).path))
-    return found + [found[-1] if found else 0.0] * (len(marks) - len(found))
+def uct(tree, rng, *, exploration):
+    """Return UCT for rewards in [0, 1]."""
+    return bough.UCT(tree, exploration=exploration, reward_range=(0, 1), rng=rng)
 
 
 def mean_regrets(settings, variants, seeds, marks, first=0):
     """Yield each setting and variant with its regrets: mean over the seeds and standard error."""
-    pairs = [(setting, variant) for setting in settings for variant in variants]
-    numbers = range(first, first + seeds)
-    jobs = [(setting, *variant, seed, marks) for setting, variant in pairs for seed in numbers]
-    with multiprocessing.Pool() as pool:
-        results = pool.imap(regrets, jobs, chunksize=1)
-        for setting, variant in pairs:
-            found = np.array([next(results) for _ in range(seeds)])
-            error = found.std(axis=0, ddof=1) / math.sqrt(seeds) if seeds > 1 else 0 * found[0]
-            yield setting, variant, found.mean(axis=0), error
+    for setting in settings:
+        branching, depth, discount, noise = setting
+        make = functools.partial(Smooth, branching, depth, discount=discount, noise=noise)
+        searchers = {
+            f"{name} {constant}": functools.partial(uct, exploration=constant)
+            if name == "UCT"
+            else functools.partial(gpts, problem=make(), select=name, scale=constant)
+            for name, constant in variants
+        }
+        found = compare({"smooth": make}, searchers, budget=marks[-1], seeds=seeds, seed=first)
+        if found.failures:
+            raise RuntimeError(found.failures)
+        for name, constant in variants:
+            runs = found.runs["smooth", f"{name} {constant}"]
+            places = [runs[0].marks.index(mark) for mark in marks]
+            regrets = np.array([run.simple for run in runs])[:, places]
+            error = regrets.std(axis=0, ddof=1) / math.sqrt(seeds) if seeds > 1 else 0 * regrets[0]
+            yield setting, (name, constant), regrets.mean(axis=0), error
 
 
-def say(setting):
+def describe(setting):
     return "B {}, D {}, discount {}, noise {}".format(*setting)
 
 
@@ -88,7 +75,7 @@ def show_regrets(seeds, plays):
     found = mean_regrets(FOUR, variants, seeds, marks, first=UNSEEN)
     for setting, (name, constant), mean, error in found:
         if setting != last:
-            print(f"\n{say(setting)}\n{'':12}" + "".join(f"{mark:>16,}" for mark in marks))
+            print(f"\n{describe(setting)}\n{'':12}" + "".join(f"{mark:>16,}" for mark in marks))
             last = setting
         title = name if constant is None else f"{name} {constant}"
         cells = [f"{m:.4f} ({e:.4f})" for m, e in zip(mean, error, strict=True)]
@@ -98,8 +85,8 @@ def show_regrets(seeds, plays):
 def show_constants(seeds, plays):
     """Compare the constants of each rule over all problems.
 
-    The score of a constant is how many times its regret is that of the best constant, on geometric
-    average over all problems and marks. (To each regret .001 is added, so that zeros count.)
+    The score of a constant is the ratio of its regret to that of the best constant, as a geometric
+    mean over all problems and marks. (To each regret .001 is added, so that zeros count.)
     """
     marks = [mark for mark in MARKS if mark <= plays]
     rules = (("subtree", SUBTREE_SCALES), ("arm", ARM_SCALES), ("UCT", UCT_CONSTANTS))
@@ -110,7 +97,7 @@ def show_constants(seeds, plays):
         for setting, (_, c), mean, _ in mean_regrets(FOUR + MORE, variants, seeds, marks):
             table[setting, c] = np.log(mean + 1e-3)
             cells = " ".join(f"{m:.4f}" for m in mean)
-            print(f"  {say(setting):40} {c:>5}  {cells}", flush=True)
+            print(f"  {describe(setting):40} {c:>5}  {cells}", flush=True)
         best = {s: np.min([table[s, c] for c in constants], axis=0) for s in FOUR + MORE}
         for c in constants:
             score = np.exp(np.mean([table[s, c] - best[s] for s in FOUR + MORE]))

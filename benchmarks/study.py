@@ -1,8 +1,8 @@
 """The study of docs/experiments: `python -m benchmarks.study [--seeds 50]`.
 
-It runs one `bough compare`, and writes tables, figures and pages; finished runs are kept in
-`runs.jsonl` there, so the same command goes on after it was ended. No page says anything of the
-outcome that is not computed from the runs.
+It runs one `bough compare`, and writes tables, figures and pages; finished runs are stored in
+`runs.jsonl` there, so the same command resumes after an interruption. All statements about the
+outcome are computed from the runs.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import shlex
 
 from bough.experiments import compare, write
 
-#: What is compared on, and why.
+#: The problems, with their descriptions.
 PROBLEMS = {
     "drawn:gaussian:2:noise=0.1": "drawn from the prior of a Gaussian kernel, little noise",
     "drawn:gaussian:2:noise=0.5": "the same, much noise",
@@ -25,9 +25,9 @@ PROBLEMS = {
     "trap": "the tree of Coquelin and Munos where averages mislead, without noise",
 }
 SEARCHERS = {
-    "gpts": "`GPTS(tree)`, which is told nothing: kernel, noise and mean are learnt",
+    "gpts": "`GPTS(tree)`, which is given nothing: kernel, noise and mean are fitted",
     "gpts-known": "`GPTS` with the kernel, noise and mean of the problem, where it has a prior",
-    "gpts:select=arm": "`GPTS` that learns, by the rule of the paper",
+    "gpts:select=arm": "`GPTS` with fitted hyperparameters, by the rule of the paper",
     "uct": "`UCT`, tuned",
     "bast": "`BAST`, tuned",
     "hoo": "`HOO`, tuned",
@@ -70,9 +70,9 @@ UCB1, LinRel and GPB look at every path at every play: most of these trees are t
 - A seed is a problem of its own, the same for all searchers, and so is its noise, play by play.
 - The constants of the searchers without a model are tuned for each problem, by their mean simple
   regret on {tuning_seeds} other seeds. Grids grow while the best is at an end of them
-  (`bough.experiments.GRIDS`), so that nobody is held back by a grid. `gpts` has no constant that
-  was tuned for one problem.
-- Sums of rewards are told, not the rewards of single steps, which OLOP was made for. Where a
+  (`bough.experiments.GRIDS`), so that no searcher is held back by a grid. `gpts` has no constant
+  that was tuned for one problem.
+- Sums of rewards are observed, not the rewards of single steps, which OLOP was made for. Where a
   problem has no discount that of OLOP is tuned, too.
 - Intervals are bootstrap intervals of means over seeds, at 95 %. Who is ahead is decided by the
   differences seed by seed. Of many comparisons of equals about one in forty comes out ahead, and
@@ -94,9 +94,10 @@ def main():
     words = ["bough", "compare", *PROBLEMS, "--searchers", ",".join(SEARCHERS)]
     words += ["--budget", str(given.budget), "--seeds", str(given.seeds)]
     command = shlex.join([*words, "--tuning-seeds", str(given.tuning_seeds)])
+    given.out.mkdir(parents=True, exist_ok=True)
     found = compare(
         list(PROBLEMS), list(SEARCHERS), budget=given.budget, seeds=given.seeds,
-        tuning_seeds=given.tuning_seeds, workers=given.workers, out=given.out,
+        tuning_seeds=given.tuning_seeds, workers=given.workers, study=given.out / "runs.jsonl",
     )  # fmt: skip
     for figure in (given.out / "figures").glob("*.png"):  # of problems that are no longer there
         figure.unlink()

@@ -1,8 +1,8 @@
-"""What a bound costs: `python -m benchmarks.theory`.
+"""Costs of the bounds: `python -m benchmarks.theory`.
 
-Milliseconds of one call from Python, the least of several, and how many times faster it is than a
-dense reference that gets the same number, where there is one small enough. All times are of this
-run and this machine; only ratios of one run mean something.
+Milliseconds of one call from Python, the least of several, and the speedup over a dense reference
+that gets the same number, where there is one small enough. Times depend on the machine; compare
+ratios within a run only.
 """
 
 import argparse
@@ -25,12 +25,11 @@ EXTREMES = [
     ("Gaussian(5) 1^30", (kernels.Gaussian(5.0), 1, 30, 1.0, 10**9)),
     ("Linear 2^0", (kernels.Linear(), 2, 0, 1.0, 10**9)),
 ]
-METHODS = ("exact", "greedy", "waterfilling", "uniform", "level", "hadamard")
-PRINTED = ("paper-log", "paper-final", "corrected-log", "corrected-final")
+METHODS = ("exact", "greedy", "waterfilling", "uniform", "hadamard")
 
 
 def milliseconds(call, runs):
-    """Return the least time of a call, and what it returned last."""
+    """Return the least time of a call, and its last result."""
     best = math.inf
     for _ in range(runs):
         start = time.perf_counter()
@@ -46,12 +45,6 @@ def extremes(runs):
         kernel, B, D, noise, _ = setting
         cells = []
         calls = {m: (lambda m=m, s=setting: theory.information_gain(*s, method=m)) for m in METHODS}
-        for m in PRINTED:
-            try:
-                theory.information_gain(*setting, method=m)
-            except ValueError:
-                continue  # not for this kernel or tree
-            calls[m] = lambda m=m, s=setting: theory.information_gain(*s, method=m)
         calls["regret_bound"] = lambda s=setting: theory.regret_bound(*s)
         calls["spectrum"] = lambda k=kernel, B=B, D=D: theory.spectrum(k, B, D).log_eigenvalues
         calls["smoothness"] = lambda k=kernel, B=B, D=D: theory.smoothness(k, D, branching=B)
@@ -69,7 +62,7 @@ def extremes(runs):
 
 
 def against_dense(runs):
-    """Print what the same numbers cost by matrices, enumeration and a heap."""
+    """Print the costs of the same numbers by matrices, enumeration and a heap."""
     kernel, B, D, noise = kernels.Gaussian(2.0), 2, 10, 0.5
     arms = list(itertools.product(range(B), repeat=D))
     K = kernel.matrix(arms, D)
@@ -78,7 +71,7 @@ def against_dense(runs):
         return np.linalg.eigvalsh(K)
 
     def dense_greedy(plays):
-        # The arm of largest variance each time: what I* is, since even splits are nested.
+        # The arm of largest variance each time gives I*, since even splits are nested.
         C, total = K.copy(), 0.0
         for _ in range(plays):
             x = int(np.argmax(np.diag(C)))

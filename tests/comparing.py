@@ -25,7 +25,7 @@ class Four(Problem):
 
 
 class Turned(Four):
-    """The same for seeds that are shown, and the other way round for those of tuning."""
+    """The same for seeds that are shown, and reversed for those of tuning."""
 
     def _value(self, path):
         return super()._value(path if self.seed < MILLION else (3 - path[0],))
@@ -35,7 +35,7 @@ class Turned(Four):
 
 
 class Script(bough.UCT):
-    """Plays what it was told to, and recommends what it played last."""
+    """Plays a given sequence of arms, and recommends the last one."""
 
     def __init__(self, tree, plays=(0, 2, 1, 3, 2, 3)):
         super().__init__(tree, rng=0)

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import bough
-from bough.experiments.tables import say_number
+from bough.experiments.pages import format_number
 
 STUDY = pathlib.Path(__file__).parent.parent / "docs" / "experiments"
 PAGES = sorted((pathlib.Path(__file__).parent.parent / "docs").glob("**/*.md"))
@@ -75,5 +75,5 @@ def test_the_study_is_of_one_run():
             re.M,
         )
         parts = ("simple", "simple_low", "simple_high")
-        mean, low, high = (say_number(float(row[part])) for part in parts)
+        mean, low, high = (format_number(float(row[part])) for part in parts)
         assert line.split(" | ")[-1].strip("*") == f"{mean} [{low}, {high}]"

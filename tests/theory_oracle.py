@@ -1,8 +1,9 @@
-"""The slow truth about bounds: enumeration, dense algebra, heaps, and mpmath.
+"""Slow reference implementations of the bounds: enumeration, dense algebra, heaps, mpmath.
 
 Nothing here uses bough.theory, and wherever possible another algorithm.
 """
 
+import functools
 import heapq
 import itertools
 import math
@@ -35,7 +36,7 @@ def heap_greedy(eigenvalues, noise, plays):
     heapq.heapify(heap)
     counts = [0] * len(eigenvalues)
     total = 0.0
-    for _ in range(plays if heap else 0):  # a kernel without variance teaches nothing
+    for _ in range(plays if heap else 0):  # a kernel without variance has none
         variance, i, picks = heap[0]
         total += 0.5 * math.log1p(-variance / noise**2)
         counts[i] += 1
@@ -60,7 +61,8 @@ def steps(kernel, depth):
     if isinstance(kernel, kernels.Geometric):
         ratio, v, root = mpf(kernel.ratio), mpf(kernel.variance), mpf(kernel.root)
         shares = [ratio**k for k in range(1, depth + 1)]
-        return [v * root] + [v * (1 - root) * share / sum(shares) for share in shares]
+        scale = v * (1 - root) / (sum(shares) or 1)
+        return [v * root] + [scale * share for share in shares]
     assert isinstance(kernel, kernels.Discounted)
     gamma, v = mpf(kernel.discount), mpf(kernel.variance)
     return [mpf(0)] + [v * gamma ** (2 * (k - 1)) for k in range(1, depth + 1)]
@@ -68,12 +70,18 @@ def steps(kernel, depth):
 
 def eigenvalues(kernel, branching, depth):
     """Return (eigenvalue, multiplicity), increasing, by the sums of the theorem."""
+    return _eigenvalues(kernel, branching, depth, mp.dps)
+
+
+@functools.lru_cache(maxsize=16)
+def _eigenvalues(kernel, branching, depth, digits):
     c = steps(kernel, depth)
-    total, found = mpf(0), []
+    total, power, found = mpf(0), mpf(1), []
     for i in range(1, depth + 1):
-        total += mpf(branching) ** (i - 1) * c[depth - i + 1]
+        total += power * c[depth - i + 1]
+        power *= branching
         found.append((total, (branching - 1) * branching ** (depth - i)))
-    return [*found, (total + mpf(branching) ** depth * c[0], 1)]
+    return [*found, (total + power * c[0], 1)]
 
 
 def exact_gain(kernel, branching, depth, noise, plays):
@@ -100,19 +108,19 @@ def exact_gain(kernel, branching, depth, noise, plays):
 
 def greedy_gain(kernel, branching, depth, noise, plays):
     """Return I_g: bisection for the level below which at most T keys lie."""
-    classes = [
-        (mpf(noise) ** 2 / x, nu) for x, nu in eigenvalues(kernel, branching, depth) if x > 0
-    ]
+    spectrum = eigenvalues(kernel, branching, depth)
+    classes = [(mpf(noise) ** 2 / x, nu) for x, nu in spectrum if x > 0 and nu]
+    floors = [int(mpmath.floor(rho)) for rho, _ in classes]
 
     def count(h):
-        return sum(nu * max(0, int(mpmath.ceil(h - rho))) for rho, nu in classes if nu)
+        return sum(nu * (h - f) for (_, nu), f in zip(classes, floors, strict=True) if h > f)
 
-    low = int(mpmath.floor(min(rho for rho, nu in classes if nu)))
+    low = min(floors)
     high = low + plays + 2
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if count(middle) <= plays else (low, middle)
-    picks = [max(0, int(mpmath.ceil(low - rho))) for rho, _ in classes]
+    picks = [max(0, low - f) for f in floors]
     left = plays - sum(nu * m for (_, nu), m in zip(classes, picks, strict=True))
     total = mpf(0)
     keys = sorted(
@@ -146,19 +154,11 @@ def waterfilling_gain(kernel, branching, depth, noise, plays):
     return best
 
 
-def uniform_gain(kernel, branching, depth, noise, plays, cut=None):
-    """Return I_unif, on the tree cut at some depth."""
-    k = depth if cut is None else cut
-    c = steps(kernel, depth)
-    c = [*c[:k], sum(c[k:])]
-    total, value = mpf(0), mpf(0)
-    N = mpf(branching) ** k
-    for i in range(1, k + 1):
-        value += mpf(branching) ** (i - 1) * c[k - i + 1]
-        nu = (branching - 1) * mpf(branching) ** (k - i)
-        total += nu * mpmath.log1p(value * plays / (N * mpf(noise) ** 2))
-    value += N * c[0]
-    return (total + mpmath.log1p(value * plays / (N * mpf(noise) ** 2))) / 2
+def uniform_gain(kernel, branching, depth, noise, plays):
+    """Return I_unif."""
+    each = plays / (mpf(branching) ** depth * mpf(noise) ** 2)
+    total = sum(nu * mpmath.log1p(x * each) for x, nu in eigenvalues(kernel, branching, depth))
+    return total / 2
 
 
 def hadamard_gain(kernel, branching, depth, noise, plays):
@@ -209,7 +209,6 @@ def regret_bounds(kernel, branching, depth, noise, plays, delta):
         "theorem": mpmath.sqrt(8 * ratio * last * T * gain),
         "sum-beta": 2 * mpmath.sqrt(sum_beta * 2 * gain * ratio),
         "envelope": 2 * T * mpmath.sqrt(last) * sigma * envelope(2 * gain / T, cap),
-        "uncapped-envelope": 2 * T * mpmath.sqrt(last) * sigma * envelope(2 * gain / T, most),
         "weighted-envelope": 2 * W * sigma * envelope(2 * gain * mpmath.sqrt(last) / W, most),
         "trivial": 2 * T * mpmath.sqrt(first * variance),
     }

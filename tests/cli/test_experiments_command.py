@@ -1,4 +1,4 @@
-"""Comparisons: the command, its tables and its figures."""
+"""The command `bough compare`, its tables and its figures."""
 
 import csv
 import json
@@ -59,8 +59,7 @@ def test_bad_words(words, message):
 
 
 def test_figures(tmp_path, monkeypatch):
-    found = compare(["smooth:2:3", "trap:depth=3"], ["uct"], budget=12, seeds=2, tuning_seeds=1,
-                    workers=1)  # fmt: skip
+    found = compare(["smooth:2:3"], ["uct"], budget=12, seeds=2, tuning_seeds=1, workers=1)
     monkeypatch.setattr(figures, "have_matplotlib", lambda: False)
     names = {file.name for file in write(found, tmp_path / "without")}
     assert names == {
@@ -69,7 +68,7 @@ def test_figures(tmp_path, monkeypatch):
     monkeypatch.undo()
     pytest.importorskip("matplotlib")
     files = write(found, tmp_path / "with")
-    assert [file.name for file in files[6:]] == ["smooth-2-3.png", "trap-depth=3.png"]
-    for file in files[6:]:
-        assert file.read_bytes().startswith(b"\x89PNG")
-        assert file.stat().st_size > 10_000
+    (figure,) = files[6:]
+    assert figure.name == "smooth-2-3.png"
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    assert figure.stat().st_size > 10_000

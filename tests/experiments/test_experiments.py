@@ -1,4 +1,4 @@
-"""Comparisons: what is measured, and what goes wrong."""
+"""Comparisons: measures, intervals, failures and bad input."""
 
 import math
 import re
@@ -9,11 +9,9 @@ import pytest
 from comparing import Broken, Four, Script, run_four
 
 import bough
-from bough.experiments import bootstrap, compare
-from bough.experiments.jobs import Run, all_marks, judged_marks, report_marks
-from bough.experiments.results import Choice, Comparison
-from bough.experiments.summary import summary_page
-from bough.experiments.tables import regrets_page, seconds_page
+from bough.experiments import Comparison, TuningChoice, bootstrap, compare
+from bough.experiments.pages import regrets_page, seconds_page, summary_page
+from bough.experiments.runs import Run, all_marks, report_marks, scored_marks
 
 
 def test_regrets_by_hand():
@@ -26,17 +24,17 @@ def test_regrets_by_hand():
     assert len(run.seconds) == 6
     assert run.seconds == sorted(run.seconds)
     assert run.seconds[0] > 0
-    assert (run.evaluations, run.exhausted) == (6, False)
+    assert run.evaluations == 6
 
 
-def test_a_searcher_with_nothing_left_to_learn_stays_as_it_is():
+def test_measures_of_an_exhausted_searcher_stay_constant():
     (run,) = run_four(10).runs["four", "script"]
     assert run.marks == [1, 2, 3, 4, 5, 6, 8, 10]
     assert run.simple[-3:] == [0.0, 0.0, 0.0]
     assert run.cumulative[-3:] == [9.0, 9.0, 9.0]
     assert run.suboptimal[-3:] == [4, 4, 4]
     assert run.seconds[-3] == run.seconds[-1]
-    assert (run.evaluations, run.exhausted) == (6, True)
+    assert run.evaluations == 6
 
 
 def test_seconds_are_those_of_ask_and_tell():
@@ -69,18 +67,18 @@ def test_marks():
         assert marks == sorted(set(marks))
         assert (marks[0], marks[-1]) == (1, budget)
         assert set(report_marks(budget)) <= set(marks)
-        assert judged_marks(budget)[-1] == budget
+        assert scored_marks(budget)[-1] == budget
 
 
 def three_runs():
-    """Three seeds of one searcher, the last one on a machine that was held up."""
+    """Return three seeds of one searcher, the last one on a machine that was held up."""
     runs = [
         Run([1, 2, 3], [9.0, 5.0, 1.0], [9.0, 14.0, 15.0], [1, 2, 3], [0.05, 0.2, 0.5], 3),
         Run([1, 2, 3], [7.0, 3.0, 2.0], [7.0, 10.0, 12.0], [1, 2, 3], [0.02, 0.09, 0.35], 3),
         Run([1, 2, 3], [8.0, 4.0, 3.0], [8.0, 12.0, 15.0], [1, 2, 3], [7.0, 7.1, 7.2], 3),
     ]
     pair = ("p", "s")
-    choices = {pair: Choice((), ((),), ())}
+    choices = {pair: TuningChoice((), ((),), ())}
     return Comparison(("p",), ("s",), 3, False, range(3), range(9, 12), {pair: runs}, choices)
 
 
@@ -98,14 +96,14 @@ def test_means_against_seconds_by_hand():
 
 
 def test_differences_are_taken_seed_by_seed():
-    """Seeds differ by much, the searchers by 1 each time: so there is no doubt who is better."""
+    """Seeds differ by much, the searchers by 1 each time, so it is clear which is better."""
     found = three_runs()
     for name, shift in (("better", -1.0), ("worse", 1.0), ("same", 0.0)):
         found.runs["p", name] = [
             Run(r.marks, [x + shift for x in r.simple], r.cumulative, r.suboptimal, r.seconds, 3)
             for r in found.runs["p", "s"]
         ]
-        found.choices["p", name] = Choice((), ((),), ())
+        found.choices["p", name] = TuningChoice((), ((),), ())
     found = Comparison(
         ("p",), ("s", "better", "worse", "same"), 3, False, found.seeds, found.tuning_seeds,
         found.runs, found.choices,
@@ -122,9 +120,9 @@ def test_differences_are_taken_seed_by_seed():
 
 
 def test_bootstrap_intervals_cover():
-    """Of 2,000 means of 50 normal or exponential draws, about 95 % lie in their intervals."""
+    """Of 1,000 means of 50 normal or exponential draws, about 95 % lie in their intervals."""
     rng = np.random.default_rng(1)
-    for draws in (rng.normal(2.0, 1.0, (50, 2000)), rng.exponential(2.0, (50, 2000))):
+    for draws in (rng.normal(2.0, 1.0, (50, 1000)), rng.exponential(2.0, (50, 1000))):
         mean, low, high = bootstrap(draws)
         assert mean == pytest.approx(draws.mean(axis=0))
         covered = np.mean((low <= 2.0) & (high >= 2.0))
@@ -138,10 +136,10 @@ def test_bootstrap_intervals_cover():
     assert np.isnan(bootstrap(np.ones((1, 3))).low).all()
 
 
-# ---------------------------------------------------------------------- what goes wrong
+# ---------------------------------------------------------------- failures and bad input
 
 
-def test_what_fails_is_said_and_the_others_go_on():
+def test_failures_are_reported_and_do_not_stop_the_others():
     found = compare(
         {"four": Four}, {"broken": Broken, "script": Script}, budget=3, seeds=2, workers=1
     )
@@ -153,7 +151,7 @@ def test_what_fails_is_said_and_the_others_go_on():
     assert "not drawn from a prior" in found.failures["trap:depth=3", "gpts-known"]
 
 
-def test_a_wrong_optimum_is_found_out():
+def test_a_wrong_optimum_is_reported():
     class Wrong(Four):
         def _solve(self):
             return 3.0, (2,)
@@ -187,7 +185,7 @@ def test_bad_input(problems, searchers, keywords, message):
 def test_bad_types():
     with pytest.raises(TypeError, match="problems must be a list of names"):
         compare("trap", ["uct"], budget=5)
-    with pytest.raises(TypeError, match="to give functions, use a dict"):
+    with pytest.raises(TypeError, match="to pass functions, use a dict"):
         compare(["trap"], [bough.UCT], budget=5)
     with pytest.raises(TypeError, match="'mine' must be a function of the tree"):
         compare(["trap"], {"mine": 3}, budget=5)

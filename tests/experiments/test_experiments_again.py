@@ -1,8 +1,7 @@
-"""Comparisons: the same seed, a run that was ended, and what is kept in files."""
+"""Comparisons: reproducibility, resuming, and files of finished runs."""
 
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import sys
@@ -14,18 +13,17 @@ from comparing import PROBLEMS, run_four
 
 import bough
 from bough.cli.search import main
-from bough.experiments import compare, jobs
-from bough.experiments.jobs import Job, Run
-from bough.experiments.store import Store
-from bough.experiments.tables import regrets_page
+from bough.experiments import compare, runs
+from bough.experiments.pages import regrets_page
+from bough.experiments.runs import Job, Run, Store
 
-OPTIONS = {"budget": 60, "seeds": 3, "tuning_seeds": 2}
+OPTIONS = {"budget": 30, "seeds": 3, "tuning_seeds": 2}
 
 
 def regrets(found):
     return {
-        pair: [(run.simple, run.cumulative, run.suboptimal) for run in runs]
-        for pair, runs in found.runs.items()
+        pair: [(run.simple, run.cumulative, run.suboptimal) for run in finished]
+        for pair, finished in found.runs.items()
     }
 
 
@@ -36,32 +34,33 @@ def test_the_same_seed_gives_the_same_regrets(tmp_path):
     assert regrets_page(one) == regrets_page(two)
     other = compare(PROBLEMS[:1], ["gpts", "uct"], workers=1, seed=5, **OPTIONS)
     assert regrets(other) != regrets(one)
-    # A seed is a problem and a run, whatever the others are.
-    shifted = compare(PROBLEMS[:1], ["gpts"], workers=1, seed=1, budget=60, seeds=2)
+    # A seed determines a problem and a run, independently of the other seeds.
+    shifted = compare(PROBLEMS[:1], ["gpts"], workers=1, seed=1, budget=30, seeds=2)
     assert regrets(shifted)["smooth:3:4", "gpts"] == regrets(one)["smooth:3:4", "gpts"][1:]
 
 
-def start(out, *words):
-    """Start `bough` in a session of its own, so that nothing of it is left when it is ended."""
-    command = [sys.executable, "-m", "bough.cli", *words, "--out", str(out), "--workers", "2"]
+def start(folder, *words):
+    """Start `bough` in a session of its own, so that all its processes can be ended."""
+    file = str(folder / "runs.jsonl")
+    command = [sys.executable, "-m", "bough.cli", *words, "--study", file, "--workers", "2"]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
 
 
-def lines(out):
-    path = pathlib.Path(out) / "runs.jsonl"
+def lines(folder):
+    path = folder / "runs.jsonl"
     return path.read_bytes().splitlines(keepends=True) if path.exists() else []
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=180):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it took too long"
         time.sleep(0.02)
 
 
-def nobody_left(process):
+def none_left(process):
     try:
         os.killpg(process.pid, 0)
     except ProcessLookupError:
@@ -70,7 +69,7 @@ def nobody_left(process):
 
 
 @pytest.mark.parametrize("how", ["killed", "interrupted"])
-def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path, how):
+def test_a_comparison_that_was_ended_resumes(tmp_path, how):
     words = ["compare", "smooth:3:4", "--searchers", "gpts-known,uct", "--budget", "300"]
     words += ["--seeds", "15", "--tuning-seeds", "4"]
     process = start(tmp_path, *words)
@@ -79,27 +78,26 @@ def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path, how):
         process.kill()
     else:
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=180)
     before = lines(tmp_path)
     assert 5 <= len(before) < 54  # of 24 for tuning and 30 that are shown
-    wait_for(lambda: nobody_left(process))
+    wait_for(lambda: none_left(process))
     if how == "interrupted":
         assert process.returncode == 130
-        assert "give the same command to go on" in errors
+        assert "repeat the command to resume" in errors
         assert "Traceback" not in errors
-        return  # how it goes on is the same
+        return  # it resumes in the same way
     process = start(tmp_path, *words)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=180)
     assert process.returncode == 0, errors
     after = lines(tmp_path)
     whole = [line for line in before if line.endswith(b"\n")]
-    assert after[: len(whole)] == whole  # none was run again,
+    assert after[: len(whole)] == whole  # none was repeated,
     assert len(after) == len({json.loads(line)["job"] for line in after})  # nor any twice
     found = compare(
         ["smooth:3:4"], ["gpts-known", "uct"], budget=300, seeds=15, tuning_seeds=4, workers=1
     )
     command = "bough " + " ".join(words[:-2]) + " --seed 0 --tuning-seeds 4"
-    assert (tmp_path / "regrets.md").read_text() == regrets_page(found, command)
     assert output.startswith(regrets_page(found, command))
 
 
@@ -115,7 +113,7 @@ def stored(path):
     return path.read_bytes()
 
 
-def test_a_line_cut_short_is_run_again(tmp_path):
+def test_the_run_of_an_incomplete_line_is_repeated(tmp_path):
     path = tmp_path / "runs.jsonl"
     content = stored(path)
     last = content.rindex(b"\n", 0, -1) + 1
@@ -129,15 +127,15 @@ def test_a_line_cut_short_is_run_again(tmp_path):
         assert path.read_bytes() == content
 
 
-def test_files_that_hold_no_finished_runs_stay_as_they_are(tmp_path):
+def test_other_files_are_refused_and_not_modified(tmp_path):
     path = tmp_path / "runs.jsonl"
     content = stored(path)
     bough.Study.create(tmp_path / "study.db", bough.Tree(3, 4)).close()
     for other, message in (
-        (b"nonsense\n" + content, "line 1 of .*runs.jsonl is no finished run"),
-        (content + b"nonsense", "is no file of finished runs"),
-        (b"precious", "is no file of finished runs"),
-        ((tmp_path / "study.db").read_bytes(), "is no f"),
+        (b"nonsense\n" + content, "line 1 of .*runs.jsonl is not a finished run"),
+        (content + b"nonsense", "is not a file of finished runs"),
+        (b"precious", "is not a file of finished runs"),
+        ((tmp_path / "study.db").read_bytes(), "is not a f"),
     ):
         path.write_bytes(other)
         with pytest.raises(bough.StudyError, match=message):
@@ -150,9 +148,8 @@ def test_files_that_hold_no_finished_runs_stay_as_they_are(tmp_path):
 def test_a_study_of_a_comparison(tmp_path):
     file = tmp_path / "compare.db"
     found = run_four(4, study=file)
-    assert run_four(4, study=file).runs == found.runs  # seconds and all: it was not run again
+    assert run_four(4, study=file).runs == found.runs  # seconds and all: nothing was repeated
     assert len(file.read_bytes().splitlines()) == 1
-    assert run_four(4, study=file, out=tmp_path / "tables").runs == found.runs
     store = Store(file)
     with pytest.raises(bough.StudyError, match="is being written by process"):
         run_four(4, study=file)
@@ -167,19 +164,19 @@ def test_a_study_of_a_comparison(tmp_path):
     assert "holds the finished runs of a comparison" in said.stderr
 
 
-def test_what_other_code_gave_is_run_again(tmp_path, monkeypatch):
-    first = run_four(4, out=tmp_path)
-    monkeypatch.setattr(jobs, "code_digest", lambda: "another")
-    again = run_four(4, out=tmp_path)
+def test_runs_of_other_code_are_repeated(tmp_path, monkeypatch):
+    first = run_four(4, study=tmp_path / "runs.jsonl")
+    monkeypatch.setattr(runs, "code_digest", lambda: "another")
+    again = run_four(4, study=tmp_path / "runs.jsonl")
     assert len(lines(tmp_path)) == 2
     assert regrets(again) == regrets(first)
     monkeypatch.undo()
-    assert jobs.code_digest() == jobs.code_digest.__wrapped__()
+    assert runs.code_digest() == runs.code_digest.__wrapped__()
 
 
 def test_another_budget_is_another_run(tmp_path):
-    first = run_four(4, out=tmp_path)
-    again = run_four(4, out=tmp_path)
-    assert again.runs == first.runs  # seconds and all: it was not run again
-    assert run_four(5, out=tmp_path).runs["four", "script"][0].evaluations == 5
+    first = run_four(4, study=tmp_path / "runs.jsonl")
+    again = run_four(4, study=tmp_path / "runs.jsonl")
+    assert again.runs == first.runs  # seconds and all: nothing was repeated
+    assert run_four(5, study=tmp_path / "runs.jsonl").runs["four", "script"][0].evaluations == 5
     assert len(lines(tmp_path)) == 2

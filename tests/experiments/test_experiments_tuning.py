@@ -1,18 +1,17 @@
-"""Comparisons: how constants are tuned, and what searchers are told."""
+"""Comparisons: tuning of constants, and the parameters passed to searchers."""
 
 import pytest
 from comparing import MILLION, Stubborn, Turned
 
 import bough
 from bough.experiments import GRIDS, Grid, compare
-from bough.experiments.entrants import entrant
-from bough.experiments.grids import Window
-from bough.experiments.tables import regrets_page
+from bough.experiments.competitors import Window, named_competitor
+from bough.experiments.pages import regrets_page
 from bough.problems import named
 
 
 def test_constants_are_tuned_on_seeds_that_are_not_shown():
-    """Arm 0 is best where one tunes and worst where one shows, so peeking would be seen."""
+    """Arm 0 is best on the tuning seeds and worst on the others, so peeking would show."""
     seen = []
 
     def make(seed):
@@ -48,7 +47,7 @@ def tune_stubborn(grid):
 
 
 def test_a_grid_grows_while_the_best_is_at_an_end_of_it():
-    """Where one tunes, arms 0, 1, 2, 3 lose 0, 1, 3, 4."""
+    """On the tuning seeds arms 0, 1, 2, 3 lose 0, 1, 3, 4."""
     found, choice = tune_stubborn(Grid((2, 3), lower=(1, 0)))
     assert choice.constants == (("arm", 0),)
     assert [c[0][1] for c in choice.candidates] == [0, 1, 2, 3]
@@ -69,7 +68,7 @@ def test_a_grid_grows_while_the_best_is_at_an_end_of_it():
     assert not window.widen((("c", 9), ("a", 1), ("b", 6)))
 
 
-def test_of_equally_good_constants_one_inside_the_grid_is_chosen():
+def test_ties_are_broken_in_favor_of_the_inside_of_the_grid():
     class Alike(Turned):
         def _value(self, path):
             return 4.0 if path[0] < 3 else 0.0
@@ -85,7 +84,7 @@ def test_of_equally_good_constants_one_inside_the_grid_is_chosen():
     assert "arm=1 (all are equal)" in regrets_page(found)
 
 
-def test_where_all_constants_are_equally_bad_more_are_tried_in_all_directions():
+def test_grids_grow_in_all_directions_where_all_constants_are_equally_bad():
     class Hidden(Turned):
         def _value(self, path):
             return 4.0 if path[0] == 0 else 1.0
@@ -105,16 +104,16 @@ def test_where_all_constants_are_equally_bad_more_are_tried_in_all_directions():
     assert len(window.candidates()) == 7 * 6 * 7
 
 
-def test_constants_that_are_given_are_not_tuned():
+def test_given_constants_are_not_tuned():
     problem, other = named("smooth:2:3", seed=0), named("trap", seed=0)
 
     def candidates(text, problem):
-        return entrant(text).window(problem).candidates()
+        return named_competitor(text).window(problem).candidates()
 
     assert candidates("uct:exploration=0.4", problem) == [(("exploration", 0.4),)]
     assert len(candidates("uct", problem)) == len(GRIDS["uct"]["exploration"].values) > 1
     assert candidates("gpts", problem) == [()]
-    # Nor are those that the problem says: its discount, and all of its prior if that is known.
+    # Nor are those that the problem defines: its discount, and its prior if that is known.
     assert {name for c in candidates("olop", problem) for name, _ in c} == {"exploration"}
     assert {name for c in candidates("olop", other) for name, _ in c} == {"exploration", "discount"}
     assert len(candidates("gpb", problem)) > 1
@@ -125,7 +124,7 @@ def test_constants_that_are_given_are_not_tuned():
 def test_grids(name):
     """Every value of every grid can be used, they rise, and the searcher works with them."""
     problem = named("trap:depth=3", seed=0)
-    maker = entrant(name)
+    maker = named_competitor(name)
     for key, grid in GRIDS[name].items():
         values = [*reversed(grid.lower), *grid.values, *grid.higher]
         assert values == sorted(set(values))
@@ -136,11 +135,11 @@ def test_grids(name):
     for constants in maker.window(problem).candidates():
         search = maker.make(problem, constants, 50, seed=0)
         search.tell(search.ask(), 0.5)
-    assert entrant("olop").make(problem, (), 50, seed=0).plays == 50
+    assert named_competitor("olop").make(problem, (), 50, seed=0).plays == 50
 
 
 def test_bast_is_not_trapped_if_it_is_tuned():
-    """UCT goes where averages are high, whatever its constant; BAST knows how they mislead."""
+    """UCT follows high averages, whatever its constant; BAST accounts for how they mislead."""
     found = compare(
         ["trap:depth=7"], ["uct", "bast"], budget=300, seeds=3, tuning_seeds=2, workers=1
     )
@@ -149,33 +148,33 @@ def test_bast_is_not_trapped_if_it_is_tuned():
     assert min(last["uct"]) > 0.0
 
 
-def test_searchers_are_told_what_they_ask_for():
-    told, states = {}, set()
+def test_factories_receive_the_parameters_they_accept():
+    received, states = {}, set()
 
     def make(tree, *, budget, discount=None, rng):
-        told.update(budget=budget, discount=discount)
+        received.update(budget=budget, discount=discount)
         states.add(rng.bit_generator.state["state"]["state"])
         return bough.UCT(tree, rng=rng)
 
     compare(["discounted:uniform:2:3"], {"mine": make}, budget=5, seeds=3, workers=1)
-    assert told == {"budget": 5, "discount": 0.7}
+    assert received == {"budget": 5, "discount": 0.7}
     assert len(states) == 3  # a random generator for each seed
     problem = bough.problems.named("drawn:gaussian:3:branching=2", seed=1)
-    search = entrant("gpts-known").make(problem, (), 10, 0)
+    search = named_competitor("gpts-known").make(problem, (), 10, 0)
     assert (search.belief.kernel, search.belief.noise) == (problem.kernel, problem.noise)
 
 
-def test_steps_are_told_if_asked_for():
-    told = []
+def test_immediate_rewards_are_observed_with_steps():
+    observed = []
 
     class Spy(bough.UCT):
         def tell(self, path, value=None, *, noise=None, steps=None):
-            told.append((value, steps))
+            observed.append((value, steps))
             super().tell(path, value, noise=noise, steps=steps)
 
     for steps in (False, True):
-        told.clear()
+        observed.clear()
         names = ["discounted:bernoulli:2:3", "smooth:2:3"]
         compare(names, {"spy": Spy}, budget=4, seeds=1, workers=1, steps=steps)
-        assert {len(s) for _, s in told if s is not None} == ({3} if steps else set())
-        assert any(value is not None for value, _ in told)  # Smooth has no steps
+        assert {len(s) for _, s in observed if s is not None} == ({3} if steps else set())
+        assert any(value is not None for value, _ in observed)  # Smooth has no steps

@@ -6,16 +6,14 @@ import mpmath
 import numpy as np
 import pytest
 import theory_oracle as oracle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_theory_gain import EXTREMES, tree_settings
 from test_theory_spectrum import REFERENCE, reference_kernel
 
 from bough import GPTS, Confidence, Tree, theory
 from bough.kernels import Chi, Discounted, Gaussian, Linear
-from bough.theory._envelope import envelope
-from bough.theory._logsums import dawson, log_product_gain
-from bough.theory._regret_forms import METHODS
+from bough.theory.regret import METHODS, envelope
 
 bound = theory.regret_bound
 
@@ -24,23 +22,17 @@ def test_reference_values():
     names = {
         "R_thm1_kappa_exact": ("theorem", "exact"),
         "R_thm1_kappa_Ig": ("theorem", "greedy"),
-        "R_paper_thm1_Ig_factor": ("paper", "paper-greedy"),
         "R_sumbeta_exact": ("sum-beta", "exact"),
-        "R_env_exact": ("uncapped-envelope", "exact"),
         "R_env_cap_exact": ("envelope", "exact"),
         "R_wenv_exact": ("weighted-envelope", "exact"),
         "R_trivial": ("trivial", "exact"),
         "R_best": ("best", "exact"),
     }
-    compared = 0
     for row in REFERENCE["rows"]:
         setting = (reference_kernel(row), row["B"], row["D"], math.sqrt(row["sigma2"]), row["T"])
         for key, (method, gain) in names.items():
-            if row[key] is not None:  # printed Theorem 1 has no value for variances other than 1
-                found = bound(*setting, row["delta"], method, gain=gain)
-                assert found == pytest.approx(row[key], rel=1e-12, abs=0), key
-                compared += 1
-    assert compared > 130
+            found = bound(*setting, row["delta"], method, gain=gain)
+            assert found == pytest.approx(row[key], rel=1e-12, abs=0), key
 
 
 @pytest.mark.parametrize("setting", [s for s in EXTREMES if s[4] < 10**30], ids=repr)
@@ -53,24 +45,6 @@ def test_extreme_settings_against_mpmath(setting):
         assert found[name] == pytest.approx(value, rel=1e-11, abs=0), name
 
 
-def test_dawson_and_sums_against_mpmath():
-    for x in [0.4987, 0.7, 1.0, 2.5, 6.0, 11.99, 12.01, 25.0, 300.0]:
-        true = mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-(mpmath.mpf(x) ** 2)) * mpmath.erfi(x)
-        assert dawson(x) == pytest.approx(float(true), rel=2e-15)
-    with mpmath.workdps(60):
-        for log_x in (-60.0, -5.0, 0.0, 7.3, 40.0, 150.0):
-            for last in (1, 2, 3, 64, 65, 1000, 10**6, 10**15):
-                y = mpmath.exp(mpmath.mpf(log_x) / 2) * 1j
-                gamma = mpmath.loggamma
-                true = 2 * mpmath.re(gamma(last + 1 + y) - gamma(2 + y)) - 2 * gamma(last + 1)
-                found = log_product_gain(log_x, last)
-                assert found == pytest.approx(float(true), rel=1e-11, abs=1e-300), (log_x, last)
-        last, log_x = 10**6, 800.0
-        true = (last - 1) * mpmath.mpf(log_x) - 2 * mpmath.loggamma(last + 1)
-        assert log_product_gain(log_x, last) == pytest.approx(float(true), rel=1e-13)
-
-
-@settings(max_examples=100)
 @given(st.floats(1e-6, 60.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
 def test_the_envelope_is_concave_above_and_touching(most, a, b, share):
     u, v = a * most, b * most
@@ -82,7 +56,6 @@ def test_the_envelope_is_concave_above_and_touching(most, a, b, share):
     assert envelope(most, most) == pytest.approx(math.sqrt(math.expm1(most)), rel=1e-12)
 
 
-@settings(max_examples=150)
 @given(tree_settings(), st.integers(1, 10**7), st.sampled_from([1e-6, 0.05, 0.9]))
 def test_orderings(setting, plays, delta):
     table = bound(*setting, plays, delta, breakdown=True)
@@ -90,7 +63,6 @@ def test_orderings(setting, plays, delta):
     assert table["best"] == min(table[name] for name in METHODS)
     assert table["envelope"] <= table["theorem"] * up
     assert table["envelope"] <= table["trivial"] * up
-    assert table["envelope"] <= table["uncapped-envelope"] * up
     assert table["sum-beta"] <= table["theorem"] * up
     assert all(math.isfinite(x) and x >= 0 for x in table.values())
 
@@ -157,7 +129,7 @@ def test_simulated_regret_stays_below_the_bounds(setting):
 
 
 def test_the_searcher_itself_stays_below_the_bounds():
-    """The same with `GPTS(select="arm")`, told noisy rewards of a function from the prior."""
+    """The same with `GPTS(select="arm")` and noisy rewards of a function from the prior."""
     kernel, B, D, noise = Gaussian(1.5), 3, 3, 0.3
     tree, plays, delta = Tree(B, D), 100, 0.1
     arms = list(itertools.product(range(B), repeat=D))
@@ -193,10 +165,10 @@ def test_the_deterministic_step_is_tight(setting):
         spent += 2 * Confidence(delta).sqrt_beta(t, log_arms) * math.sqrt(variances[x])
         bandit.play(x, 0.0)
         table = bound(*setting, t, delta, breakdown=True)
-        for name in ("theorem", "sum-beta", "uncapped-envelope", "weighted-envelope"):
+        for name in ("theorem", "sum-beta", "weighted-envelope"):
             assert spent <= table[name] * (1 + 1e-9), (name, t)
     assert gained == pytest.approx(theory.information_gain(*setting, plays), rel=1e-9)
-    # A constant that is a quarter too small would be noticed; and the first play is an equality.
+    # A constant that is a quarter too small would fail; and the first play is an equality.
     assert spent > 0.75 * table["weighted-envelope"]
     first = bound(*setting, 1, delta, breakdown=True)
     exact = 2 * Confidence(delta).sqrt_beta(1, log_arms) * math.sqrt(bandit.prior[0, 0])
@@ -225,7 +197,7 @@ def test_any_plays_at_all_obey_the_deterministic_step():
     assert printed_fails > 30
 
 
-# --------------------------------------------------------------------------------- the rest
+# ---------------------------------------------------------------- simple regret, other options
 
 
 def test_simple_and_empirical_regret():
@@ -281,7 +253,7 @@ def test_agnostic():
     assert bound(*setting, T, delta, "agnostic", norm=norm) == pytest.approx(expected, rel=1e-12)
     table = bound(*setting, [T, 2 * T], delta, norm=norm, breakdown=True)
     assert table["agnostic"][0] == pytest.approx(expected, rel=1e-12)
-    # In other units of reward it is the same promise: the norm does not change.
+    # In other units of reward it is the same bound: the norm does not change.
     scaled = bound(100.0 * Gaussian(2.0), 2, 3, 5.0, T, delta, "agnostic", norm=norm)
     assert scaled == pytest.approx(10 * expected, rel=1e-12)
     # The square of a norm may overflow, the bound need not.
@@ -319,7 +291,6 @@ def test_the_other_bounds_take_a_norm_and_a_gain():
 def test_no_variance_no_regret():
     table = bound(Linear(0.0), 3, 4, 1.0, 100, norm=1.0, breakdown=True)
     assert set(table.values()) == {0.0}
-    assert bound(Linear(0.0), 3, 4, 1.0, 100, method="paper") == 0.0
 
 
 def test_arrays_and_gains():
@@ -344,9 +315,8 @@ good = functools.partial(bound, Linear(), 2, 3, 1.0)
         (lambda: good(5, 0.0), ValueError, "delta must be between 0 and 1, got 0.0"),
         (lambda: good(5, method="thm"), ValueError, "method must be one of theorem, sum-beta"),
         (lambda: good(5, method="sum_beta"), ValueError, "did you mean 'sum-beta'"),
-        (lambda: good(5, gain=3.0), TypeError, "gain must be a method of information_gain"),
+        (lambda: good(5, gain=3.0), TypeError, "gain must be a string, one of exact"),
         (lambda: good(5, gain="most"), ValueError, "gain must be one of exact"),
-        (lambda: good(5, gain="paper-tail"), ValueError, "gain must bound the whole"),
         (lambda: good(5, norm=-1.0), ValueError, "norm must not be negative"),
         (
             lambda: theory.plays_needed(Linear(), 2, 3, 1.0, 0.0),

@@ -6,14 +6,14 @@ import mpmath
 import numpy as np
 import pytest
 import theory_oracle as oracle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import some_kernel
 
 from bough import theory
 from bough.kernels import Chi, Discounted, Gaussian, Geometric, Linear
 
-SMALL = [(1, 0), (1, 4), (5, 0), (2, 1), (2, 5), (3, 3), (4, 2), (7, 2), (30, 1), (2, 8)]
+SMALL = [(1, 0), (1, 4), (5, 0), (2, 1), (2, 5), (3, 3), (4, 2), (7, 2), (30, 1), (2, 7)]
 KERNELS = [
     Linear(),
     Linear(3.0),
@@ -36,10 +36,19 @@ def reference_kernel(row):
     return kinds[row["kernel"]](row["param"])
 
 
-@pytest.mark.parametrize(("B", "D"), [*SMALL, (2, 10), (4, 5), (1024, 1), (32, 2)])
+@pytest.mark.parametrize(
+    ("B", "D"),
+    [
+        *SMALL,
+        pytest.param(2, 8, marks=pytest.mark.thorough),
+        pytest.param(2, 10, marks=pytest.mark.thorough),
+        pytest.param(4, 5, marks=pytest.mark.thorough),
+        pytest.param(1024, 1, marks=pytest.mark.thorough),
+        pytest.param(32, 2, marks=pytest.mark.thorough),
+    ],
+)
 def test_eigenvalues_are_those_of_the_matrix(B, D):
-    # The dense eigensolver takes its time for 1,024 arms: all kernels on one such tree.
-    for kernel in KERNELS if B**D <= 256 or B == 2 else KERNELS[3:7:3]:
+    for kernel in KERNELS:
         s = theory.spectrum(kernel, B, D)
         K = oracle.dense_matrix(kernel, B, D)
         assert sum(s.multiplicities) == B**D == len(K)
@@ -53,7 +62,6 @@ def test_eigenvalues_of_any_kernel(B, D, data):
     kernel = data.draw(some_kernel(D))
     s = theory.spectrum(kernel, B, D)
     K = oracle.dense_matrix(kernel, B, D)
-    np.testing.assert_allclose(s.matrix(), K, rtol=1e-12, atol=1e-300)
     found = np.repeat(s.eigenvalues, s.multiplicities)
     atol = 1e-12 * max(1e-300, found[-1])
     np.testing.assert_allclose(np.linalg.eigvalsh(K), found, atol=atol)
@@ -64,7 +72,7 @@ def test_eigenvalues_of_any_kernel(B, D, data):
 def test_eigenvectors_and_their_blocks(B, D):
     kernel = Gaussian(1.3) + Linear()
     s = theory.spectrum(kernel, B, D)
-    V, K = s.eigenvectors(), s.matrix()
+    V, K = s.eigenvectors(), oracle.dense_matrix(kernel, B, D)
     values = np.repeat(s.eigenvalues, s.multiplicities)
     np.testing.assert_allclose(V.T @ V, np.eye(B**D), atol=1e-13)
     np.testing.assert_allclose(K @ V, V * values, atol=1e-12 * values[-1])
@@ -72,7 +80,7 @@ def test_eigenvectors_and_their_blocks(B, D):
     for i, count in enumerate(s.multiplicities[:-1], start=1):
         for v in V[:, column : column + count].T:
             blocks = v.reshape(-1, B, B ** (i - 1))  # node at depth D - i, child, arm below it
-            assert np.count_nonzero(np.abs(blocks).sum(axis=(1, 2))) == 1  # lives below one node
+            assert np.count_nonzero(np.abs(blocks).sum(axis=(1, 2))) == 1  # supported below a node
             assert np.all(blocks == blocks[:, :, :1])  # constant below each child
             assert abs(v.sum()) < 1e-13
         column += count
@@ -141,94 +149,15 @@ def test_logarithms_of_extreme_eigenvalues(kernel, B, D):
     assert s.eigenvalue(B**D) == s.eigenvalues[0 if B > 1 else -1]
 
 
-def test_bounds_hold():
-    """Errata 14, 17, 18 and 38: linear, Gaussian with q above and below 1, and discounted."""
-    checked = 0
-    some = [Linear(), 2.0 * Linear(), *map(Gaussian, (0.3, 0.7, 1.0, 1.3, 3.0, 100.0))]
-    some += map(Discounted, (0.05, 0.5, 0.9, 1.0))
-    for B, D in [(2, 1), (2, 7), (3, 4), (10, 3), (200, 2)]:
-        for kernel in [*some, Gaussian(math.log(B) ** -0.5)]:
-            s = theory.spectrum(kernel, B, D)
-            tight = math.inf
-            for t in sorted({*range(1, min(B**D, 60) + 1), *(B**i for i in range(D + 1)), B**D}):
-                low, high = s.bounds(t)
-                true = s.eigenvalue(t)
-                slack = 1e-10 * true
-                assert low - slack <= true <= high + slack, (kernel, B, D, t)
-                tight = min(tight, high - true)
-                checked += 1
-            # They are not trivially true: somewhere each upper bound is an equality.
-            assert tight <= 1e-9 * s.eigenvalues[-1]
-    assert checked > 2000
-    low, high = theory.spectrum(Linear(), 10, 400).bounds(10**399)
-    assert 0 < low < high < 1.0
-
-
-@pytest.mark.parametrize(
-    ("discount", "B", "D"), [(0.01, 10, 100), (0.5, 2, 1000), (1e-170, 3, 3), (0.9, 10, 400)]
-)
-def test_bounds_of_discounted_kernels_on_deep_trees(discount, B, D):
-    """Where gamma^2D underflows, or N overflows, but the eigenvalues do not."""
-    s = theory.spectrum(Discounted(discount, 2.0), B, D)
-    finite = 0
-    for k in range(0, D + 1, max(D // 50, 1)):
-        t = B**k
-        with mpmath.workdps(60):
-            gamma, N, B_ = mpmath.mpf(discount), mpmath.mpf(B) ** D, mpmath.mpf(B)
-            decay = mpmath.mpf(t) ** (-1 + 2 * mpmath.log(gamma) / mpmath.log(B_))
-            least = gamma ** (2 * D)
-            true = [2 * (N * decay * x - least) / (B_ - gamma**2) for x in (1, B_ / gamma**2)]
-        low, high = s.bounds(t)
-        for found, value in ((low, true[0]), (high, true[1])):
-            if 1e-300 < value < 1e300:  # a float holds it
-                assert found == pytest.approx(float(value), rel=1e-10)
-                finite += 1
-            else:
-                assert abs(found) <= 1e-299 if value < 1 else found > 1e299
-        assert low <= s.eigenvalue(t) * (1 + 1e-10)
-        assert s.eigenvalue(t) <= high * (1 + 1e-10)
-    assert finite >= 2
-    assert theory.spectrum(Linear(0.0), 10, 400).bounds(1) == (0.0, 0.0)
-    with pytest.raises(ValueError, match="of a discount above 0"):
-        theory.spectrum(Discounted(0.0), 3, 3).bounds(2)
-
-
-def test_gaussian_constants():
-    """Errata 16, 19, 20 and 21."""
-    for B, D in [(2, 3), (5, 4), (200, 10)]:
-        s = theory.spectrum(Gaussian(2.0), B, D)
-        c = s.constants
-        q = B * math.exp(-1 / 4)
-        assert c.q == pytest.approx(q, rel=1e-14)
-        assert pytest.approx((1 - q / B) / (q - 1), rel=1e-13) == c.C
-        assert c.product == pytest.approx(c.C * q, rel=1e-13)
-        for i in range(1, D + 1):
-            assert s.eigenvalues[i - 1] == pytest.approx(c.C * (q**i - 1), rel=1e-12)
-        # At that width, and not just before, the Gaussian constant is the linear one.
-        linear = theory.spectrum(Linear(), B, D).constants.product
-        at = theory.spectrum(Gaussian(c.width), B, D).constants.product
-        assert at == pytest.approx(linear, rel=1e-12)
-        assert theory.spectrum(Gaussian(c.width * 0.99), B, D).constants.product > linear
-    # Near q = 1 the closed form C (q^i - 1) is 0/0; the sum is not.
+def test_gaussian_eigenvalues_at_q_1():
+    """There the closed form C (q^i - 1) of the paper is 0/0; the sum is not."""
     s = theory.spectrum(Gaussian(math.log(4) ** -0.5), 4, 5)
     np.testing.assert_allclose(s.eigenvalues[:5], [i * 0.75 for i in range(1, 6)], rtol=1e-12)
-    # s^2 C_s q_s -> B/(B-1); the paper's 2 (1 - exp(-1/s^2)) never bounds it for B = 2.
-    for B in (2, 3, 4, 10, 200):
-        product = theory.spectrum(Gaussian(1e4), B, 3).constants.product
-        assert 1e8 * product == pytest.approx(B / (B - 1), rel=1e-7)
-        for width in (1.5, 2.0, 5.0, 50.0):
-            c = theory.spectrum(Gaussian(width), B, 3).constants
-            if c.q > 1:
-                assert c.product <= c.q / ((c.q - 1) * width**2) * (1 + 1e-12)
-                holds = c.product <= 2 * -math.expm1(-1 / width**2)
-                assert holds == (c.q >= 2)
 
 
 def test_large_trees_have_no_dense_matrix():
     s = theory.spectrum(Linear(), 200, 10)
     with pytest.raises(ValueError, match=r"200\^10 arms is too large for dense matrices"):
-        s.matrix()
-    with pytest.raises(ValueError, match="eigenvalues and multiplicities need none"):
         s.eigenvectors()
 
 
@@ -248,7 +177,7 @@ def test_large_trees_have_no_dense_matrix():
             TypeError,
             "branching must be an int, the",
         ),
-        (lambda: theory.spectrum(Linear(), [2, 3], 2), TypeError, "give the largest number of"),
+        (lambda: theory.spectrum(Linear(), [2, 3], 2), TypeError, "pass the largest number of"),
         (lambda: theory.spectrum(Linear(), np.array([2, 3]), 2), TypeError, "for a ragged tree"),
         (lambda: theory.spectrum(Linear(), lambda path: 2, 2), TypeError, "for a ragged tree"),
         (lambda: theory.spectrum(Linear(), "2", 2), TypeError, "branching must be an int, got '2'"),
@@ -259,9 +188,6 @@ def test_large_trees_have_no_dense_matrix():
             "width is None, so it is to be",
         ),
         (lambda: theory.spectrum(Chi((1.0, 0.5)), 2, 3), ValueError, "needs chi_0 to chi_3"),
-        (lambda: theory.spectrum(Chi((1.0, 0.5)), 2, 1).bounds(1), ValueError, "closed bounds for"),
-        (lambda: theory.spectrum(Linear(), 1, 3).bounds(1), ValueError, "branching >= 2"),
-        (lambda: theory.spectrum(Linear(), 2, 0).constants, ValueError, "depth >= 1"),
         (lambda: theory.spectrum(Linear(), 2, 3).eigenvalue(1.5), TypeError, "t must be an int"),
         (
             lambda: theory.spectrum(Linear(), 2, 3).eigenvalue(10**5000),
@@ -275,7 +201,6 @@ def test_bad_input(make, error, message):
         make()
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 50), st.integers(1, 40), st.floats(0.1, 1e5))
 def test_trace_and_top(B, D, width):
     """The eigenvalues sum to N chi_0, and the top one is a row of the matrix."""

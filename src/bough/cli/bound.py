@@ -1,4 +1,4 @@
-"""`bough bound`: what the theory promises for a problem, as a table, as JSON, or as a figure."""
+"""The command `bough bound`: information gain and regret bounds of a setting."""
 
 import json
 import math
@@ -9,52 +9,34 @@ from typing import Any
 import click
 
 from bough import theory
+from bough.cli.shell import Finite, echo
 from bough.kernels import Discounted, Kernel
-from bough.theory import gain as gains
-from bough.theory._problem import MOST_PLAYS, read_plays, read_problem
-from bough.theory._regret_forms import METHODS
+from bough.theory._setting import MOST_PLAYS, check_setting
+from bough.theory.gain import METHODS as GAINS
+from bough.theory.regret import METHODS as BOUNDS
 
-#: How each row is called on the page.
+#: The description of each row.
 WORDS = {
     "exact": "exact, I*(T)",
     "greedy": "greedy over eigenvectors",
     "waterfilling": "over all unit weights",
     "uniform": "plays split evenly",
-    "level": "on the tree cut at T arms",
     "hadamard": "any kernel",
-    "paper-greedy": "greedy / (1 - 1/e)",
-    "paper-linear": "bound3",
-    "paper-constant": "bound1, wrong",
-    "paper-log": "sum of log-eigenvalues, wrong if N C q < 1",
-    "paper-final": "final, wrong",
-    "corrected-constant": "bound1 corrected",
-    "corrected-linear": "bound3 corrected",
-    "corrected-log": "sum of log-eigenvalues corrected",
-    "corrected-final": "final corrected",
     "theorem": "Theorem 1, any variance",
     "sum-beta": "each play's own beta",
     "envelope": "concave envelope, capped",
-    "uncapped-envelope": "concave envelope",
     "weighted-envelope": "concave envelope, weighted",
     "trivial": "no play is worse than the prior",
     "best": "the least of these",
     "agnostic": "any function of that norm",
-    "paper": "Theorem 1 and gain as printed",
     "ucb": "UCB, arms unrelated",
     "bast": "BAST, given the smallest gap",
     "olop": "OLOP, rate without constants",
 }
 
 
-def bound_command(
-    read_kernel: Callable[[str], Kernel],
-    echo: Callable[[str], None],
-    real: Callable[..., click.FloatRange],
-) -> click.Command:
-    """Return the command.
-
-    `read_kernel` reads a kernel such as `gaussian:5`, `echo` prints, `real` is the type of options.
-    """
+def bound_command(read_kernel: Callable[[str], Kernel]) -> click.Command:
+    """Return the command, given a function that reads a kernel such as `gaussian:5`."""
 
     @click.command("bound", short_help="Bound information gain and regret.")
     @click.option("--branching", type=int, required=True, help="Children of a node.")
@@ -63,29 +45,29 @@ def bound_command(
         "--kernel", required=True, help="linear, gaussian:WIDTH, discounted:DISCOUNT, ..."
     )
     @click.option(
-        "--noise", type=real(min=0), required=True, help="Standard deviation of a reward."
+        "--noise", type=Finite(min=0), required=True, help="Standard deviation of a reward."
     )
-    @click.option("--plays", required=True, help="How many, such as 1000 or 1e9.")
+    @click.option("--plays", required=True, help="Number of plays, such as 1000 or 1e9.")
     @click.option(
         "--delta",
-        type=real(0, 1, min_open=True, max_open=True),
+        type=Finite(0, 1, min_open=True, max_open=True),
         default=0.05,
         show_default=True,
-        help="May fail so often.",
+        help="Failure probability of the bounds.",
     )
     @click.option(
         "--regret",
-        type=real(min=0, min_open=True),
-        help="Also: plays until the average regret is this small.",
+        type=Finite(min=0, min_open=True),
+        help="Average regret for which to print the number of plays needed.",
     )
     @click.option(
         "--gap",
-        type=real(min=0, min_open=True),
+        type=Finite(min=0, min_open=True),
         help="Smallest gap between arms, for BAST's bound.",
     )
-    @click.option("--norm", type=real(min=0), help="Norm of the rewards, for the agnostic bound.")
+    @click.option("--norm", type=Finite(min=0), help="Norm of the rewards, for the agnostic bound.")
     @click.option(
-        "--plot", type=click.Path(dir_okay=False), help="Draw the growth with T to a file."
+        "--plot", type=click.Path(dir_okay=False), help="File for a figure of the growth with T."
     )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
     def bound(
@@ -106,17 +88,15 @@ def bound_command(
         \b
         bough bound --branching 200 --depth 10 --kernel gaussian:5 --noise 1 --plays 1e9
         """  # noqa: D301 - click wants a real backspace before lines that it must not join
-        model = read_kernel(kernel)
-        T = _count(plays)
+        model, T = read_kernel(kernel), _count(plays)
+        setting = (model, branching, depth, noise)
         try:
-            facts = all_bounds(
-                model, branching, depth, noise, T, delta, regret=regret, gap=gap, norm=norm
-            )
+            facts = all_bounds(*setting, T, delta, regret=regret, gap=gap, norm=norm)
         except (TypeError, ValueError) as error:
             raise click.UsageError(str(error)) from None
         facts = {"kernel": kernel, **facts}
         if plot is not None:
-            _draw(growth(model, branching, depth, noise, T, delta), plot)
+            _draw(growth(*setting, T, delta), plot)
         echo(json.dumps(_finite(facts), indent=2) if as_json else _page(facts))
         if plot is not None and not as_json:
             echo(f"\ngrowth with T drawn to {plot}")
@@ -136,28 +116,22 @@ def all_bounds(
     gap: float | None = None,
     norm: float | None = None,
 ) -> dict[str, Any]:
-    """Return every bound there is for a problem, as plain values; None where there is none."""
+    """Return every bound of a setting as plain values, None where a bound does not apply."""
     setting = (kernel, branching, depth, noise)
-    problem = read_problem(*setting)
-    plays = read_plays(plays, 1)
-    gain = {
-        name: _if_any(theory.information_gain, *setting, plays, method=name)
-        for name in gains.NAMES
-        if not name.endswith("-tail")  # a part of the gain only
-    }
-    ours = theory.regret_bound(*setting, plays, delta, norm=norm, breakdown=True)
-    printed = {"method": "paper", "gain": "paper-greedy"}
-    ours["paper"] = _if_any(theory.regret_bound, *setting, plays, delta, **printed)
+    log_arms = check_setting(*setting).log_arms
+    bounds = theory.regret_bound(*setting, plays, delta, norm=norm, breakdown=True)
     facts: dict[str, Any] = {
         "branching": branching,
         "depth": depth,
         "noise": noise,
         "plays": plays,
         "delta": delta,
-        "log10_arms": problem.log_arms / math.log(10),
-        "information_gain": gain,
-        "regret": ours,
-        "average_regret": ours["best"] / plays,
+        "log10_arms": log_arms / math.log(10),
+        "information_gain": {
+            name: theory.information_gain(*setting, plays, method=name) for name in GAINS
+        },
+        "regret": bounds,
+        "average_regret": bounds["best"] / plays,
         "peers": _peers(kernel, branching, depth, noise, plays, delta, gap),
     }
     if regret is not None:
@@ -168,14 +142,6 @@ def all_bounds(
                 raise
             facts["plays_needed"] = None
     return facts
-
-
-def _if_any(bound: Callable[..., Any], *setting: Any, **more: Any) -> Any:
-    """Return a bound, or None if there is none for this kernel, this tree, or so many plays."""
-    try:
-        return bound(*setting, **more)
-    except ValueError:
-        return None
 
 
 def growth(
@@ -210,7 +176,7 @@ def _peers(
 
 
 def _count(text: str) -> int:
-    """Read 1000, 1_000 or 1e9 without rounding."""
+    """Return the number of plays in 1000, 1_000 or 1e9, without rounding."""
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -219,13 +185,13 @@ def _count(text: str) -> int:
         raise click.UsageError(f"--plays must be a whole number, got {text!r}.")
     if number < 1:  # before int(), which writes out all digits of -1e99999999
         raise click.UsageError(f"--plays must be at least 1, got {text!r}.")
-    if number > 10 * MOST_PLAYS:
+    if number > MOST_PLAYS:
         raise click.UsageError(f"--plays must be at most 1e100, got {text!r}.")
     return int(number)
 
 
 def _page(facts: dict[str, Any]) -> str:
-    """Return the facts as a page to read."""
+    """Return the bounds as text."""
     arms = facts["log10_arms"]
     small = arms < 15
     count = f"{facts['branching'] ** facts['depth']:,}" if small else f"about 10^{arms:.0f}"
@@ -233,15 +199,14 @@ def _page(facts: dict[str, Any]) -> str:
         f"{count} arms, {facts['kernel']}, noise {facts['noise']:g}, "
         f"{_number(facts['plays'])} plays, confidence {1 - facts['delta']:g}",
     ]
-    sections = [
-        ("information gain, in nats", facts["information_gain"]),
-        ("cumulative regret at most", facts["regret"]),
-        ("other algorithms, under their own assumptions", facts["peers"]),
-    ]
-    for title, rows in sections:
+    sections = {
+        "information gain, in nats": facts["information_gain"],
+        "cumulative regret at most": facts["regret"],
+        "other algorithms, under their own assumptions": facts["peers"],
+    }
+    for title, rows in sections.items():
         lines += ["", title]
-        for name, value in rows.items():
-            lines.append(f"  {name:<20}{_number(value):>12}  {WORDS.get(name, '')}".rstrip())
+        lines += [f"  {name:<20}{_number(x):>12}  {WORDS[name]}" for name, x in rows.items()]
     lines += ["", f"average regret at most {facts['average_regret']:.4g}"]
     if "plays_needed" in facts:
         needed = facts["plays_needed"]
@@ -258,16 +223,15 @@ def _number(value: "float | int | None") -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Return the same with None for what JSON cannot say."""
+    """Return the same with None for infinities, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _draw(data: dict[str, list[float]], file: str) -> None:
-    """Draw bounds on the average regret against the number of plays: they differ little in all."""
+    """Draw the bounds on the average regret against the number of plays."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: F401
         from matplotlib.figure import Figure
     except ImportError:
         raise click.UsageError(
@@ -275,7 +239,7 @@ def _draw(data: dict[str, list[float]], file: str) -> None:
         ) from None
     figure = Figure(figsize=(7.0, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    for name in (*METHODS, "best"):
+    for name in (*BOUNDS, "best"):
         average = [value / plays for value, plays in zip(data[name], data["plays"], strict=True)]
         if not any(average):
             continue  # a prior without variance: there is no regret to draw on a logarithmic axis

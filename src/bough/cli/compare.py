@@ -11,38 +11,48 @@ import click
 from bough.cli.shell import echo
 from bough.experiments import figures
 from bough.experiments.compare import compare
+from bough.experiments.competitors import in_words
+from bough.experiments.pages import regrets_page, rows, write
 from bough.experiments.results import Comparison
-from bough.experiments.tables import regrets_page, rows, say
-from bough.experiments.write import write
 
 
 @click.command("compare", short_help="Compare searchers on known problems.")
 @click.argument("problems", nargs=-1, required=True)
-@click.option("--searchers", default="gpts,uct", show_default=True, help="Names with commas.")
 @click.option(
-    "--budget", type=click.IntRange(min=1), default=1000, show_default=True, help="Plays."
+    "--searchers", default="gpts,uct", show_default=True, help="Names, separated by commas."
 )
 @click.option(
-    "--seeds", type=click.IntRange(1, 1_000_000), default=50, show_default=True, help="Runs."
+    "--budget", type=click.IntRange(min=1), default=1000, show_default=True, help="Plays of a run."
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 1_000_000),
+    default=50,
+    show_default=True,
+    help="Number of problems, each with a seed of its own.",
 )
 @click.option(
     "--tuning-seeds",
     type=click.IntRange(min=1),
-    help="Other seeds, on which constants are tuned.  [default: as many as seeds, at most 20]",
+    help="Number of other seeds for tuning.  [default: as many as seeds, at most 20]",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The first.")
-@click.option("--steps", is_flag=True, help="Tell immediate rewards, where a problem has them.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="First seed."
+)
+@click.option("--steps", is_flag=True, help="Observe immediate rewards, where a problem has them.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=pathlib.Path),
-    help="Folder for tables, figures and finished runs; given again, it goes on.",
+    help="Folder for tables, figures and finished runs, from which a comparison resumes.",
 )
 @click.option(
     "--study",
     type=click.Path(dir_okay=False, path_type=pathlib.Path),
-    help="Keep finished runs in this file, or go on where it was left.  [default: in the folder]",
+    help="File of finished runs, from which a comparison resumes.  [default: in the folder]",
 )
-@click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: all cores]")
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Number of processes.  [default: all cores]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def command(
     problems: tuple[str, ...],
@@ -69,9 +79,12 @@ def command(
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
     again = _again(problems, searchers, budget, seeds, tuning_seeds, seed, steps)
     try:
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            study = study or out / "runs.jsonl"
         comparison = compare(
             problems, searchers.split(","), budget=budget, seeds=seeds, tuning_seeds=tuning_seeds,
-            seed=seed, steps=steps, out=out, study=study, workers=workers,
+            seed=seed, steps=steps, study=study, workers=workers,
             progress=False if as_json else None,
         )  # fmt: skip
     except ValueError as error:
@@ -79,8 +92,7 @@ def command(
     except (RuntimeError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
-        place = study or out
-        kept = f"; what is finished is in {place}: give the same command to go on" if place else ""
+        kept = f"; finished runs are in {study}: repeat the command to resume" if study else ""
         echo(f"interrupted{kept}", err=True)
         sys.exit(130)
     files = [] if out is None else write(comparison, out, again)
@@ -116,7 +128,7 @@ def _again(
 
 
 def _facts(comparison: Comparison, again: str, files: list[pathlib.Path]) -> dict[str, Any]:
-    """Return what there is to say, as plain values."""
+    """Return the results as plain values."""
     return {
         "command": again,
         "budget": comparison.budget,
@@ -127,7 +139,7 @@ def _facts(comparison: Comparison, again: str, files: list[pathlib.Path]) -> dic
                 "problem": problem,
                 "searcher": searcher,
                 "constants": dict(choice.constants),
-                "scores": dict(zip(map(say, choice.candidates), choice.scores, strict=False)),
+                "scores": dict(zip(map(in_words, choice.candidates), choice.scores, strict=False)),
             }
             for (problem, searcher), choice in comparison.choices.items()
         ],

@@ -341,7 +341,7 @@ def _load(text: str) -> Callable[[Any], Any]:
     return function  # type: ignore[no-any-return]
 
 
-main.add_command(bound_command(_kernel, echo, Finite))
+main.add_command(bound_command(_kernel))
 
 if __name__ == "__main__":
     main()

@@ -13,7 +13,7 @@ import click
 
 from bough._text import printable
 from bough.cli.shell import echo
-from bough.experiments.store import BEGINNING
+from bough.experiments.runs import BEGINNING
 from bough.run.result import bounds_as_json, bounds_in_words
 from bough.studies.domain import plain_params
 from bough.studies.exchange import exported, imported

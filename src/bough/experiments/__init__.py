@@ -1,4 +1,4 @@
-"""Searchers side by side, on problems with known optima.
+"""Comparisons of searchers on problems with known optima.
 
 >>> from bough.experiments import compare
 >>> found = compare(["trap:depth=4"], ["gpts", "uct"], budget=20, seeds=3, workers=1)
@@ -7,17 +7,17 @@
 """
 
 from bough.experiments.compare import compare
-from bough.experiments.grids import GRIDS, Grid
-from bough.experiments.results import Choice, Comparison, Curve, Estimate, bootstrap
-from bough.experiments.write import write
+from bough.experiments.competitors import GRIDS, Grid
+from bough.experiments.pages import write
+from bough.experiments.results import Comparison, Curve, Estimate, TuningChoice, bootstrap
 
 __all__ = [
     "GRIDS",
-    "Choice",
     "Comparison",
     "Curve",
     "Estimate",
     "Grid",
+    "TuningChoice",
     "bootstrap",
     "compare",
     "write",

@@ -1,4 +1,4 @@
-"""Any searchers on any problems: tune on some seeds, run on others, and keep what is finished."""
+"""Comparisons of any searchers on any problems: tuning on some seeds, runs on others."""
 
 import os
 import pathlib
@@ -9,19 +9,26 @@ from typing import Any
 import numpy as np
 
 from bough._validation import whole
-from bough.experiments.entrants import Entrant, entrant, entrant_of
-from bough.experiments.grids import GRIDS, Constants, Window
-from bough.experiments.jobs import Job, Run, all_marks, judged_marks
-from bough.experiments.results import Choice, Comparison
-from bough.experiments.runner import Task, cores, run_all
-from bough.experiments.store import Store
+from bough.experiments.competitors import (
+    GRIDS,
+    Competitor,
+    Constants,
+    Window,
+    custom_competitor,
+    named_competitor,
+)
+from bough.experiments.results import Comparison, TuningChoice
+from bough.experiments.runs import Job, Run, Store, all_marks, cores, run_all, scored_marks
 from bough.problems import Problem, named
 from bough.searchers import Searcher
 
 #: Constants are tuned on problems from this seed on, counted from the first one that is shown.
 TUNING = 1_000_000
-#: The most seeds that are used for tuning unless more are asked for.
+#: The largest default number of seeds for tuning.
 MOST_TUNING = 20
+
+#: Names of a problem and a searcher.
+Pair = tuple[str, str]
 
 
 def compare(
@@ -34,7 +41,6 @@ def compare(
     seed: int = 0,
     steps: bool = False,
     grids: Mapping[str, Mapping[str, Any]] = GRIDS,
-    out: str | os.PathLike[str] | None = None,
     study: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     progress: bool | None = None,
@@ -56,24 +62,22 @@ def compare(
     budget
         Evaluations of each run.
     seeds
-        How many problems of each kind are shown.
+        The number of problems of each kind that are shown.
     tuning_seeds
-        On how many others constants are chosen; by default as many, but at most 20.
+        The number of other problems on which constants are chosen; by default as many, but at most
+        20.
     seed
-        The first problem. It decides all regrets.
+        The first problem. It determines all regrets.
     steps
-        Tell the immediate rewards where a problem has them, instead of their sum.
+        Whether to pass on the immediate rewards where a problem has them, instead of their sum.
     grids
-        For each searcher's name the constants to try: for each of them a sequence of values, or a
-        `Grid` that grows while the best is at an end of it.
-    out
-        A folder where finished runs are kept, in `runs.jsonl`.
+        The constants to try by the name of the searcher: for each of them a sequence of values, or
+        a `Grid` that grows while the best is at an end of it.
     study
-        The file where finished runs are kept, if it is to be another. What is there is not run
-        again. Runs of another bough are not taken, but those of a searcher of your own that you
-        changed are.
+        A file of finished runs, which are not repeated, unless they are of another version of
+        bough; changes of a searcher of your own are not noticed.
     workers
-        Processes; by default as many as there are cores.
+        The number of processes; by default that of the cores.
     progress
         None (a bar on a terminal), True or False.
 
@@ -93,113 +97,87 @@ def compare(
     tuning_seeds = whole(tuning_seeds, "tuning_seeds", least=1)
     workers = cores() if workers is None else whole(workers, "workers", least=1)
     makers = _problems(problems)
-    entrants = _searchers(searchers, grids)
+    competitors = _searchers(searchers, grids)
     comparison = Comparison(
         tuple(makers),
-        tuple(entrants),
+        tuple(competitors),
         budget,
         steps,
         range(seed, seed + seeds),
         range(seed + TUNING, seed + TUNING + tuning_seeds),
     )
-    windows = _possible(comparison, makers, entrants)
-    store = Store(_file(out, study))
+    windows = _possible(comparison, makers, competitors)
+    store = Store(None if study is None else pathlib.Path(study))
 
-    def jobs(pair: tuple[str, str], constants: Constants, numbers: range) -> list[Job]:
+    def jobs(pair: Pair, constants: Constants, numbers: range) -> list[Job]:
         return [Job(*pair, constants, number, budget, steps) for number in numbers]
 
-    def run(jobs: Iterable[Job], title: str) -> None:
-        tasks: list[Task] = [(j, makers[j.problem], entrants[j.searcher]) for j in jobs]
-        for failed, why in run_all(
-            tasks, store, workers=workers, progress=progress, title=title
-        ).items():
-            comparison.failures.setdefault((failed.problem, failed.searcher), why)
+    def run(title: str, groups: Iterable[list[Job]]) -> None:
+        tasks = [(j, makers[j.problem], competitors[j.searcher]) for js in groups for j in js]
+        failed = run_all(tasks, store, workers=workers, progress=progress, title=title)
+        for job, why in failed.items():
+            comparison.failures.setdefault((job.problem, job.searcher), why)
 
-    def choose(pair: tuple[str, str]) -> Choice:
-        candidates = windows[pair].candidates()
-        if len(candidates) == 1:
-            return Choice(candidates[0], tuple(candidates), ())
-        tuning = comparison.tuning_seeds
-        table = [[store[job] for job in jobs(pair, c, tuning)] for c in candidates]
-        scores = tuple(_scores(table, budget))
-        ends = [windows[pair].ends(constants) for constants in candidates]
-        # Of several that are equally good one inside the grid, if there is one.
-        best = min(range(len(scores)), key=lambda i: (scores[i], len(ends[i])))
-        return Choice(candidates[best], tuple(candidates), scores, tuple(ends[best]))
+    def choose(pair: Pair) -> TuningChoice:
+        table = [
+            [store[job] for job in jobs(pair, constants, comparison.tuning_seeds)]
+            for constants in windows[pair].candidates()
+        ]
+        return _choose(windows[pair], table, budget)
 
     try:
         tuned = [pair for pair in windows if len(windows[pair].candidates()) > 1]
-        # What needs no tuning runs with what is tuned, so that no core waits in between.
-        first = [
-            job
-            for pair in windows
-            if pair not in tuned
-            for job in jobs(pair, windows[pair].candidates()[0], comparison.seeds)
-        ]
         undecided = tuned
         while undecided:
             run(
-                [
-                    job
+                "tuning",
+                (
+                    jobs(pair, constants, comparison.tuning_seeds)
                     for pair in undecided
                     for constants in windows[pair].candidates()
-                    for job in jobs(pair, constants, comparison.tuning_seeds)
-                ]
-                + first,
-                "tuning",
+                ),
             )
-            first = []
-            undecided = [
-                pair
-                for pair in undecided
-                if pair not in comparison.failures and _widened(windows[pair], choose(pair))
-            ]
-        for pair in windows:
-            if pair not in comparison.failures:
+            undecided = [pair for pair in undecided if pair not in comparison.failures]
+            undecided = [pair for pair in undecided if _widen(windows[pair], choose(pair))]
+        for pair, window in windows.items():
+            if pair not in tuned:
+                candidates = tuple(window.candidates())
+                comparison.choices[pair] = TuningChoice(candidates[0], candidates, ())
+            elif pair not in comparison.failures:
                 comparison.choices[pair] = choose(pair)
-        run(
-            [
-                job
-                for pair, choice in comparison.choices.items()
-                for job in jobs(pair, choice.constants, comparison.seeds)
-            ],
-            "runs",
-        )
-        for pair, choice in comparison.choices.items():
+        shown = {
+            pair: jobs(pair, choice.constants, comparison.seeds)
+            for pair, choice in comparison.choices.items()
+        }
+        run("runs", shown.values())
+        for pair, finished in shown.items():
             if pair not in comparison.failures:
-                comparison.runs[pair] = [
-                    store[job] for job in jobs(pair, choice.constants, comparison.seeds)
-                ]
+                comparison.runs[pair] = [store[job] for job in finished]
     finally:
         store.close()
     return comparison
 
 
-def _file(out: Any, study: Any) -> pathlib.Path | None:
-    """Return where finished runs are kept."""
-    if out is not None:
-        pathlib.Path(out).mkdir(parents=True, exist_ok=True)
-    if study is not None:
-        return pathlib.Path(study)
-    return None if out is None else pathlib.Path(out) / "runs.jsonl"
-
-
-def _widened(window: Window, choice: Choice) -> bool:
-    """Let a grid grow where something better may lie; return whether it did."""
-    if choice.equal:  # all are as good as can be, or all are lost
-        return choice.scores[0] > 0 and window.widen_all()
-    return window.widen(choice.constants)
-
-
-def _scores(table: Sequence[Sequence[Run]], budget: int) -> list[float]:
-    """Return the score of each candidate, given its runs on the tuning seeds."""
-    places = [all_marks(budget).index(mark) for mark in judged_marks(budget)]
+def _choose(window: Window, table: Sequence[Sequence[Run]], budget: int) -> TuningChoice:
+    """Return the candidate with the best score, given its runs on the tuning seeds."""
+    places = [all_marks(budget).index(mark) for mark in scored_marks(budget)]
     regrets = np.array([np.mean([run.simple for run in runs], axis=0) for runs in table])[:, places]
     average = regrets.mean(axis=0)
     # (Where all have found the best path there is nothing to choose.)
     relative = np.divide(regrets, average, out=np.zeros_like(regrets), where=average > 0)
     scores: list[float] = relative.mean(axis=1).tolist()
-    return scores
+    candidates = tuple(window.candidates())
+    ends = [tuple(window.ends(constants)) for constants in candidates]
+    # Of several that are equally good one inside the grid, if there is one.
+    best = min(range(len(scores)), key=lambda i: (scores[i], len(ends[i])))
+    return TuningChoice(candidates[best], candidates, tuple(scores), ends[best])
+
+
+def _widen(window: Window, choice: TuningChoice) -> bool:
+    """Extend a grid where something better may lie; return whether it could be."""
+    if choice.equal:  # all are optimal, or all are equally bad
+        return choice.scores[0] > 0 and window.widen_all()
+    return window.widen(choice.constants)
 
 
 def _problems(given: Any) -> dict[str, Callable[..., Problem]]:
@@ -218,10 +196,12 @@ def _problems(given: Any) -> dict[str, Callable[..., Problem]]:
     return makers
 
 
-def _searchers(given: Any, grids: Mapping[str, Mapping[str, Any]]) -> dict[str, Entrant]:
+def _searchers(given: Any, grids: Mapping[str, Mapping[str, Any]]) -> dict[str, Competitor]:
     if isinstance(given, Mapping):
-        return {name: entrant_of(name, make, grids.get(name, {})) for name, make in given.items()}
-    return {name: entrant(name, grids) for name in _names(given, "searchers")}
+        return {
+            name: custom_competitor(name, make, grids.get(name, {})) for name, make in given.items()
+        }
+    return {name: named_competitor(name, grids) for name in _names(given, "searchers")}
 
 
 def _names(given: Any, what: str) -> list[str]:
@@ -232,22 +212,22 @@ def _names(given: Any, what: str) -> list[str]:
         raise ValueError(f"{what} must not be empty")
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"{what} must be names, got {name!r}; to give functions, use a dict")
+            raise TypeError(f"{what} must be names, got {name!r}; to pass functions, use a dict")
         if names.count(name) > 1:
             raise ValueError(f"{what} has {name!r} twice")
     return names
 
 
 def _possible(
-    comparison: Comparison, makers: Mapping[str, Any], entrants: Mapping[str, Entrant]
-) -> dict[tuple[str, str], Window]:
-    """Make every searcher once for every problem, and note which cannot be made.
+    comparison: Comparison, makers: Mapping[str, Any], competitors: Mapping[str, Competitor]
+) -> dict[Pair, Window]:
+    """Make every searcher once for every problem, and record which cannot be made.
 
-    So a mistake is seen before hours of work; what suits no problem at all is refused. Returns what
-    there is to tune in each pair that can be made.
+    A mistake then shows before hours of work; a searcher that suits no problem is refused. Returns
+    the grids of each pair that can be made.
     """
     windows = {}
-    for searcher, one in entrants.items():
+    for searcher, one in competitors.items():
         why = ""
         for problem, maker in makers.items():
             try:

@@ -1,4 +1,4 @@
-"""The results as figures, one for each problem. Needs matplotlib: the extra `plot`."""
+"""Figures of a comparison, one for each problem. They need matplotlib: the extra `plot`."""
 
 import pathlib
 import re
@@ -7,18 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from bough.experiments.jobs import MEASURES
 from bough.experiments.results import Array, Comparison, Estimate
-from bough.experiments.tables import label
+from bough.experiments.runs import MEASURES
 
-#: Okabe and Ito's colours, which the colour-blind can tell apart, and grey; if there are more,
+#: The colors of Okabe and Ito, distinguishable by the color-blind, and gray; further ones are
 #: dashed.
-_COLOURS = (
+_COLORS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999",
 )  # fmt: skip
-
-
-#: All grow alike in these at first, and a logarithm would hide the end.
+#: Measures with a linear axis: all curves start alike, and a logarithm would hide their ends.
 LINEAR = ("suboptimal",)
 
 
@@ -49,7 +46,7 @@ def draw(comparison: Comparison, folder: pathlib.Path) -> list[pathlib.Path]:
             mine = [curve for curve in curves if curve.problem == problem]
             places = [comparison.searchers.index(curve.searcher) for curve in mine]
             for i, measure in enumerate(MEASURES):
-                rows = [(label(curve), curve.at, curve.measures[measure]) for curve in mine]
+                rows = [(curve.label, curve.at, curve.measures[measure]) for curve in mine]
                 draw_panel(panels[i][j], rows, places, linear=measure in LINEAR)
                 panels[i][j].set_ylabel(MEASURES[measure] if j == 0 else "")
             panels[-1][j].set_xlabel("evaluations" if axis == "evaluations" else "seconds")
@@ -69,17 +66,17 @@ def draw_panel(
     *,
     linear: bool = False,
 ) -> None:
-    """Draw curves with their bands: each has a label, numbers to be drawn against, and an estimate.
+    """Draw curves with their bands, each given by a label, its x-coordinates, and an estimate.
 
-    `places` says which colour each has, so that it can be the same in several panels.
+    `places` are the indices of their colors, which may be the same in several panels.
     """
     for place, (name, at, (mean, low, high)) in zip(
         range(len(curves)) if places is None else places, curves, strict=True
     ):
-        colour = _COLOURS[place % len(_COLOURS)]
-        style = "-" if place < len(_COLOURS) else "--"
-        panel.plot(at, mean, style, color=colour, label=name)
-        panel.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
+        color = _COLORS[place % len(_COLORS)]
+        style = "-" if place < len(_COLORS) else "--"
+        panel.plot(at, mean, style, color=color, label=name)
+        panel.fill_between(at, low, high, color=color, alpha=0.12, linewidth=0)
     panel.set_xscale("log")
     means = np.concatenate([estimate.mean for _, _, estimate in curves] or [np.empty(0)])
     above = means[means > 0]
@@ -89,6 +86,6 @@ def draw_panel(
     elif len(above) == len(means) > 0:
         panel.set_yscale("log")
     elif len(above) and not (means < 0).any():
-        # Some found the best path every time, and no logarithm shows a zero.
+        # A mean of zero, where the best path was found every time, has no logarithm.
         panel.set_yscale("symlog", linthresh=float(above.min()))
         panel.set_ylim(bottom=0)

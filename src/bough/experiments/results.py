@@ -1,4 +1,4 @@
-"""What a comparison found: means over the seeds with their intervals, to draw or print."""
+"""Results of a comparison: means over the seeds, with bootstrap intervals."""
 
 import math
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.experiments.grids import Constants
-from bough.experiments.jobs import MEASURES, Run
+from bough.experiments.competitors import Constants, in_words
+from bough.experiments.runs import MEASURES, Run
 
 Array = NDArray[np.float64]
 
-#: Of the intervals, and how many resamples they are made of.
+#: The confidence of the intervals, and the number of resamples.
 CONFIDENCE = 0.95
 DRAWS = 2000
 
 
 class Estimate(NamedTuple):
-    """Means over the seeds, one for each number of evaluations or of seconds, and their bounds."""
+    """Means over the seeds, one for each mark, and the bounds of their intervals."""
 
     mean: Array
     low: Array
@@ -80,14 +80,20 @@ class Curve:
     at: Array
     measures: dict[str, Estimate]
 
+    @property
+    def label(self) -> str:
+        """The searcher's name with the constants that are not part of it."""
+        hidden = [(name, x) for name, x in self.constants if f"{name}=" not in self.searcher]
+        return f"{self.searcher} ({in_words(tuple(hidden))})" if hidden else self.searcher
+
 
 @dataclass(frozen=True)
-class Choice:
-    """The constants that were chosen for a searcher on a problem, and what they were chosen from.
+class TuningChoice:
+    """The constants that were chosen for a searcher on a problem, and the candidates.
 
     `scores` has one for each candidate: its simple regret on the tuning seeds relative to the
-    average candidate, on average over `judged_marks`; the lowest was chosen. `at_ends` says which
-    constants lie at an end of what was tried.
+    average candidate, on average over `scored_marks`; the lowest was chosen. `at_ends` are the
+    names of the constants that lie at an end of the values tried.
     """
 
     constants: Constants
@@ -97,20 +103,20 @@ class Choice:
 
     @property
     def equal(self) -> bool:
-        """Whether it made no difference which candidate was chosen."""
+        """Whether all candidates have the same score."""
         return len(set(self.scores)) <= 1
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` returns: every run, and what is to be said of them.
+    """The result of `compare`: every run, and estimates from them.
 
     Attributes
     ----------
     problems, searchers
         Their names.
     budget, steps
-        Evaluations a run, and whether immediate rewards were told where a problem has them.
+        Evaluations of a run, and whether immediate rewards were passed on where a problem has them.
     seeds, tuning_seeds
         The seeds of the runs that are shown, and of those on which constants were chosen.
     runs
@@ -118,7 +124,7 @@ class Comparison:
     choices
         By problem and searcher: the constants.
     failures
-        By problem and searcher: why it is not among the runs.
+        By problem and searcher: the reason why it is not among the runs.
     """
 
     problems: tuple[str, ...]
@@ -128,7 +134,7 @@ class Comparison:
     seeds: range
     tuning_seeds: range
     runs: dict[tuple[str, str], list[Run]] = field(default_factory=dict)
-    choices: dict[tuple[str, str], Choice] = field(default_factory=dict)
+    choices: dict[tuple[str, str], TuningChoice] = field(default_factory=dict)
     failures: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def _entries(self) -> Iterator[tuple[str, str, list[Run]]]:
@@ -153,21 +159,20 @@ class Comparison:
     def by_seconds(self) -> list[Curve]:
         """Return the measures against the seconds spent in ask and tell.
 
-        They are those after as many evaluations as the median run had made in that time: so a
-        run that the machine held up moves nothing.
+        They are those after as many evaluations as the median run had made in that time, so a run
+        that the machine held up has no effect.
         """
-        curves = []
-        for curve in self.by_evaluations():
-            runs = self.runs[curve.problem, curve.searcher]
-            at = np.median([run.seconds for run in runs], axis=0)
-            curves.append(replace(curve, at=at))
-        return curves
+        return [
+            replace(curve, at=np.median([run.seconds for run in runs], axis=0))
+            for curve in self.by_evaluations()
+            for runs in [self.runs[curve.problem, curve.searcher]]
+        ]
 
     def difference(self, problem: str, one: str, other: str, measure: str = "simple") -> Estimate:
-        """Return by how much a searcher's measure exceeds another's, at each mark.
+        """Return the excess of one searcher's measure over another's, at each mark.
 
-        Both had the same problems, so it is the mean of the differences seed by seed, with the
-        interval of that.
+        Both had the same problems, so it is the mean of the differences seed by seed, with its
+        interval.
         """
         values = [
             np.array([getattr(run, measure) for run in self.runs[problem, name]], dtype=float)
@@ -176,10 +181,12 @@ class Comparison:
         return bootstrap(values[0] - values[1])
 
     def microseconds(self) -> dict[tuple[str, str], float]:
-        """Return the microseconds of ask and tell an evaluation, on average over all runs."""
+        """Return the microseconds of ask and tell per evaluation, of the median run.
+
+        The first run in a process, which includes imports, has no effect then.
+        """
         return {
             (problem, searcher): 1e6
-            * float(np.mean([run.seconds[-1] for run in runs]))
-            / float(np.mean([run.evaluations for run in runs]))
+            * float(np.median([run.seconds[-1] / max(run.evaluations, 1) for run in runs]))
             for problem, searcher, runs in self._entries()
         }

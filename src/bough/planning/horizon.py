@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from bough._validation import whole
-from bough.theory.planning import paper_depth, useful_depth
+from bough.theory.depth import paper_depth, useful_depth
 
 #: Steps beyond which less than this share of what counts is to come are not looked at.
 LEAST_WEIGHT = 0.1

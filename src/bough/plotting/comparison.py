@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.experiments.figures import LINEAR, draw_panel
-from bough.experiments.jobs import MEASURES
 from bough.experiments.results import Comparison, Estimate
+from bough.experiments.runs import MEASURES
 from bough.plotting.replay import checkpoints
 from bough.plotting.run import Array, Run
 from bough.plotting.style import axes, literal
@@ -39,7 +39,7 @@ def comparison_data(
     problem
         Which one, of a comparison with several.
     measure
-        Of a comparison: `"simple"`, or another of `experiments.jobs.MEASURES`.
+        Of a comparison: `"simple"`, or another of `experiments.runs.MEASURES`.
 
     >>> import bough
     >>> tree = bough.Tree(2, 3)

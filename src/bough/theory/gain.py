@@ -1,165 +1,238 @@
-"""The largest information that T plays can give, and upper bounds on it.
+"""The largest information gain of T plays, and upper bounds on it.
 
 I*(T) is the maximum, over all multisets of T arms, of the information that noisy rewards there give
-about the reward function, in nats. It is what regret bounds grow with. `exact` computes it in O(D);
-the other methods are upper bounds, among them the paper's, as printed and corrected.
+about the reward function, in nats. Regret bounds grow with it. `exact` computes it in O(D); the
+other methods are upper bounds.
 
 Notation: B children, depth D, N = B^D arms, T plays, c_k the variance that depth k adds, sigma the
-noise, lambda_i the eigenvalues of the kernel matrix of all arms and nu_i their multiplicities.
-Inside, the variance of a path is 1 and sigma^-2 is `signal`.
+noise, lambda_i the eigenvalues of the kernel matrix of all arms and nu_i their multiplicities. In
+the code the variance of an arm is 1 and sigma^-2 is `signal` (see `bough.theory._setting`).
+
+Greedy picks of eigenvectors: after m picks of an eigenvector with eigenvalue lambda its posterior
+variance is sigma^2 / (rho + m), rho = sigma^2 / lambda, and one more pick gains
+1/2 log(1 + 1/(rho + m)). So the greedy picks are the T smallest elements of the multiset
+{rho_i + k : k >= 0}, nu_i copies of each (errata 4 and 29). With rho = whole + part, the number of
+keys of a class below any whole number is an integer, and the picks are found with integers alone,
+whatever the size of N.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any
 
 from bough.kernels import Kernel
-from bough.theory import corrected, greedy, paper
-from bough.theory._problem import (
-    Array,
-    Problem,
-    for_each,
-    named,
-    read_problem,
-    scaled_eigenvalues,
+from bough.theory._setting import (
+    Setting,
+    check_all_plays,
+    check_choice,
+    check_plays,
+    check_setting,
+    shaped,
 )
-from bough.theory._spectral import refuse_small_trees
-from bough.theory.greedy import Count
+from bough.theory.spectrum import (
+    Wide,
+    multiplicities,
+    scaled_eigenvalues,
+    wide,
+    wide_eigenvalues,
+    wide_increments,
+)
+
+#: A smaller sigma^2 / lambda counts as 0; these are ordered by their eigenvalues.
+TINY = 1e-300
+#: More keys than the most plays that are allowed lie below a key as large as this.
+HUGE = 1e300
 
 
-@dataclass(frozen=True)
-class Gain:
-    """An information gain with what led to it.
+def exact(setting: Setting, plays: int) -> float:
+    """Return I*(T): the plays are spread as evenly as possible at every node.
 
-    Attributes
-    ----------
-    value
-        The gain, in nats.
-    method
-        How it was computed.
-    split
-        T_*, where the sum over eigenvalues is split in two (the paper's last bounds only).
-    distinct
-        T': how many different eigenvectors (or, for `exact`, arms) are picked; for the paper's
-        bounds the value or bound of T' that belongs to them. None where there is none.
-    counts
-        m_t, how often they are picked, by class of eigenvectors with the same eigenvalue.
+    For a subtree, S is the precision with which its plays determine an offset that all its arms
+    share, L is log det of its plays. An offset of variance c on top makes L + log(1 + cS) and
+    S / (1 + cS); siblings add. By induction the even split maximizes L and S at once (proof:
+    docs/paper-checked.md), so at each depth only two kinds of node occur: with T // B^k plays, and
+    with one more.
     """
-
-    value: float
-    method: str
-    split: int | None = None
-    distinct: float | None = None
-    counts: tuple[Count, ...] = ()
-
-
-def exact(problem: Problem, plays: int) -> float:
-    """Return I*(T) itself: the plays are spread as evenly as possible at every node.
-
-    For a subtree, S is what its plays tell about an offset that all its arms share, L is log det of
-    its plays. An offset of variance c on top makes L + log(1 + cS) and S / (1 + cS); siblings add.
-    By induction the even split maximises L and S at once (proof: docs/paper-checked.md), so at each
-    depth only two kinds of node occur: with T // B^k plays, and with one more.
-    """
-    B, steps = problem.branching, problem.steps
+    B, D, steps = setting.branching, setting.depth, setting.steps
     counts = [plays]
-    for _ in range(problem.depth):
+    for _ in range(D):
         counts.append(counts[-1] // B)
-    few = counts[-1]
-    logs = (0.0, 0.0)
-    sums = (few * problem.signal, (few + 1) * problem.signal)
-    for k in range(problem.depth, -1, -1):
-        if k < problem.depth:
+    # Pairs: the values of a node with counts[k] plays, and of one with counts[k] + 1.
+    logs = [0.0, 0.0]
+    sums = [counts[D] * setting.signal, (counts[D] + 1) * setting.signal]
+    for k in range(D, -1, -1):
+        if k < D:
             few = counts[k + 1]
             split = [divmod(counts[k] + extra, B) for extra in (0, 1)]
-            # How many of the B children get one play more than `few`.
-            more = [B if each > few else rest for each, rest in split]
-            logs = (
-                (B - more[0]) * logs[0] + more[0] * logs[1],
-                (B - more[1]) * logs[0] + more[1] * logs[1],
-            )
-            sums = (
-                (B - more[0]) * sums[0] + more[0] * sums[1],
-                (B - more[1]) * sums[0] + more[1] * sums[1],
-            )
-        step = steps[k]
-        logs = (logs[0] + math.log1p(step * sums[0]), logs[1] + math.log1p(step * sums[1]))
-        sums = (sums[0] / (1.0 + step * sums[0]), sums[1] / (1.0 + step * sums[1]))
+            more = [B if each > few else rest for each, rest in split]  # children with few + 1
+            logs = [(B - m) * logs[0] + m * logs[1] for m in more]
+            sums = [(B - m) * sums[0] + m * sums[1] for m in more]
+        logs = [L + math.log1p(steps[k] * S) for L, S in zip(logs, sums, strict=True)]
+        sums = [S / (1.0 + steps[k] * S) for S in sums]
     return logs[0] / 2
 
 
-def _uniform(steps: tuple[float, ...], branching: int, signal: float, plays: int) -> float:
-    scaled = scaled_eigenvalues(steps, branching)
-    total = math.log1p(signal * scaled[-1] * plays)
-    share = (branching - 1) / branching
-    power = 1
-    for u in reversed(scaled[:-1]):
-        power *= branching
-        # lambda_i T / (N sigma^2), and nu_i times it: the second is finite whatever N is.
-        each = signal * u * (plays / power)
-        ratio = math.log1p(each) / each if each > 0.0 else 1.0
-        total += share * signal * u * plays * ratio
+@dataclass(frozen=True)
+class Count:
+    """The picks of a class of eigenvectors with the same eigenvalue.
+
+    Attributes
+    ----------
+    multiplicity
+        The number of eigenvectors in the class.
+    picks, extra
+        All are picked `picks` times, and `extra` of them once more.
+    """
+
+    multiplicity: int
+    picks: int
+    extra: int = 0
+
+    @property
+    def distinct(self) -> int:
+        """The number of eigenvectors that are picked at all."""
+        return self.multiplicity if self.picks else self.extra
+
+
+@dataclass(frozen=True)
+class _Class:
+    """The eigenvectors of one positive eigenvalue."""
+
+    index: int  # i of lambda_i
+    multiplicity: int
+    ratio: Wide  # lambda_i / sigma^2
+    rho: float  # its inverse, 0.0 if not above TINY
+
+
+def _classes(setting: Setting) -> list[_Class]:
+    """Return the classes of positive eigenvalues, the largest first."""
+    steps = wide_increments(setting.kernel, setting.steps, setting.variance)
+    eigenvalues = wide_eigenvalues(steps, setting.branching)
+    counts = multiplicities(setting.branching, setting.depth)
+    classes: list[_Class] = []
+    for i in range(setting.depth + 1, 0, -1):
+        ratio = eigenvalues[i - 1].times(setting.signal)
+        if counts[i - 1] == 0 or ratio.mantissa == 0.0:
+            continue
+        rho = float(ratio.inverse())
+        if rho < HUGE:
+            rho = rho if rho > TINY else 0.0
+            if classes:  # rounding may put nearly equal eigenvalues in the wrong order
+                rho = max(rho, classes[-1].rho)
+            classes.append(_Class(i, counts[i - 1], ratio, rho))
+    return classes
+
+
+def _greedy_picks(setting: Setting, plays: int) -> list[tuple[_Class, int, int]]:
+    """Return the classes that are picked, with m and the number of those picked m + 1 times."""
+    classes = _classes(setting)
+    if not classes or plays == 0:
+        return []
+    wholes = [math.floor(group.rho) for group in classes]
+    # Below a whole number h a class has max(0, h - whole) keys for each of its members: take the
+    # largest h with at most T keys below it. The classes come in the order of their keys.
+    members = weighted = 0
+    h = wholes[0]
+    for j, group in enumerate(classes):
+        members += group.multiplicity
+        weighted += group.multiplicity * wholes[j]
+        h = (plays + weighted) // members
+        if j + 1 == len(classes) or h <= wholes[j + 1]:
+            break
+    picks = [max(0, h - whole) for whole in wholes]
+    left = plays - sum(g.multiplicity * m for g, m in zip(classes, picks, strict=True))
+    extra = [0] * len(classes)
+    # In [h, h + 1) each class has one key per member. Of equal keys the one of the smaller index i
+    # goes first, unless they are equal because they underflowed.
+    order = [
+        (group.rho - wholes[j], group.index if group.rho else -group.index, j)
+        for j, group in enumerate(classes)
+        if wholes[j] <= h
+    ]
+    for _, _, j in sorted(order):
+        extra[j] = min(left, classes[j].multiplicity)
+        left -= extra[j]
+        if left == 0:
+            break
+    return [
+        (group, m, e) for group, m, e in zip(classes, picks, extra, strict=True) if m > 0 or e > 0
+    ]
+
+
+def greedy(setting: Setting, plays: int) -> float:
+    """Return I_g(T): the plays are eigenvectors of the kernel matrix, picked greedily."""
+    total = 0.0
+    for group, picks, extra in _greedy_picks(setting, plays):
+        if picks:
+            total += (group.multiplicity - extra) * group.ratio.times(picks).log1p()
+        if extra:
+            total += extra * group.ratio.times(picks + 1).log1p()
     return total / 2
 
 
-def uniform(problem: Problem, plays: int) -> float:
+def waterfilling(setting: Setting, plays: int) -> float:
+    """Return I_wf(T): the most that T weight vectors of norm 1 can give.
+
+    The min(T, N) largest eigenvalues are filled up to a common level: 1/2 sum n_i log(level /
+    rho_i).
+    """
+    classes = _classes(setting)
+    if not classes or plays == 0:
+        return 0.0
+    left = setting.rank(plays)
+    active: list[tuple[_Class, int]] = []
+    members, below, last = 0, 0.0, classes[0].rho
+    for group in classes:
+        size = min(left, group.multiplicity)
+        # Differences of rho, not the level itself: all rho may be far above what the plays add.
+        deeper = below + members * (last - group.rho)
+        if size == 0 or plays + deeper <= 0.0:
+            break
+        active.append((group, size))
+        members, below, last = members + size, deeper, group.rho
+        left -= size
+    height = (plays + below) / members  # of the level above the last class
+    total = 0.0
+    for group, size in active:
+        weight = height + (last - group.rho)
+        total += size * group.ratio.times(weight).log1p()
+    return total / 2
+
+
+def uniform(setting: Setting, plays: int) -> float:
     """Return 1/2 sum nu_i log(1 + lambda_i T / (N sigma^2)): plays may be split into fractions.
 
     An upper bound for every T, equal to I*(T) when N divides T.
     """
-    return _uniform(problem.steps, problem.branching, problem.signal, plays)
+    B, signal = setting.branching, setting.signal
+    scaled = [float(u) for u in scaled_eigenvalues([wide(step) for step in setting.steps], B)]
+    total = math.log1p(signal * scaled[-1] * plays)
+    power = 1
+    for u in reversed(scaled[:-1]):
+        power *= B
+        # lambda_i T / (N sigma^2), and nu_i times it: the second is finite whatever N is.
+        each = signal * u * (plays / power)
+        ratio = math.log1p(each) / each if each > 0.0 else 1.0
+        total += (B - 1) / B * signal * u * plays * ratio
+    return total / 2
 
 
-def level(problem: Problem, plays: int) -> float:
-    """Return `uniform` on the tree cut at depth k = min(D, ceil(log_B T)).
-
-    An upper bound for every T, equal to I*(T) at T = B^k.
-    """
-    k, power = 0, 1
-    while k < problem.depth and power < plays:
-        k, power = k + 1, power * problem.branching
-    cut = (*problem.steps[:k], math.fsum(problem.steps[k:]))
-    return _uniform(cut, problem.branching, problem.signal, plays)
-
-
-def hadamard(problem: Problem, plays: int) -> float:
+def hadamard(setting: Setting, plays: int) -> float:
     """Return (r/2) log(1 + kappa0 T / (r sigma^2)), r = min(T, N): any kernel of that variance."""
-    rank = problem.rank(plays)
-    return rank / 2 * math.log1p(problem.signal * (plays / rank)) if plays else 0.0
+    rank = setting.rank(plays)
+    return rank / 2 * math.log1p(setting.signal * (plays / rank)) if plays else 0.0
 
 
-def paper_greedy(problem: Problem, plays: int) -> float:
-    """Return I_g(T) / (1 - 1/e), as printed (gammaT): holds, but the factor can go (erratum 5)."""
-    refuse_small_trees(problem)
-    return paper.FACTOR * greedy.greedy(problem, plays)
-
-
-METHODS: dict[str, Callable[[Problem, int], float]] = {
+METHODS: dict[str, Callable[[Setting, int], float]] = {
     "exact": exact,
-    "greedy": greedy.greedy,
-    "waterfilling": greedy.waterfilling,
+    "greedy": greedy,
+    "waterfilling": waterfilling,
     "uniform": uniform,
-    "level": level,
     "hadamard": hadamard,
-    "paper-greedy": paper_greedy,
-    "corrected-constant": hadamard,
 }
-#: Those that are made for a problem once, and then know T_* and T' as well.
-SPECTRAL = {**paper.METHODS, **corrected.METHODS}
-NAMES = (*METHODS, *SPECTRAL)
 
 
-@overload
-def information_gain(
-    kernel: Kernel, branching: int, depth: int, noise: float, plays: Any,
-    method: str = "exact", *, split: int | None = None, details: Literal[False] = False,
-) -> Any: ...  # fmt: skip
-@overload
-def information_gain(
-    kernel: Kernel, branching: int, depth: int, noise: float, plays: Any,
-    method: str = "exact", *, split: int | None = None, details: Literal[True],
-) -> Gain: ...  # fmt: skip
 def information_gain(
     kernel: Kernel,
     branching: int,
@@ -167,35 +240,26 @@ def information_gain(
     noise: float,
     plays: Any,
     method: str = "exact",
-    *,
-    split: int | None = None,
-    details: bool = False,
-) -> "float | Array | Gain":
-    """Return the largest information that so many plays can give, or a bound on it, in nats.
+) -> Any:
+    """Return the largest information gain of T plays, or an upper bound on it, in nats.
 
     Parameters
     ----------
     kernel, branching, depth
         The prior and the tree, which has branching^depth arms.
-    noise
-        Standard deviation of a reward, above zero.
-    plays
-        T, an int (or a whole float such as 1e9) up to 10^100; or an array of them.
-    method
+    noise : float
+        The standard deviation of a reward, above zero.
+    plays : int or array of int
+        T, up to 10^100; a whole float such as 1e9 is converted.
+    method : str
         `"exact"`: I*(T) itself, in O(depth). Upper bounds on it: `"greedy"` (over eigenvectors of
         the kernel matrix), `"waterfilling"` (over all weight vectors of norm 1), `"uniform"` (equal
-        to I* when N divides T), `"level"` (equal to I* when T is a power of B), `"hadamard"` (any
-        kernel). Always exact <= greedy <= waterfilling <= greedy / (1 - 1/e), and exact <= the
-        others. The paper's bounds as printed, some of which are wrong: `"paper-greedy"` (gammaT,
-        valid, erratum 5), `"paper-linear"` (bound3), `"paper-constant"` (bound1), `"paper-log"`,
-        `"paper-tail"`, `"paper-final"`, and what they should be: `"corrected-linear"`,
-        `"corrected-constant"` (which is `"hadamard"`), `"corrected-log"`, `"corrected-tail"`,
-        `"corrected-final"`. See `bough.theory.paper` and `bough.theory.corrected`. What is printed
-        is for branching >= 2 and depth >= 1.
-    split
-        T_* for the tail and final bounds; by default the best.
-    details
-        Return a `Gain` with T_*, T' and the counts m_t (for one number of plays).
+        to I* when N divides T), `"hadamard"` (any kernel of the same variance). Always exact <=
+        greedy <= waterfilling <= greedy / (1 - 1/e), and exact <= the others.
+
+    Returns
+    -------
+    float, or an array in the shape of `plays`
 
     Examples
     --------
@@ -205,45 +269,27 @@ def information_gain(
     >>> round(information_gain(Gaussian(5.0), 200, 10, noise=1.0, plays=1e9, method="greedy"))
     14179295307
     """
-    problem = read_problem(kernel, branching, depth, noise)
-    method = named(method, "method", NAMES)
-    if split is not None and not method.endswith(("-tail", "-final")):
-        raise ValueError(f"split is T_* of the tail and final bounds; {method!r} has none")
-    if method in SPECTRAL:
-        bound = SPECTRAL[method](problem, split)
-        if details:
-            return _one(
-                plays, 1, lambda n: Gain(bound(n), method, bound.split(n), bound.distinct(n))
-            )
-        return for_each(plays, 1, bound)
-    compute = METHODS[method]
-    if details:
-        return _one(plays, 0, lambda n: _detailed(problem, n, method, compute(problem, n)))
-    return for_each(plays, 0, lambda n: compute(problem, n))
+    setting = check_setting(kernel, branching, depth, noise)
+    compute = METHODS[check_choice(method, "method", tuple(METHODS))]
+    counts, shape = check_all_plays(plays, 0)
+    return shaped([compute(setting, n) for n in counts], shape)
 
 
-def _one(plays: Any, least: int, make: Callable[[int], Gain]) -> Gain:
-    found: list[Gain] = []
+def greedy_counts(
+    kernel: Kernel, branching: int, depth: int, noise: float, plays: int
+) -> tuple[Count, ...]:
+    """Return the picks m_t of the greedy gain, one `Count` for each of lambda_1 .. lambda_{D+1}.
 
-    def keep(n: int) -> float:
-        found.append(make(n))
-        return found[-1].value
+    The parameters are those of `information_gain`. Which of several equal keys is picked first is
+    arbitrary.
 
-    for_each(plays, least, keep)
-    if len(found) != 1:
-        raise ValueError(f"details are for one number of plays, got {len(found)}")
-    return found[0]
-
-
-def _detailed(problem: Problem, plays: int, method: str, value: float) -> Gain:
-    counts: tuple[Count, ...]
-    if method == "exact":
-        counts = (Count(problem.arms, *divmod(plays, problem.arms)),)
-    elif method in ("greedy", "paper-greedy"):
-        counts = greedy.allocation(problem, plays)
-    else:
-        return Gain(value, method)
-    return Gain(value, method, None, sum(c.distinct for c in counts), counts)
-
-
-__all__ = ["Gain", "information_gain"]
+    >>> from bough.kernels import Gaussian
+    >>> counts = greedy_counts(Gaussian(2.0), 2, 3, noise=1.0, plays=5)
+    >>> [(count.multiplicity, count.picks, count.extra) for count in counts]
+    [(4, 0, 0), (2, 0, 2), (1, 1, 0), (1, 1, 1)]
+    """
+    setting = check_setting(kernel, branching, depth, noise)
+    counts = [Count(number, 0) for number in multiplicities(branching, depth)]
+    for group, picks, extra in _greedy_picks(setting, check_plays(plays)):
+        counts[group.index - 1] = Count(group.multiplicity, picks, extra)
+    return tuple(counts)

@@ -1,7 +1,7 @@
-"""What other algorithms promise, to put beside our own bounds.
+"""Regret bounds of other algorithms (BAST, UCB, OLOP), for comparison with those of GPTS.
 
-They assume other things (bounded rewards, a smallest gap, a known horizon) and some are rates
-without constants, so the columns compare how bounds grow rather than who wins. The derivations for
+They rest on other assumptions (bounded rewards, a smallest gap, a known horizon), and that of OLOP
+is a rate without constants, so compare how they grow rather than their values. The derivations for
 BAST and flat UCB are our own, for noise of standard deviation sigma, with all constants; BAST's is
 in the setting and of the form of Theorem 4 of Coquelin and Munos (2007).
 """
@@ -9,12 +9,78 @@ in the setting and of the form of Theorem 4 of Coquelin and Munos (2007).
 import math
 from typing import Any
 
-from bough._validation import above_zero, at_least_zero, listed, real, whole
-from bough.theory._problem import read_branching, read_plays
+import numpy as np
+
+from bough._validation import above_zero, at_least_zero, listed, whole
+from bough.kernels import Kernel
+from bough.theory._setting import (
+    Array,
+    check_branching,
+    check_choice,
+    check_discount,
+    check_kernel,
+    check_plays,
+    check_probability,
+)
+
+
+def smoothness(
+    kernel: Kernel,
+    depth: int,
+    delta: float = 0.05,
+    *,
+    branching: int,
+    among: str = "children",
+) -> Array:
+    """Return delta_0 .. delta_D, the smoothness in the sense of BAST of functions from a prior.
+
+    Coquelin and Munos (2007) give every node the value of the best arm below it, f^(n), and assume,
+    for nodes n at depth d, that f^(n) is at most delta_d above the value of any child (as the paper
+    words it), or of any arm below n (which BAST's bounds need, being averages over the arms played
+    below n). A Gaussian-process prior implies this with high probability:
+
+    Arms: two arms below n differ by a Gaussian of variance at most 2 (c_{d+1} + .. + c_D), and
+    depth d has N B^(D-d) ordered pairs of them. Children: take two children i and j of n, and for
+    each arm below j its mirror image below i, with the same steps after the first. The best arm
+    below j is better than its mirror image by such a Gaussian, and the mirror image is no better
+    than the best arm below i. That makes N (B-1) pairs, all of which count, since the best arm is
+    not known beforehand (the paper counts a single pair, which is not enough).
+
+    Parameters
+    ----------
+    kernel, depth, branching
+        The prior and the tree.
+    delta : float
+        The probability that the condition fails anywhere in the tree.
+    among : str
+        `"children"`: the value of a node is at most delta_d above that of each child. `"arms"`:
+        above that of each arm below it.
+
+    Examples
+    --------
+    >>> from bough.kernels import Discounted
+    >>> smoothness(Discounted(0.5), 3, branching=2).round(3)
+    array([5.364, 2.617, 1.171, 0.   ])
+    """
+    depth = whole(depth, "depth", least=0)
+    delta = check_probability(delta, "delta")
+    steps = check_kernel(kernel).increments(depth)
+    check_choice(among, "among", ("children", "arms"))
+    log_B = math.log(check_branching(branching))
+    if log_B == 0.0:
+        return np.zeros(depth + 1)  # an only child is as good as its parent
+    below = np.append(np.cumsum(steps[:0:-1])[::-1], 0.0)  # sum of c_k over k > d
+    # P(Z > z) <= exp(-z^2/2) / 2, over the pairs of all depths.
+    levels = np.arange(depth, -1.0, -1.0)
+    others = levels * log_B if among == "arms" else np.full(depth + 1, math.log(branching - 1))
+    log_pairs = depth * log_B + others + math.log(max(depth, 1))
+    z = np.sqrt(np.maximum(2 * (log_pairs - math.log(2 * delta)), 0.0))
+    deltas: Array = z * np.sqrt(2 * below)
+    return deltas
 
 
 def visits_needed(gap: float, log_nodes: float, noise: float, delta: float) -> int:
-    """Return how often a node that is worse by `gap` can be visited before its bound shows it.
+    """Return the visits of a node that is worse by `gap` until its upper bound shows that.
 
     The average of n rewards is within c_n = sigma sqrt(2 log(2 M n (n+1) / delta) / n) of what it
     estimates, for all n and all M nodes at once, with probability 1 - delta. A node whose upper
@@ -53,10 +119,10 @@ def bast_bound(
     spread: float = 1.0,
     delta: float = 0.05,
 ) -> float:
-    """Return a bound on BAST's regret, whatever the number of plays, with probability 1 - delta.
+    """Return a bound on BAST's regret after any number of plays, with probability 1 - delta.
 
     On the event of `visits_needed` no node on the path to the best arm has an upper bound below f*,
-    since what is played below it is within delta_d of f*. So a node i at depth d is visited only
+    since all arms played below it are within delta_d of f*. So a node i at depth d is visited only
     while Delta_i <= delta_d + 2 c_n. Cut the tree at depth d: all other nodes there are worse by
     `gap` at least, and so are, below, the B - 1 siblings of each node on the path to the best arm.
     So the suboptimal plays are at most
@@ -80,7 +146,7 @@ def bast_bound(
     noise, spread
         Standard deviation of the noise (1/2 for rewards in [0, 1]), and the largest f* - f(x).
     delta
-        The probability with which the bound may fail.
+        The failure probability of the bound.
 
     Examples
     --------
@@ -88,11 +154,10 @@ def bast_bound(
     >>> round(bast_bound(2, 10, deltas, gap=0.1))
     442307
     """
-    B = read_branching(branching)
+    B = check_branching(branching)
     D = whole(depth, "depth", least=0)
     gap, spread = above_zero(gap, "gap"), at_least_zero(spread, "spread")
-    if not 0 < real(delta, "delta") < 1:
-        raise ValueError(f"delta must be between 0 and 1, got {delta!r}")
+    delta = check_probability(delta, "delta")
     deltas = [
         at_least_zero(x, f"smoothness[{d}]") for d, x in enumerate(listed(smoothness, "smoothness"))
     ]
@@ -124,7 +189,7 @@ def ucb_bound(
     delta: float = 0.05,
     gap: float | None = None,
 ) -> float:
-    """Return a bound on the regret of UCB that takes the arms to be unrelated.
+    """Return a bound on the regret of UCB on arms that it takes to be unrelated.
 
     With the intervals of `visits_needed` an arm's n-th replay costs at most 2 c_n, its first play
     at most `spread`. Without a gap: N spread + 4 sigma sqrt(2 log(2 N T (T+1) / delta) N T), if T >
@@ -134,10 +199,9 @@ def ucb_bound(
     560805
     """
     N = whole(arms, "arms", least=1)
-    T = read_plays(plays, 1)
+    T = check_plays(plays, 1)
     noise, spread = at_least_zero(noise, "noise"), at_least_zero(spread, "spread")
-    if not 0 < real(delta, "delta") < 1:
-        raise ValueError(f"delta must be between 0 and 1, got {delta!r}")
+    delta = check_probability(delta, "delta")
     if N == 1:
         return 0.0
     if T <= N:
@@ -151,7 +215,7 @@ def ucb_bound(
 
 
 def olop_rate(branching: int, discount: float) -> float:
-    """Return e of OLOP's simple regret, O~(n^-e) after n calls of the generative model.
+    """Return the exponent e of OLOP's simple regret, O~(n^-e) after n calls of the model.
 
     e = min(a, 1/2), a = log_B(1/gamma), for the hardest problems (Bubeck and Munos, 2010). A play
     of a path of depth D is D calls: n = D T.
@@ -159,21 +223,18 @@ def olop_rate(branching: int, discount: float) -> float:
     >>> olop_rate(4, 0.5)
     0.5
     """
-    B = read_branching(branching, least=2)
-    discount = above_zero(discount, "discount")
-    if discount > 1:
-        raise ValueError(f"discount must be at most 1, got {discount!r}")
-    return min(-math.log(discount) / math.log(B), 0.5)
+    B = check_branching(branching, least=2)
+    return min(-math.log(check_discount(discount)) / math.log(B), 0.5)
 
 
 def olop_rate_bound(branching: int, discount: float, depth: int, plays: Any) -> float:
-    """Return T (D T)^-e: how OLOP's regret grows, without its constants and logarithms.
+    """Return T (D T)^-e, the growth of OLOP's regret without its constants and logarithms.
 
     >>> round(olop_rate_bound(4, 0.5, depth=10, plays=1000), 9)
     10.0
     """
     depth = whole(depth, "depth", least=1)
-    T = read_plays(plays, 1)
+    T = check_plays(plays, 1)
     return T * math.exp(-olop_rate(branching, discount) * math.log(depth * T))
 
 

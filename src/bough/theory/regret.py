@@ -1,128 +1,183 @@
-"""Regret bounds for a problem of your own, and how many plays they ask for.
+"""Bounds on the cumulative and simple regret, and the number of plays that they ask for.
 
 With probability at least 1 - delta, for all T at once, the paper's rule (`GPTS(select="arm")` with
 `Confidence(delta, scale=1)`) on rewards drawn from the prior has cumulative regret R_T at most each
-of these; `bough.theory._regret_forms` says why.
+of the bounds below.
+
+On the event that all confidence intervals hold, the t-th play costs at most
+2 sqrt(beta_t) sigma_{t-1}(x_t), and at most 2 sqrt(beta_1 kappa0); and the sum of
+log(1 + sigma_{t-1}^2 / sigma^2) is twice the information gained, at most 2 I. The bounds differ in
+how they combine these. beta_t belongs to the t-th play, t from 1: there is no beta_0 (erratum 1).
 """
 
+import functools
 import math
-from typing import Any, Literal, overload
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from bough._validation import above_zero, at_least_zero, real
+from bough._validation import above_zero, at_least_zero
 from bough.confidence import Confidence
 from bough.kernels import Kernel
 from bough.theory import gain as gains
-from bough.theory._problem import (
+from bough.theory._setting import (
     MOST_PLAYS,
-    Array,
-    Problem,
-    for_each,
-    named,
-    read_plays,
-    read_problem,
+    Setting,
+    check_all_plays,
+    check_choice,
+    check_plays,
+    check_probability,
+    check_setting,
+    shaped,
 )
-from bough.theory._regret_forms import METHODS, Terms
-from bough.theory._spectral import refuse_small_trees
-
-NAMES = (*METHODS, "best", "paper", "agnostic")
 
 
-class _Bounds:
-    """All regret bounds of one problem."""
+@dataclass(frozen=True)
+class Terms:
+    """The terms of all bounds, for one number of plays."""
 
-    def __init__(self, problem: Problem, delta: float, gain: str, norm: float | None) -> None:
-        self.problem = problem
-        self.confidence = Confidence(delta)
-        if not isinstance(gain, str):
-            raise TypeError(f"gain must be a method of information_gain by its name, got {gain!r}")
-        self.gain_name = named(gain, "gain", gains.NAMES)
-        if gain.endswith("-tail"):
-            raise ValueError(
-                f"gain must bound the whole information gain; {gain!r} is a part of it"
-            )
-        self.norm = None if norm is None else at_least_zero(norm, "norm")
-        self._gain = (
-            gains.SPECTRAL[gain](problem, None)
-            if gain in gains.SPECTRAL
-            else lambda plays: gains.METHODS[gain](problem, plays)
-        )
+    setting: Setting
+    plays: int
+    gain: float
+    first: float  # sqrt(beta_1)
+    last: float  # sqrt(beta_T)
 
-    def terms(self, plays: int) -> Terms:
-        gained = self._gain(plays) if self.problem.variance > 0.0 else 0.0
-        # Some printed bounds on the information are negative, where they are wrong.
-        return Terms(self.problem, plays, self.confidence, max(gained, 0.0))
+    @property
+    def ratio(self) -> float:
+        """kappa0 / log(1 + kappa0 / sigma^2)."""
+        return self.setting.variance / math.log1p(self.setting.signal)
 
-    def table(self, plays: int) -> dict[str, float]:
-        """Return the valid bounds, the best of them, and the agnostic one if there is a norm."""
-        if self.problem.variance == 0.0:
-            bounds = dict.fromkeys((*METHODS, "best"), 0.0)
+
+def _theorem(x: Terms) -> float:
+    """Return sqrt(8 kappa0 / log(1 + kappa0/sigma^2) beta_T T I): Theorem 1, any kappa0."""
+    return x.last * math.sqrt(8 * x.ratio) * math.sqrt(x.plays) * math.sqrt(x.gain)
+
+
+def _sum_beta(x: Terms) -> float:
+    """Return 2 sqrt(sum beta_t 2 I kappa0 / log(1 + kappa0/sigma^2)): no beta is rounded up."""
+    sum_beta = x.plays * x.first**2 + 4 * math.lgamma(x.plays + 1)
+    return 2 * math.sqrt(sum_beta) * math.sqrt(2 * x.gain * x.ratio)
+
+
+def _envelope(x: Terms) -> float:
+    """Return 2 T sqrt(beta_T) h(2 I / T), every play capped at the cost of the first one."""
+    most = math.log1p(x.setting.signal * (x.first / x.last) ** 2)
+    return 2 * x.plays * x.last * x.setting.noise * envelope(2 * x.gain / x.plays, most)
+
+
+def _weighted_envelope(x: Terms) -> float:
+    """Return 2 W h(2 I sqrt(beta_T) / W), W >= sum sqrt(beta_t) by an integral."""
+    from scipy.special import dawsn
+
+    z_first, z_last = x.first / 2, x.last / 2
+    integral = x.plays * (z_last - float(dawsn(z_last))) - (z_first - float(dawsn(z_first)))
+    weight = x.last + 2 * integral  # at most T sqrt(beta_T), since beta_t grows
+    most = math.log1p(x.setting.signal)
+    return 2 * weight * x.setting.noise * envelope(2 * x.gain * x.last / weight, most)
+
+
+def _trivial(x: Terms) -> float:
+    """Return 2 T sqrt(beta_1 kappa0): no play costs more than the width of the prior interval."""
+    return 2 * x.plays * x.first * math.sqrt(x.setting.variance)
+
+
+METHODS: dict[str, Callable[[Terms], float]] = {
+    "theorem": _theorem,
+    "sum-beta": _sum_beta,
+    "envelope": _envelope,
+    "weighted-envelope": _weighted_envelope,
+    "trivial": _trivial,
+}
+
+
+def envelope(u: float, most: float) -> float:
+    """Return the concave envelope of h(u) = sqrt(exp(u) - 1) on [0, most], at u.
+
+    A play that gives u/2 nats has posterior standard deviation sigma h(u) before it. h is concave
+    up to log 2 and convex after, so the sum of h(u_t) for a given sum of u_t is at most T times the
+    envelope at their mean: h itself up to the point where the line through (most, h(most)) touches
+    it, and that line from there on.
+
+    >>> envelope(0.5, 0.5) == math.sqrt(math.expm1(0.5))
+    True
+    >>> round(envelope(1.0, 5.0), 6)
+    2.513271
+    """
+    u = min(max(u, 0.0), most)
+    if most <= math.log(2):
+        return _height(u)
+    touch = _tangent_point(most)
+    if u <= touch:
+        return _height(u)
+    share = (u - touch) / (most - touch)
+    return _height(touch) + share * (_height(most) - _height(touch))
+
+
+def _height(u: float) -> float:
+    return math.sqrt(math.expm1(u))
+
+
+@functools.lru_cache(maxsize=16)  # it does not depend on the number of plays
+def _tangent_point(most: float) -> float:
+    """Return the point at which the tangent of h passes through (most, h(most))."""
+    top = _height(most)
+    # The tangent's value at `most` falls as the point moves up to log 2. The point may be as small
+    # as 1e-150, so its logarithm is bisected; an error in it changes the line in second order only.
+    low, high = math.log(1e-300), math.log(math.log(2))
+    for _ in range(80):
+        middle = (low + high) / 2
+        a = math.exp(middle)
+        height = _height(a)
+        if height + math.exp(a) / (2 * height) * (most - a) > top:
+            low = middle
         else:
-            terms = self.terms(plays)
-            bounds = {name: method(terms) for name, method in METHODS.items()}
-            bounds["best"] = min(bounds.values())
-        if self.norm is not None:
-            bounds["agnostic"] = self.agnostic(plays)
-        return bounds
+            high = middle
+    return math.exp((low + high) / 2)
 
-    def names(self) -> list[str]:
-        """Return the names of the table."""
-        return [*METHODS, "best"] + (["agnostic"] if self.norm is not None else [])
 
-    def one(self, method: str, plays: int) -> float:
-        if method == "agnostic":
-            return self.agnostic(plays)
-        if method == "paper":
-            refuse_small_trees(self.problem)
-        if self.problem.variance == 0.0:
-            return 0.0
-        if method == "best":
-            return self.table(plays)["best"]
-        if method == "paper":
-            return self.printed(plays)
-        return METHODS[method](self.terms(plays))
+class _RegretBounds:
+    """All regret bounds of one setting, as functions of the number of plays."""
 
-    def printed(self, plays: int) -> float:
-        """Return Theorem 1 as the paper prints it, which holds for kappa0 <= 1 only (erratum 3)."""
-        terms = self.terms(plays)
-        precision = 1 / self.problem.noise / self.problem.noise
-        ratio = 8 / math.log1p(precision) if precision > 0.0 else math.inf
-        return terms.last * math.sqrt(ratio * plays) * math.sqrt(terms.gain)
-
-    def given_norm(self) -> float:
-        """Return the norm, or say that it is missing."""
-        if self.norm is None:
+    def __init__(
+        self, setting: Setting, delta: float, method: str, gain: str, norm: float | None
+    ) -> None:
+        self.setting = setting
+        self.confidence = Confidence(delta)
+        self.method = check_choice(method, "method", (*METHODS, "best", "agnostic"))
+        self.norm = None if norm is None else at_least_zero(norm, "norm")
+        if method == "agnostic" and norm is None:
             raise ValueError(
                 "method 'agnostic' needs norm: an upper bound on the norm of the reward function "
                 "in the kernel's Hilbert space"
             )
-        return self.norm
+        self._gain = gains.METHODS[check_choice(gain, "gain", tuple(gains.METHODS))]
+        self.names = [*METHODS, "best"] + (["agnostic"] if norm is not None else [])
 
-    def agnostic(self, plays: int) -> float:
+    def table(self, plays: int) -> dict[str, float]:
+        """Return every bound, the best of them, and the agnostic one if there is a norm."""
+        if self.setting.variance == 0.0:
+            return dict.fromkeys(self.names, 0.0)
+        log_arms = self.setting.log_arms
+        first, last = (self.confidence.sqrt_beta(t, log_arms) for t in (1, plays))
+        terms = Terms(self.setting, plays, self._gain(self.setting, plays), first, last)
+        bounds = {name: method(terms) for name, method in METHODS.items()}
+        bounds["best"] = min(bounds.values())
+        if self.norm is not None:
+            bounds["agnostic"] = self._agnostic(terms, self.norm)
+        return bounds
+
+    def bound(self, plays: int) -> float:
+        """Return the bound that was asked for."""
+        return self.table(plays)[self.method]
+
+    def _agnostic(self, terms: Terms, norm: float) -> float:
         """Return the bound for functions of bounded norm (Srinivas et al., their Theorem 3)."""
-        norm = self.given_norm()
-        if self.problem.variance == 0.0:
-            return 0.0
-        terms = self.terms(plays)
-        log = math.log(plays) - math.log(self.confidence.delta)
+        log = math.log(terms.plays) - math.log(self.confidence.delta)
         # sqrt(beta), without the square of a norm, which may overflow
         sqrt_beta = math.hypot(math.sqrt(2) * norm, math.sqrt(300 * terms.gain * log**3))
-        return math.sqrt(8 * terms.ratio * plays) * sqrt_beta * math.sqrt(terms.gain)
+        return math.sqrt(8 * terms.ratio * terms.plays) * sqrt_beta * math.sqrt(terms.gain)
 
 
-@overload
-def regret_bound(
-    kernel: Kernel, branching: int, depth: int, noise: float, plays: Any, delta: float = 0.05,
-    method: str = "best", *, gain: str = "exact", norm: float | None = None,
-    breakdown: Literal[False] = False,
-) -> Any: ...  # fmt: skip
-@overload
-def regret_bound(
-    kernel: Kernel, branching: int, depth: int, noise: float, plays: Any, delta: float = 0.05,
-    method: str = "best", *, gain: str = "exact", norm: float | None = None,
-    breakdown: Literal[True],
-) -> dict[str, Any]: ...  # fmt: skip
 def regret_bound(
     kernel: Kernel,
     branching: int,
@@ -135,29 +190,32 @@ def regret_bound(
     gain: str = "exact",
     norm: float | None = None,
     breakdown: bool = False,
-) -> "float | Array | dict[str, Any]":
+) -> Any:
     """Return a bound on the cumulative regret, which holds with probability 1 - delta.
 
     Parameters
     ----------
     kernel, branching, depth, noise, plays
         As for `information_gain`; plays from 1.
-    delta
-        The probability with which the bounds may fail; the same that the searcher was given.
-    method
+    delta : float
+        The failure probability of the bounds, the same as that of the searcher.
+    method : str
         `"theorem"`: Theorem 1 of Srinivas et al. for any kappa0 (erratum 3). `"sum-beta"`: with
         each play's own beta. `"envelope"`: never above `"theorem"` and `"trivial"`.
-        `"uncapped-envelope"`, `"weighted-envelope"`, `"trivial"`. `"best"`: the least of all these.
-        `"agnostic"`: for any reward function whose norm in the kernel's Hilbert space is at most
-        `norm`, and noise that is any martingale difference bounded by `noise` (their Theorem 3, for
-        the searcher that uses its beta). `"paper"`: Theorem 1 as printed, which holds for
-        kappa0 <= 1 only, and for branching >= 2 and depth >= 1.
-    gain
-        The method of `information_gain` to use; `"paper-greedy"` for what the paper would use.
-    norm
-        For `"agnostic"`.
-    breakdown
-        Return all valid bounds by name, `"agnostic"` among them if there is a norm.
+        `"weighted-envelope"`, `"trivial"`. `"best"`: the least of all these. `"agnostic"`: for any
+        reward function whose norm in the kernel's Hilbert space is at most `norm`, and noise that
+        is any martingale difference bounded by `noise` (their Theorem 3, for the searcher that uses
+        its beta).
+    gain : str
+        The method of `information_gain` to use.
+    norm : float, optional
+        The norm for `"agnostic"`.
+    breakdown : bool
+        Whether to return all bounds by name, `"agnostic"` among them if there is a norm.
+
+    Returns
+    -------
+    float, or an array in the shape of `plays`; or a dict of them
 
     Examples
     --------
@@ -168,25 +226,13 @@ def regret_bound(
     >>> min(table, key=table.get)
     'envelope'
     """
-    bounds = _Bounds(read_problem(kernel, branching, depth, noise), delta, gain, norm)
-    method = named(method, "method", NAMES)
+    setting = check_setting(kernel, branching, depth, noise)
+    bounds = _RegretBounds(setting, delta, method, gain, norm)
+    counts, shape = check_all_plays(plays, 1)
+    tables = [bounds.table(n) for n in counts]
     if breakdown:
-        if method == "agnostic":
-            bounds.given_norm()  # or else it would be missing from the table
-        tables: list[dict[str, float]] = []
-
-        def row(n: int) -> float:
-            tables.append(bounds.table(n))
-            return 0.0
-
-        shape = np.shape(for_each(plays, 1, row))
-        if not shape:
-            return dict(tables[0])
-        return {
-            name: np.array([table[name] for table in tables]).reshape(shape)
-            for name in bounds.names()
-        }
-    return for_each(plays, 1, lambda n: bounds.one(method, n))
+        return {name: shaped([table[name] for table in tables], shape) for name in bounds.names}
+    return shaped([table[method] for table in tables], shape)
 
 
 def simple_regret_bound(
@@ -209,9 +255,10 @@ def simple_regret_bound(
     >>> round(simple_regret_bound(Linear(), 2, 3, noise=0.1, plays=10**6), 4)
     0.018
     """
-    bounds = _Bounds(read_problem(kernel, branching, depth, noise), delta, gain, norm)
-    method = named(method, "method", NAMES)
-    return for_each(plays, 1, lambda n: bounds.one(method, n) / n)
+    setting = check_setting(kernel, branching, depth, noise)
+    bounds = _RegretBounds(setting, delta, method, gain, norm)
+    counts, shape = check_all_plays(plays, 1)
+    return shaped([bounds.bound(n) / n for n in counts], shape)
 
 
 def empirical_regret_bounds(
@@ -227,24 +274,22 @@ def empirical_regret_bounds(
     gain: str = "exact",
     norm: float | None = None,
 ) -> tuple[float, float]:
-    """Return how far f* can be above and below the highest reward seen.
+    """Return bounds on f* - y_best and on y_best - f*, where y_best is the highest reward seen.
 
     f* - y_best <= R_T / T + sigma sqrt(2 log(1/d) / T) with probability 1 - delta - d, and y_best -
     f* <= sigma sqrt(2 log(T/d)) with probability 1 - d, d = `noise_delta`. The second grows with T:
-    there is no two-sided bound that falls, as the paper says (erratum 42).
+    no two-sided bound falls with T, as the paper claims (erratum 42).
 
     >>> from bough.kernels import Linear
     >>> above, below = empirical_regret_bounds(Linear(), 2, 3, noise=0.1, plays=10**6)
     >>> f"{above:.4f} {below:.4f}"
     '0.0183 0.5798'
     """
-    if not 0 < real(noise_delta, "noise_delta") < 1:
-        raise ValueError(f"noise_delta must be between 0 and 1, got {noise_delta!r}")
-    plays = read_plays(plays, 1)
+    log = -math.log(check_probability(noise_delta, "noise_delta"))
+    plays = check_plays(plays, 1)
     simple = simple_regret_bound(
         kernel, branching, depth, noise, plays, delta, method, gain=gain, norm=norm
     )
-    log = -math.log(noise_delta)
     above = simple + noise * math.sqrt(2 * log / plays)
     return above, noise * math.sqrt(2 * (math.log(plays) + log))
 
@@ -261,12 +306,12 @@ def plays_needed(
     gain: str = "exact",
     norm: float | None = None,
 ) -> int:
-    """Return after how many plays the bound promises an average regret of at most `regret`.
+    """Return the number of plays after which the average regret is at most `regret`.
 
     The other parameters are those of `regret_bound`.
 
-    One play fewer does not promise it, nor does any smaller power of two: the bound on the average
-    may rise a little before it falls.
+    One play fewer does not guarantee it, nor does any smaller power of two: the bound on the
+    average may rise a little before it falls.
 
     Raises
     ------
@@ -279,20 +324,20 @@ def plays_needed(
     >>> plays_needed(Gaussian(3.0), 5, 10, noise=0.1, regret=0.1)
     61471696038
     """
-    bounds = _Bounds(read_problem(kernel, branching, depth, noise), delta, gain, norm)
-    method = named(method, "method", NAMES)
+    setting = check_setting(kernel, branching, depth, noise)
+    bounds = _RegretBounds(setting, delta, method, gain, norm)
     target = above_zero(regret, "regret")
     few, many = 0, 1
-    while bounds.one(method, many) / many > target:
+    while bounds.bound(many) / many > target:
         few, many = many, many * 2
         if many > MOST_PLAYS:
             raise ValueError(
-                f"regret must be larger than {target:g}: the bound does not promise it within "
+                f"regret must be larger than {target:g}: the bound does not guarantee it within "
                 "10^100 plays of this tree"
             )
     while many - few > 1:
         middle = (few + many) // 2
-        if bounds.one(method, middle) / middle > target:
+        if bounds.bound(middle) / middle > target:
             few = middle
         else:
             many = middle

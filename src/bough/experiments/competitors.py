@@ -1,0 +1,228 @@
+"""Competitors: the searchers of a comparison, with the grids on which their constants are tuned."""
+
+import difflib
+import inspect
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bough._text import parameters
+from bough.problems import Problem
+from bough.searchers import Searcher
+from bough.searchers.registry import SEARCHERS
+
+#: Constants as they are written into tables and files: names and values, in a fixed order.
+Constants = tuple[tuple[str, Any], ...]
+
+
+def in_words(constants: Constants) -> str:
+    """Return constants as text.
+
+    >>> in_words((("nu", 0.3), ("rho", 0.5)))
+    'nu=0.3, rho=0.5'
+    """
+    return ", ".join(f"{name}={value}" for name, value in constants)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Values of a constant to try, and further ones to add while the best is at an end.
+
+    All rise from `lower[-1]` to `higher[-1]`. `lower` and `higher` are added one by one, the first
+    first, so the best is never at an end of what was tried, unless there is nothing beyond (a
+    smoothness below 0, a decay above 1).
+    """
+
+    values: Sequence[Any]
+    lower: Sequence[Any] = ()
+    higher: Sequence[Any] = ()
+
+
+_EXPLORATION = Grid((0.03, 0.1, 0.3), (0.01, 0.003, 0.001, 0.0), (1.0, 3.0, 10.0))
+_SLACK = Grid((0.3, 1.0, 3.0), (0.1, 0.03, 0.01, 0.0), (10.0, 30.0, math.inf))
+_DISCOUNT = Grid((0.5, 0.7, 0.9), (0.3, 0.1, 0.01), (0.97, 0.99, 0.999))
+
+#: The grids of each searcher that has constants of its own; all combinations are tried. A searcher
+#: that is not here runs as it is; so does a constant that is given, as in `uct:exploration=0.4`,
+#: and one that the problem defines, as the discount of a discounted tree.
+GRIDS: dict[str, dict[str, Grid]] = {
+    "bast": {
+        "smoothness": _SLACK,
+        "decay": Grid((0.5, 0.7, 0.9), (0.3, 0.1, 0.0), (1.0,)),
+        "exploration": _EXPLORATION,
+    },
+    "best_first": {"discount": _DISCOUNT},
+    "gpb": {"noise": Grid((0.03, 0.1, 0.3), (0.01, 0.003, 0.001), (1.0, 3.0, 10.0))},
+    "hoo": {
+        "nu": Grid((0.3, 1.0, 3.0), (0.1, 0.03, 0.01, 0.001), (10.0, 30.0, 100.0)),
+        "rho": _DISCOUNT,
+        "exploration": _EXPLORATION,
+    },
+    "kl_olop": {"exploration": _EXPLORATION, "discount": _DISCOUNT},
+    "linrel": {
+        "exploration": Grid((0.1, 0.3, 1.0), (0.03, 0.01, 0.0), (3.0, 10.0, 30.0)),
+        "regularization": Grid((0.03, 0.1, 0.3), (0.01, 0.003, 0.001), (1.0, 3.0, 10.0)),
+    },
+    "olop": {"exploration": _EXPLORATION, "discount": _DISCOUNT},
+    "ucb1": {"exploration": Grid((0.1, 0.3, 1.0), (0.03, 0.01, 0.0), (3.0, 10.0))},
+    "ucb_air": {"rarity": Grid((0.5, 1.0, 2.0), (0.3, 0.1, 0.03), (5.0, 10.0, 30.0))},
+    "uct": {"exploration": Grid((0.1, 0.2, 0.4), (0.05, 0.02, 0.01, 0.0), (0.8, 1.6, 3.2, 6.4))},
+}
+#: Where all candidates are equally bad, grids grow in all directions, but not beyond this number.
+MOST_CANDIDATES = 400
+#: `gpts-known` is `gpts` with the kernel, noise and mean of the problem.
+KNOWN = "-known"
+
+
+class Window:
+    """The parts of the grids of one searcher on one problem that are tried so far.
+
+    >>> window = Window({"c": Grid((1, 2, 3), higher=(4, 5))})
+    >>> window.candidates()
+    [(('c', 1),), (('c', 2),), (('c', 3),)]
+    >>> window.widen((("c", 3),)), window.tried
+    (True, {'c': [1, 2, 3, 4]})
+    >>> window.widen((("c", 2),))
+    False
+    """
+
+    def __init__(self, grids: Mapping[str, Grid | Sequence[Any]], fixed: Constants = ()) -> None:
+        self.fixed = fixed
+        self._values: dict[str, list[Any]] = {}  # of the whole grid, tried from start to stop
+        self._start: dict[str, int] = {}
+        self._stop: dict[str, int] = {}
+        for name, given in grids.items():
+            grid = given if isinstance(given, Grid) else Grid(given)
+            self._values[name] = [*reversed(grid.lower), *grid.values, *grid.higher]
+            self._start[name] = len(grid.lower)
+            self._stop[name] = len(grid.lower) + len(grid.values)
+
+    @property
+    def tried(self) -> dict[str, list[Any]]:
+        """The values tried so far, by the name of the constant."""
+        return {n: v[self._start[n] : self._stop[n]] for n, v in self._values.items()}
+
+    def candidates(self) -> list[Constants]:
+        """Return all combinations of tried values, one if there is nothing to tune."""
+        columns = [[(name, value) for value in values] for name, values in self.tried.items()]
+        return [(*self.fixed, *row) for row in itertools.product(*columns)]
+
+    def ends(self, constants: Constants) -> list[str]:
+        """Return the names of the constants that are the lowest or highest of several tried."""
+        tried = {name: values for name, values in self.tried.items() if len(values) > 1}
+        return [n for n, value in constants if n in tried and value in (tried[n][0], tried[n][-1])]
+
+    def widen(self, chosen: Constants) -> bool:
+        """Extend the grids at each end at which the best lies; return whether any could be."""
+        tried = self.tried
+        lows = [name for name, value in chosen if value in tried.get(name, [])[:1]]
+        highs = [name for name, value in chosen if value in tried.get(name, [])[-1:]]
+        return self._extend(lows, highs)
+
+    def widen_all(self) -> bool:
+        """Extend the grids at every end, up to `MOST_CANDIDATES`; return whether any could be."""
+        sizes = [
+            len(tried) + (self._start[name] > 0) + (self._stop[name] < len(self._values[name]))
+            for name, tried in self.tried.items()
+        ]
+        return math.prod(sizes) <= MOST_CANDIDATES and self._extend(self._values, self._values)
+
+    def _extend(self, lows: Iterable[str], highs: Iterable[str]) -> bool:
+        before = len(self.candidates())
+        for name in lows:
+            self._start[name] = max(self._start[name] - 1, 0)
+        for name in highs:
+            self._stop[name] = min(self._stop[name] + 1, len(self._values[name]))
+        return len(self.candidates()) > before
+
+
+@dataclass(frozen=True)
+class Competitor:
+    """A searcher that takes part, with its constants and the grids for those to be tuned.
+
+    `factory` is called with the tree and, if it has parameters of these names, with `rng`,
+    `budget` (the number of evaluations; `plays` if it has both), `discount` (the problem's) and the
+    constants.
+    """
+
+    name: str
+    factory: Callable[..., Searcher]
+    fixed: Constants = ()
+    grid: Mapping[str, Grid | Sequence[Any]] = field(default_factory=dict)
+    known: bool = False
+
+    def window(self, problem: Problem) -> Window:
+        """Return the grids of the constants that the problem does not define."""
+        defined = self._defined_by(problem)
+        return Window({name: g for name, g in self.grid.items() if name not in defined}, self.fixed)
+
+    def make(self, problem: Problem, constants: Constants, budget: int, seed: int) -> Searcher:
+        """Return a new searcher for a problem."""
+        accepted = _parameters(self.factory)
+        # (Where a searcher has both, its `budget` is one of single steps.)
+        horizon = "plays" if {"plays", "budget"} <= set(accepted) else "budget"
+        offers = {horizon: budget, "rng": np.random.default_rng([seed, 2])}
+        offers |= self._defined_by(problem)
+        keywords = {name: value for name, value in offers.items() if name in accepted}
+        return self.factory(problem.tree, **{**keywords, **dict(constants)})
+
+    def _defined_by(self, problem: Problem) -> dict[str, Any]:
+        """Return the constants that a problem defines for this searcher."""
+        defined: dict[str, Any] = {}
+        if hasattr(problem, "discount"):
+            defined["discount"] = problem.discount
+        if self.known:
+            if problem.kernel is None:
+                raise ValueError(f"{problem.name} is not drawn from a prior that {self.name} knows")
+            defined |= {"kernel": problem.kernel, "noise": problem.noise, "mean": problem.mean}
+        return defined
+
+
+def named_competitor(text: str, grids: Mapping[str, Mapping[str, Any]] = GRIDS) -> Competitor:
+    """Return the searcher of a name, with constants if there are any: `uct`, `gpts:select=arm`.
+
+    >>> named_competitor("uct:exploration=0.4").fixed, named_competitor("uct").fixed
+    ((('exploration', 0.4),), ())
+    """
+    name, _, rest = text.partition(":")
+    plain = name.removesuffix(KNOWN)
+    if plain not in SEARCHERS:
+        near = difflib.get_close_matches(plain, SEARCHERS, n=1)
+        raise ValueError(
+            f"there is no searcher {name!r}"
+            + (f" (did you mean {near[0]!r}?)" if near else "")
+            + f"; there are {', '.join(sorted(SEARCHERS))}, and NAME{KNOWN} for one that is given "
+            "the kernel, noise and mean of the problem"
+        )
+    places, given = parameters(rest)
+    if places:
+        raise ValueError(f"searcher {text!r}: write its constants as NAME=VALUE")
+    factory = SEARCHERS[plain]
+    grid = {key: values for key, values in grids.get(plain, {}).items() if key not in given}
+    accepted = _parameters(factory)
+    for key in (*given, *grid):
+        if key not in accepted:
+            raise ValueError(f"{plain} has no constant {key!r}; it has {', '.join(accepted)}")
+    return Competitor(text, factory, tuple(given.items()), grid, name != plain)
+
+
+def custom_competitor(
+    name: str, factory: Callable[..., Searcher], grid: Mapping[str, Any]
+) -> Competitor:
+    """Return a searcher of the user's own, made by a function of the tree."""
+    if not callable(factory):
+        raise TypeError(f"searcher {name!r} must be a function of the tree, got {factory!r}")
+    for key in grid:
+        if key not in _parameters(factory):
+            raise ValueError(f"the function that makes {name!r} has no parameter {key!r}")
+    return Competitor(name, factory, (), grid)
+
+
+def _parameters(factory: Callable[..., Searcher]) -> list[str]:
+    """Return the names of the parameters of a factory, after the tree."""
+    found = list(inspect.signature(factory).parameters.values())[1:]
+    return [p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]

@@ -1,0 +1,350 @@
+"""Results of a comparison as files: pages in Markdown, tables in CSV, figures.
+
+Every sentence follows from the runs, so that a page cannot claim what a later run does not show.
+"""
+
+import csv
+import io
+import math
+import os
+import pathlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from bough.experiments import figures
+from bough.experiments.competitors import in_words
+from bough.experiments.results import Comparison, Curve, Estimate
+from bough.experiments.runs import MEASURES, all_marks, report_marks, scored_marks
+
+
+def write(
+    comparison: Comparison, out: str | os.PathLike[str], command: str | None = None
+) -> list[pathlib.Path]:
+    """Write tables and figures into a folder, and return their files.
+
+    `summary.md` lists where the first searcher is ahead of the others, and the cost of each.
+    `regrets.md`, `regrets.csv` and `tuning.csv` depend on the seeds only: the same comparison gives
+    the same bytes. `seconds.md` and `seconds.csv` depend on the machine and the run. There is a
+    figure for each problem if matplotlib is installed. `command`, which gave all this, is quoted.
+    """
+    folder = pathlib.Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "summary.md": summary_page(comparison, command),
+        "regrets.md": regrets_page(comparison, command),
+        "regrets.csv": to_csv(list(rows(comparison.by_evaluations(), "evaluations"))),
+        "tuning.csv": to_csv(list(tuning_rows(comparison))),
+        "seconds.md": seconds_page(comparison),
+        "seconds.csv": to_csv(list(rows(comparison.by_seconds(), "seconds"))),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    files = [folder / name for name in texts]
+    if figures.have_matplotlib():
+        files += figures.draw(comparison, folder / "figures")
+    return files
+
+
+# --------------------------------------------------------------------------- the tables
+
+
+def rows(curves: Sequence[Curve], axis: str) -> Iterator[dict[str, Any]]:
+    """Yield one plain row for each point of each curve; `axis` is the name of the x-axis."""
+    for curve in curves:
+        for i, at in enumerate(curve.at.tolist()):
+            row: dict[str, Any] = {
+                "problem": curve.problem,
+                "searcher": curve.searcher,
+                "constants": in_words(curve.constants),
+                "seeds": curve.seeds,
+                axis: int(at) if axis == "evaluations" else at,
+            }
+            for name, estimate in curve.measures.items():
+                for part in estimate._fields:
+                    number = float(getattr(estimate, part)[i])
+                    key = name if part == "mean" else f"{name}_{part}"
+                    row[key] = number if math.isfinite(number) else None
+            yield row
+
+
+def to_csv(records: Sequence[dict[str, Any]]) -> str:
+    """Return rows as CSV, with numbers in full."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def regrets_page(comparison: Comparison, command: str | None = None) -> str:
+    """Return a page of regrets against evaluations, which depends on the seeds only."""
+    seeds, tuning = comparison.seeds, comparison.tuning_seeds
+    lines = [
+        "# Regrets against evaluations",
+        "",
+        f"Means over {len(seeds)} seeds ({_range(seeds)}) of {comparison.budget:,} evaluations "
+        "each, with 95 % bootstrap intervals in brackets; the lowest mean of a column is bold.",
+    ]
+    if any(len(choice.candidates) > 1 for choice in comparison.choices.values()):
+        lines[-1] += (
+            f" Constants were tuned on {len(tuning)} other seeds ({_range(tuning)}): see below."
+        )
+    if comparison.steps:
+        lines.append("Searchers observed immediate rewards, where a problem has them.")
+    if command is not None:
+        lines += ["", "    " + command]
+    shown = report_marks(comparison.budget)
+    for problem, curves in _by_problem(comparison.by_evaluations()):
+        for name, words in MEASURES.items():
+            lines += ["", f"## {problem}: {words}", ""]
+            lines += table(curves, name, shown, [f"{mark:,}" for mark in shown])
+    lines += _tuning(comparison)
+    if comparison.failures:
+        lines += ["", "## Not run", ""]
+        lines += [f"- {s} on {p}: {why}" for (p, s), why in comparison.failures.items()]
+    return "\n".join(lines) + "\n"
+
+
+def seconds_page(comparison: Comparison) -> str:
+    """Return a page of regrets against seconds, which depends on the machine and the run."""
+    lines = [
+        "# Regrets against seconds",
+        "",
+        "Seconds spent in ask and tell; rewards are not counted. They are those of one machine, "
+        "as busy as it was. A figure is that of as many evaluations as the median run had made in "
+        "that time; there is none before its first, and none after it had spent its budget.",
+    ]
+    cost = comparison.microseconds()
+    for problem, curves in _by_problem(comparison.by_seconds()):
+        lines += ["", f"## {problem}: microseconds an evaluation", ""]
+        lines += _header("searcher", "microseconds")
+        lines += [f"| {c.searcher} | {cost[problem, c.searcher]:.3g} |" for c in curves]
+        ticks = _ticks(min(c.at[0] for c in curves), max(c.at[-1] for c in curves))
+        for name, words in MEASURES.items():
+            if ticks:
+                lines += ["", f"## {problem}: {words}", ""]
+                lines += table(curves, name, ticks, [f"{tick:g} s" for tick in ticks])
+    return "\n".join(lines) + "\n"
+
+
+def _by_problem(curves: Sequence[Curve]) -> Iterator[tuple[str, list[Curve]]]:
+    """Yield each problem with its curves, in the order of the comparison."""
+    for problem in dict.fromkeys(curve.problem for curve in curves):
+        yield problem, [curve for curve in curves if curve.problem == problem]
+
+
+def _ticks(begin: float, end: float) -> list[float]:
+    """Return the round numbers of seconds in between, two in each decade.
+
+    >>> _ticks(0.002, 0.2)
+    [0.003, 0.01, 0.03, 0.1]
+    """
+    decades = range(math.floor(math.log10(begin)), math.ceil(math.log10(end)) + 1)
+    ticks = [float(f"{first}e{k}") for k in decades for first in (1, 3)]
+    return [tick for tick in ticks if begin <= tick <= end]
+
+
+def table(
+    curves: Sequence[Curve], measure: str, at: Sequence[float], titles: Sequence[str]
+) -> list[str]:
+    """Return a table with a row for each searcher and a column for each of `at`."""
+    cells: list[list[tuple[float, str]]] = []
+    for curve in curves:
+        estimate = curve.measures[measure]
+        row = []
+        for tick in at:
+            place = int(np.searchsorted(curve.at, tick, side="right")) - 1
+            if place < 0 or tick > curve.at[-1]:
+                row.append((math.inf, "-"))
+                continue
+            mean, low, high = (float(part[place]) for part in estimate)
+            text = format_number(mean)
+            if math.isfinite(low):
+                text += f" [{format_number(low)}, {format_number(high)}]"
+            row.append((mean, text))
+        cells.append(row)
+    # (Where all are equal, none is best.)
+    best = [
+        min(column)[0] if len(set(column)) > 1 else -math.inf for column in zip(*cells, strict=True)
+    ]
+    lines = _header("searcher", *titles)
+    for curve, row in zip(curves, cells, strict=True):
+        texts = [
+            f"**{text}**" if mean == lowest else text
+            for (mean, text), lowest in zip(row, best, strict=True)
+        ]
+        lines.append(f"| {curve.label} | {' | '.join(texts)} |")
+    return lines
+
+
+def _tuning(comparison: Comparison) -> list[str]:
+    """Return the section on the candidates of each searcher that was tuned."""
+    tuned = {pair: c for pair, c in comparison.choices.items() if len(c.candidates) > 1}
+    if not tuned:
+        return []
+    columns = ", ".join(f"{mark:,}" for mark in scored_marks(comparison.budget))
+    lines = [
+        "",
+        "## Constants",
+        "",
+        "All combinations were tried. The score of one is its simple regret on the tuning seeds "
+        f"relative to that of the average one, on average over {columns} evaluations; the one with "
+        "the lowest is chosen. While that was at an end of what was tried, more was tried beyond.",
+        "",
+        *_header("problem", "searcher", "chosen", "score", "tried"),
+    ]
+    for (problem, searcher), choice in tuned.items():
+        tried = "; ".join(
+            f"{name} {', '.join(map(str, dict.fromkeys(dict(c)[name] for c in choice.candidates)))}"
+            for name, _ in choice.constants
+        )
+        chosen = in_words(choice.constants)
+        if choice.equal:
+            chosen += " (all are equal)"
+        elif choice.at_ends:
+            chosen += f" ({' and '.join(choice.at_ends)} at an end of what was tried)"
+        score = min(choice.scores)
+        lines.append(f"| {problem} | {searcher} | {chosen} | {score:.3f} | {tried} |")
+    return lines
+
+
+def tuning_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """Yield one plain row for each candidate that was tried on the tuning seeds."""
+    for (problem, searcher), choice in comparison.choices.items():
+        for candidate, score in zip(choice.candidates, choice.scores, strict=False):
+            yield {
+                "problem": problem,
+                "searcher": searcher,
+                "constants": in_words(candidate),
+                "score": score,
+                "chosen": candidate == choice.constants,
+            }
+
+
+def format_number(number: float) -> str:
+    """Return a number as text, with three digits."""
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+
+
+def _header(*titles: str) -> list[str]:
+    """Return the first two lines of a table in Markdown."""
+    return [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+
+
+def _range(seeds: range) -> str:
+    return f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
+
+
+# -------------------------------------------------------------------------- the summary
+
+#: Verdicts on the first searcher beside another one: less regret is better.
+AHEAD, EVEN, BEHIND = "ahead", "even", "behind"
+
+
+def verdict(difference: Estimate, place: int) -> str:
+    """Return whether a searcher is ahead or behind at a mark, given its difference from another.
+
+    Where the interval contains zero, or where there is none, of a single seed, they are even.
+    """
+    low, high = float(difference.low[place]), float(difference.high[place])
+    if high < 0:
+        return AHEAD
+    return BEHIND if low > 0 else EVEN
+
+
+def summary_page(comparison: Comparison, command: str | None = None) -> str:
+    """Return a page about the first of the searchers, beside each of the others."""
+    first, *others = comparison.searchers
+    marks = scored_marks(comparison.budget)
+    plays = ", ".join(f"{mark:,}" for mark in marks)
+    lines = [
+        f"# {first} beside the others",
+        "",
+        f"After {plays} plays, over {len(comparison.seeds)} seeds. Constants of the others are "
+        "tuned for each problem, on other seeds.",
+    ]
+    if command is not None:
+        lines += ["", "    " + command]
+    lines += _simple(comparison, marks)
+    if others and len(comparison.seeds) > 1:
+        lines += _verdicts(comparison, "simple", marks)
+        lines += _verdicts(comparison, "cumulative", marks[-1:])
+    lines += _cost(comparison)
+    return "\n".join(lines) + "\n"
+
+
+def _simple(comparison: Comparison, marks: list[int]) -> list[str]:
+    lines = [
+        "",
+        "## Simple regret",
+        "",
+        "How much less than the best path the recommended one is worth: means, with 95 % bootstrap "
+        "intervals; the lowest mean of a column is bold.",
+    ]
+    for problem, curves in _by_problem(comparison.by_evaluations()):
+        lines += ["", f"### {problem}", ""]
+        lines += table(curves, "simple", marks, [f"{mark:,}" for mark in marks])
+    return lines
+
+
+def _verdicts(comparison: Comparison, measure: str, marks: list[int]) -> list[str]:
+    """Return the section that counts where the first searcher is ahead of each other one."""
+    first, *others = comparison.searchers
+    counts: dict[str, Counter[str]] = {other: Counter() for other in others}
+    behind: list[str] = []
+    places = [all_marks(comparison.budget).index(mark) for mark in marks]
+    for problem in comparison.problems:
+        for other in others:
+            if not {(problem, first), (problem, other)} <= comparison.runs.keys():
+                continue
+            difference = comparison.difference(problem, first, other, measure)
+            texts = []
+            for mark, place in zip(marks, places, strict=True):
+                found = verdict(difference, place)
+                counts[other][found] += 1
+                if found == BEHIND:
+                    mean, low, high = (format_number(float(part[place])) for part in difference)
+                    texts.append(f"by {mean} [{low}, {high}] after {mark:,} plays")
+            if texts:
+                behind.append(f"- {problem}: {other}, {', '.join(texts)}")
+    name = MEASURES[measure]
+    lines = [
+        "",
+        f"## {name[0].upper()}{name[1:]}: {first} against each",
+        "",
+        "Differences seed by seed, as both had the same problems: ahead or behind where the 95 % "
+        "interval of their mean lies wholly on one side of zero, even where it does not. Counted "
+        f"over all problems, after {', '.join(f'{mark:,}' for mark in marks)} plays.",
+        "",
+        *_header(f"{first} against", AHEAD, EVEN, BEHIND),
+    ]
+    for other, count in counts.items():
+        if count:
+            lines.append(f"| {other} | {count[AHEAD]} | {count[EVEN]} | {count[BEHIND]} |")
+    if not behind:
+        return [*lines, "", f"{first} is behind nowhere."]
+    return [*lines, "", f"Where {first} is behind:", "", *behind]
+
+
+def _cost(comparison: Comparison) -> list[str]:
+    """Return the section on the cost of ask and tell, which depends on the machine."""
+    cost = comparison.microseconds()
+    lines = [
+        "",
+        "## Microseconds an evaluation",
+        "",
+        f"Of ask and tell, learning included, on average over {comparison.budget:,} evaluations, "
+        "on one machine, as busy as it was.",
+        "",
+        *_header("problem", *comparison.searchers),
+    ]
+    for problem in comparison.problems:
+        cells = [
+            format_number(cost[problem, name]) if (problem, name) in cost else "-"
+            for name in comparison.searchers
+        ]
+        lines.append(f"| {problem} | {' | '.join(cells)} |")
+    return lines

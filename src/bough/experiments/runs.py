@@ -1,0 +1,397 @@
+"""Single runs of a comparison: their measures, their execution on all cores, their storage."""
+
+import hashlib
+import json
+import math
+import multiprocessing
+import os
+import pathlib
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from time import perf_counter
+from typing import IO, Any
+
+from bough import __version__
+from bough.exceptions import Exhausted, StudyError
+from bough.experiments.competitors import Competitor, Constants
+from bough.problems import Problem
+from bough.studies.lock import WriteLock
+from bough.trees import Path
+
+#: The measures of a run, and their names in tables and figures.
+MEASURES = {
+    "simple": "simple regret",
+    "cumulative": "cumulative regret",
+    "suboptimal": "plays of sub-optimal arms",
+}
+#: Regrets of less than this, relative to the optimum, are rounding errors.
+TOLERANCE = 1e-12
+#: The beginning of every line of a file of finished runs.
+BEGINNING = b'{"job": '
+#: The number of marks, the numbers of evaluations at which a run is measured, in each decade.
+_PER_DECADE = 10
+#: Parts of bough that no run depends on.
+_INDEPENDENT = ("cli", "experiments", "integrations", "theory")
+#: Libraries of linear algebra start as many threads as there are cores; so does the pool.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Job:
+    """The settings of a run; equal jobs give equal regrets."""
+
+    problem: str
+    searcher: str
+    constants: Constants
+    seed: int
+    budget: int
+    steps: bool
+
+    @property
+    def key(self) -> str:
+        """The identifier of the run in a file of finished runs."""
+        facts = {**asdict(self), "bough": __version__, "code": code_digest()}
+        return json.dumps(facts, sort_keys=True, default=repr)
+
+
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """Return a digest of the code that runs depend on: runs of other code are not reused."""
+    digest = hashlib.sha256()
+    here = pathlib.Path(__file__)
+    package = here.parent.parent
+    for file in sorted(package.rglob("*")):
+        relevant = file.relative_to(package).parts[0] not in _INDEPENDENT or file == here
+        if file.suffix in (".py", ".so", ".pyd") and relevant:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The measures of a job.
+
+    Attributes
+    ----------
+    marks
+        Numbers of evaluations; the other lists have one entry for each.
+    simple
+        The regret of the recommended path, `best()`.
+    cumulative
+        The sum of the regrets of all plays so far.
+    suboptimal
+        The number of plays so far of paths worth less than the best one.
+    seconds
+        The seconds spent in `ask` and `tell` so far, without rewards and `best`.
+    evaluations
+        The number of evaluations: fewer than the budget if the searcher was exhausted. It then
+        plays no more, and its measures stay as they are.
+    """
+
+    marks: list[int]
+    simple: list[float]
+    cumulative: list[float]
+    suboptimal: list[int]
+    seconds: list[float]
+    evaluations: int
+
+
+def report_marks(budget: int) -> list[int]:
+    """Return the numbers of evaluations that tables show.
+
+    >>> report_marks(5000)
+    [10, 30, 100, 300, 1000, 3000, 5000]
+    """
+    decades = range(1, len(str(budget)) + 1)
+    marks = {first * 10**k for k in decades for first in (1, 3)} | {budget}
+    return sorted(mark for mark in marks if mark <= budget)
+
+
+def scored_marks(budget: int) -> list[int]:
+    """Return the numbers of evaluations by which searchers are scored, without the first ones.
+
+    >>> scored_marks(3000)
+    [100, 300, 1000, 3000]
+    """
+    return [mark for mark in report_marks(budget) if 30 * mark >= budget]
+
+
+def all_marks(budget: int) -> list[int]:
+    """Return the numbers of evaluations at which a run is measured: ten in each decade."""
+    count = math.floor(_PER_DECADE * math.log10(budget)) + 1
+    marks = {round(10 ** (k / _PER_DECADE)) for k in range(count)}
+    return sorted(mark for mark in marks | set(report_marks(budget)) if mark <= budget)
+
+
+# ------------------------------------------------------------------------------- one run
+
+
+def play(job: Job, make_problem: Callable[..., Any], competitor: Competitor) -> Run:
+    """Run a job."""
+    problem = make_problem(seed=job.seed)
+    search = competitor.make(problem, job.constants, job.budget, job.seed)
+    regret = _regrets(problem)
+    with_steps = job.steps and hasattr(problem, "steps")
+    run = Run(all_marks(job.budget), [], [], [], [], 0)
+    cumulative, suboptimal, spent, evaluations = 0.0, 0, 0.0, 0
+
+    def measure() -> None:
+        run.simple.append(regret(search.best().path))
+        run.cumulative.append(cumulative)
+        run.suboptimal.append(suboptimal)
+        run.seconds.append(spent)
+
+    while evaluations < job.budget:
+        begin = perf_counter()
+        try:
+            path = search.ask()
+        except Exhausted:
+            while len(run.simple) < len(run.marks):
+                measure()
+            break
+        asked = perf_counter()
+        reward = {"steps": problem.steps(path)} if with_steps else {"value": problem(path)}
+        known = perf_counter()
+        search.tell(path, **reward)
+        spent += perf_counter() - known + asked - begin
+        loss = regret(path)
+        cumulative += loss
+        suboptimal += loss > 0
+        evaluations += 1
+        if evaluations == run.marks[len(run.simple)]:
+            measure()
+    return replace(run, evaluations=evaluations)
+
+
+def _regrets(problem: Problem) -> Callable[[Path], float]:
+    """Return the function that maps a path to its regret; values are cached."""
+    optimum = problem.optimum
+    rounding = TOLERANCE * max(1.0, abs(optimum))
+    known: dict[Path, float] = {}
+
+    def regret(path: Path) -> float:
+        if path not in known:
+            loss = optimum - problem.value(path)
+            if loss < -rounding:
+                raise ValueError(
+                    f"{problem.name} says that its optimum is {optimum!r}, but path {path} is "
+                    f"worth {optimum - loss!r}"
+                )
+            known[path] = loss if loss > rounding else 0.0
+        return known[path]
+
+    return regret
+
+
+# ------------------------------------------------------------------------- finished runs
+
+
+class Store:
+    """The finished runs in a file of JSON lines, or of this process only if there is no file.
+
+    A line is on the disk when its run is finished. If the process is killed while it writes, the
+    line is incomplete: it is cut off when the file is opened the next time, and the run is
+    repeated. One process writes at a time.
+
+    >>> store = Store(None)
+    >>> Job("smooth", "gpts", (), 0, 10, False) in store
+    False
+    """
+
+    def __init__(self, path: pathlib.Path | None) -> None:
+        self._runs: dict[str, Run] = {}
+        self._file: IO[str] | None = None
+        self._lock: WriteLock | None = None
+        if path is None:
+            return
+        if not path.parent.is_dir():
+            raise StudyError(f"{path} cannot be created: there is no folder {path.parent}")
+        self._lock = WriteLock(path)
+        try:
+            if path.exists():
+                self._read(path)
+            self._file = path.open("a", encoding="utf-8")
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self, path: pathlib.Path) -> None:
+        content = path.read_bytes()
+        whole, newline, rest = content.rpartition(b"\n")
+        complete = whole + newline
+        if not (rest.startswith(BEGINNING) or BEGINNING.startswith(rest)):
+            raise StudyError(f"{path} is not a file of finished runs; choose another name")
+        for number, line in enumerate(complete.splitlines(), 1):
+            try:
+                record = json.loads(line)
+                self._runs[record["job"]] = Run(**record["run"])
+            except (ValueError, TypeError, KeyError) as error:
+                raise StudyError(
+                    f"line {number} of {path} is not a finished run ({error!r}); delete the line, "
+                    "or choose another name"
+                ) from None
+        if rest:
+            with path.open("r+b") as file:
+                file.truncate(len(complete))
+
+    def __contains__(self, job: Job) -> bool:
+        return job.key in self._runs
+
+    def __getitem__(self, job: Job) -> Run:
+        return self._runs[job.key]
+
+    def add(self, job: Job, run: Run) -> None:
+        """Store a finished run."""
+        self._runs[job.key] = run
+        if self._file is not None:
+            self._file.write(json.dumps({"job": job.key, "run": asdict(run)}) + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file, so that another process can write to it."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+
+# ------------------------------------------------------------------------------ all runs
+
+#: A job, the function that makes its problem, and its searcher.
+Task = tuple[Job, Callable[..., Problem], Competitor]
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_all(
+    tasks: Sequence[Task], store: Store, *, workers: int, progress: bool | None, title: str
+) -> dict[Job, str]:
+    """Run the jobs that are not in the store yet, and store their results.
+
+    Returns
+    -------
+    failures
+        Jobs that raised an exception, with its text. They do not stop the others.
+    """
+    left = [task for task in tasks if task[0] not in store]
+    failures: dict[Job, str] = {}
+    with _bar(progress, title, len(tasks), len(tasks) - len(left)) as advance:
+        in_turn = workers == 1 or len(left) <= 1
+        results = ((t[0], _attempt(t)) for t in left) if in_turn else _in_pool(left, workers)
+        for job, result in results:
+            if isinstance(result, Run):
+                store.add(job, result)
+            else:
+                failures[job] = result
+            advance()
+    return failures
+
+
+def _attempt(task: Task) -> Run | str:
+    try:
+        return play(*task)
+    except Exception as error:  # any searcher or problem may fail: the others continue
+        return f"{type(error).__name__}: {error}"
+
+
+def _in_pool(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Job, Run | str]]:
+    """Run tasks in processes of their own, all of which end with this function, also on Ctrl-C."""
+    try:
+        pickle.dumps([(make, competitor) for _, make, competitor in tasks])
+    except Exception as error:
+        raise TypeError(
+            "problems and searchers of your own must be functions at the top of a module to run "
+            f"in several processes ({error}); use workers=1, or move them there"
+        ) from None
+    before = set(multiprocessing.active_children())
+    with _one_thread_each():
+        pool = ProcessPoolExecutor(
+            min(workers, len(tasks)),
+            # Not by fork, which copies the locks of other threads as they happen to be.
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_follow_parent,
+        )
+        try:
+            with _interrupts_blocked():  # the processes start at the first task
+                futures = {pool.submit(_attempt, task): task[0] for task in tasks}
+            for future in as_completed(futures):
+                yield futures.pop(future), future.result()
+            pool.shutdown()
+        except BrokenExecutor as error:
+            raise RuntimeError(
+                "a process of the comparison was ended from outside (out of memory?); finished "
+                "runs are stored, so repeat the command to resume"
+            ) from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in set(multiprocessing.active_children()) - before:
+                child.terminate()
+
+
+def _follow_parent() -> None:
+    """Ignore Ctrl-C, and exit when the parent process ends, even if it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Defer Ctrl-C; processes that are started meanwhile never receive it, not even at first."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Limit processes that are started meanwhile to one thread for linear algebra."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _bar(
+    progress: bool | None, title: str, total: int, done: int
+) -> Iterator[Callable[[], object]]:
+    """Show the number of finished jobs; `progress` is True, False, or None for terminals only."""
+    if not (sys.stderr.isatty() if progress is None else progress) or done == total:
+        yield lambda: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(
+        total=total, initial=done, desc=title, unit="run", file=sys.stderr, dynamic_ncols=True
+    ) as bar:
+        yield bar.update
