@@ -37,7 +37,7 @@ ENTRANTS = {
 #: On trees with noise too, though it is made for exact rewards: it takes each reading for exact.
 TREE_ENTRANTS = {
     **ENTRANTS,
-    "OPD": (lambda tree: bough.BestFirst(tree, discount=TREE_DISCOUNT, rng=0), "steps"),
+    "OPD": (lambda tree: bough.baselines.BestFirst(tree, discount=TREE_DISCOUNT, rng=0), "steps"),
 }
 
 

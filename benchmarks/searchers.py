@@ -28,23 +28,22 @@ ON_TREES = {
         tree, KERNEL, 0.1, select="arm", confidence=NARROW, rng=0
     ),
     "GPTS learning": lambda tree, plays: bough.GPTS(tree, rng=0),
-    "BAST": lambda tree, plays: bough.BAST(tree, rng=0),
-    "BAST deepening": lambda tree, plays: bough.BAST(tree, growth="deepening", rng=0),
-    "HOO": lambda tree, plays: bough.HOO(tree, rng=0),
-    "HOO truncated": lambda tree, plays: bough.HOO(tree, truncate=True, rng=0),
-    "OLOP": lambda tree, plays: bough.OLOP(tree, plays=plays, discount=0.7, rng=0),
-    "KL-OLOP": lambda tree, plays: bough.KLOLOP(tree, plays=plays, discount=0.7, rng=0),
-    "BestFirst": lambda tree, plays: bough.BestFirst(tree, discount=0.7, rng=0),
+    "BAST": lambda tree, plays: bough.baselines.BAST(tree, rng=0),
+    "BAST deepening": lambda tree, plays: bough.baselines.BAST(tree, growth="deepening", rng=0),
+    "HOO": lambda tree, plays: bough.baselines.HOO(tree, rng=0),
+    "OLOP": lambda tree, plays: bough.baselines.OLOP(tree, plays=plays, discount=0.7, rng=0),
+    "KL-OLOP": lambda tree, plays: bough.baselines.KLOLOP(tree, plays=plays, discount=0.7, rng=0),
+    "BestFirst": lambda tree, plays: bough.baselines.BestFirst(tree, discount=0.7, rng=0),
     "RandomSearch": lambda tree, plays: bough.RandomSearch(tree, rng=0),
-    "UCB-AIR": lambda tree, plays: bough.UCBAIR(tree, rng=0),
+    "UCB-AIR": lambda tree, plays: bough.baselines.UCBAIR(tree, rng=0),
 }
 #: And up to how many plays it is measured.
 ON_ARMS = {
     "UCT": (100_000, lambda tree: bough.UCT(tree, rng=0)),
-    "UCB1": (100_000, lambda tree: bough.UCB1(tree, rng=0)),
+    "UCB1": (100_000, lambda tree: bough.baselines.UCB1(tree, rng=0)),
     "GPB": (10_000, lambda tree: bough.GPB(tree, KERNEL, 0.1, rng=0)),
     "GPB ei": (1_000, lambda tree: bough.GPB(tree, KERNEL, 0.1, acquisition="ei", rng=0)),
-    "LinRel": (1_000, lambda tree: bough.LinRel(tree, KERNEL, rng=0)),
+    "LinRel": (1_000, lambda tree: bough.baselines.LinRel(tree, KERNEL, rng=0)),
 }
 
 
@@ -79,7 +78,7 @@ def show(title, tree, rows, marks):
     for name, make, most in rows:
         own = [mark for mark in marks if mark <= most]
         search = make()
-        inner = getattr(search, "deepening", False)
+        inner = getattr(search, "growth", "complete") == "deepening"
         reward = deepening_reward if inner else fast_reward(KERNEL, tree.depth)
         rival = stretches(bough.UCT(tree, rng=0), fast_reward(KERNEL, tree.depth), own)
         ours = theirs = counted = 0

@@ -56,7 +56,7 @@ def run(search, plays, reward=None):
 def bounds_of(search):
     """Return the bound of every node that exists, by path."""
     nodes = search.tallies.nodes
-    return {search.tallies.path_to(n): float(nodes["bound"][n]) for n in range(len(nodes))}
+    return {search.tallies.path_of(n): float(nodes["bound"][n]) for n in range(len(nodes))}
 
 
 def assert_bounds(search, expected):

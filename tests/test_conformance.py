@@ -5,23 +5,8 @@ import pathlib
 
 import pytest
 
-from bough import (
-    BAST,
-    GPB,
-    GPTS,
-    HOO,
-    KLOLOP,
-    OLOP,
-    UCB1,
-    UCBAIR,
-    UCT,
-    Arm,
-    BestFirst,
-    LinRel,
-    RandomSearch,
-    kernels,
-    testing,
-)
+from bough import GPB, GPTS, UCT, Arm, RandomSearch, kernels, testing
+from bough.baselines import BAST, HOO, KLOLOP, OLOP, UCB1, UCBAIR, BestFirst, LinRel
 from bough.testing import SearcherConformance
 
 
@@ -53,11 +38,6 @@ class TestBASTDeepening(SearcherConformance):
 class TestHOO(SearcherConformance):
     def make(self, tree, rng):
         return HOO(tree, nu=1.0, rho=0.6, rng=rng)
-
-
-class TestTruncatedHOO(SearcherConformance):
-    def make(self, tree, rng):
-        return HOO(tree, nu=1.0, rho=0.2, truncate=True, rng=rng)
 
 
 class TestOLOP(SearcherConformance):

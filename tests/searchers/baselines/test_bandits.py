@@ -7,7 +7,8 @@ import pytest
 from strategies import Ragged, noise_of
 
 import bough
-from bough import GPB, UCB1, UCBAIR, LinRel, RandomSearch, Tree, kernels
+from bough import GPB, RandomSearch, Tree, kernels
+from bough.baselines import UCB1, UCBAIR, LinRel
 from bough.searchers.registry import SEARCHERS
 
 
@@ -59,15 +60,14 @@ def test_an_arm_that_failed_is_tried_again():
 def test_leaves_of_ragged_trees():
     tree = Tree(Ragged(3, 4), 4)
     search = UCB1(tree, rng=0)
-    paths = [search._path_of(k) for k in range(search.arms)]
+    paths = [search.tallies.path_of(k) for k in range(len(search.tallies))]
     assert paths == sorted(paths)
     assert all(tree.is_leaf(path) for path in paths)
-    assert [search._arm_of(path) for path in paths] == list(range(search.arms))
+    assert [search.tallies.number_of(path) for path in paths] == list(range(len(search.tallies)))
     uniform = UCB1(Tree([2, 3, 2], 3))
-    assert [uniform._path_of(k) for k in range(12)] == sorted(
-        uniform._path_of(k) for k in range(12)
-    )
-    assert [uniform._arm_of(uniform._path_of(k)) for k in range(12)] == list(range(12))
+    paths = [uniform.tallies.path_of(k) for k in range(12)]
+    assert paths == sorted(paths)
+    assert [uniform.tallies.number_of(path) for path in paths] == list(range(12))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_too_many_arms_are_refused(kind, tree):
         (lambda: UCB1(Tree(2, 1), arms=["a"]), ValueError, "takes a tree"),
         (lambda: UCB1(arms=[]), ValueError, "at least one arm"),
         (lambda: UCB1(arms="abc"), TypeError, "arms must be a sequence"),
-        (lambda: UCB1(["a", "b"]), TypeError, "lists are given as arms="),
+        (lambda: UCB1(["a", "b"]), TypeError, "pass a list as arms="),
         (lambda: UCB1(arms=["a"], reward_range=(1, 0)), ValueError, r"\(lowest, highest\)"),
         (lambda: UCBAIR(Tree(math.inf, 2)), ValueError, "branching must be finite"),
         (lambda: UCBAIR(Tree(2, 2), rarity=0.0), ValueError, "rarity must be above zero"),
@@ -190,7 +190,7 @@ def test_linrel_row_by_row_is_the_regression():
     kernel = kernels.Gaussian(2.0)
     search = LinRel(tree, kernel, exploration=1.3, regularization=0.2, rng=0)
     played, y = [], []
-    paths = [search._path_of(k) for k in range(27)]
+    paths = [search.tallies.path_of(k) for k in range(27)]
     K = kernel.matrix(paths, 3)
     for t in range(150):  # more than there is room for at first, and arms again and again
         if t in (1, 20, 149):
@@ -202,7 +202,7 @@ def test_linrel_row_by_row_is_the_regression():
             assert search._indices() == pytest.approx(expected, rel=1e-9, abs=1e-9)
         path = search.ask() if t % 3 else paths[t % 27]
         y.append(noise_of(1, path) + 0.3 * noise_of(2, t))
-        played.append(search._arm_of(path))
+        played.append(search.tallies.number_of(path))
         search.tell(path, y[-1])
     assert search.observations == 150
 

@@ -9,9 +9,10 @@ from strategies import Ragged, noise_of
 from uncompiled import load
 
 import bough
-from bough import BAST, UCT, Tree, kernels
+from bough import UCT, Tree, kernels
+from bough.baselines import BAST
 from bough.belief.rng import SplitMix64
-from bough.searchers.baselines.bounds import Bounds
+from bough.searchers.baselines.tallies import Bounds
 
 
 def test_bounds_by_hand():
@@ -280,8 +281,7 @@ def test_huge_trees():
 
 
 def test_the_source_gives_the_same_bits():
-    tallies = load("bough.searchers.baselines.tallies")
-    source = load_with(tallies)
+    source = load("bough.searchers.baselines.tallies")
     for keywords in ({}, {"gain": [0.0, 1.0, 0.5, 0.25], "kl": True, "limit": 2}):
         results = []
         for module in (Bounds, source.Bounds):
@@ -290,24 +290,12 @@ def test_the_source_gives_the_same_bits():
             rng = SplitMix64(3)
             for t in range(200):
                 path = bounds.follow(rng)
-                bounds.wait(path, 1)
+                bounds.add_pending(path, 1)
                 reward = noise_of(1, path) + noise_of(2, t)
                 if keywords:
                     bounds.add_steps(path, reward, [reward, noise_of(3, t)])
                 else:
                     bounds.add(path, reward)
-                bounds.wait(path, -1)
+                bounds.add_pending(path, -1)
             results.append(bounds.nodes.tobytes())
         assert results[0] == results[1]
-
-
-def load_with(tallies):
-    """Load the source of the bounds on top of that of the tallies."""
-    import sys
-
-    kept = sys.modules["bough.searchers.baselines.tallies"]
-    sys.modules["bough.searchers.baselines.tallies"] = tallies
-    try:
-        return load("bough.searchers.baselines.bounds")
-    finally:
-        sys.modules["bough.searchers.baselines.tallies"] = kept

@@ -1,4 +1,4 @@
-"""HOO: its B-values by hand and by recursion, the doubling of t, and truncation."""
+"""HOO: its B-values by hand and by recursion, and the doubling of t."""
 
 import math
 
@@ -7,7 +7,8 @@ import pytest
 from slow_bounds import Told, assert_bounds, bounds_of, run
 from strategies import Ragged, noise_of
 
-from bough import HOO, Tree
+from bough import Tree
+from bough.baselines import HOO
 
 
 def test_b_values_by_hand():
@@ -82,35 +83,6 @@ def test_t_doubles():
         value = (noise_of(1, path) + 2) / 4
         search.tell(path, value)
         told.tell(path, value)
-
-
-def test_truncation():
-    """(log(t)/2 - log(1/nu)) / log(1/rho), rounded up: 5 for t = 1024, rho = 1/2; nu = 4 adds 2."""
-    tree = Tree(2, 12)
-    for t, nu, expected in ((1024, 1.0, 5), (1025, 1.0, 6), (1024, 4.0, 7), (2, 1.0, 1)):
-        search = HOO(tree, nu=nu, rho=0.5, budget=t, truncate=True)
-        assert search.truncation(t) == expected
-        assert search.tallies.limit == expected
-    search = HOO(tree, rho=0.5, truncate=True, reward_range=(0, 1), rng=0)
-    played = []
-    for _ in range(600):
-        path = search.ask()
-        played.append(path)
-        search.tell(path, (noise_of(1, path[:3]) + 2) / 4)
-    assert search.tallies.limit == 5  # t = 1024
-    # Below the limit nodes are not told apart: the bound of one at the limit is its own U.
-    nodes = search.tallies.nodes
-    for n in range(len(nodes)):
-        path = search.tallies.path_to(n)
-        if len(path) == 5:
-            own = nodes["average"][n] + 0.5**5
-            own += math.sqrt(2 * math.log(1024) / nodes["visits"][n])
-            assert nodes["bound"][n] == pytest.approx(own)
-    # And what follows there is random: a node at the limit is left by other ways each time.
-    best = max({p[:5] for p in played}, key=lambda node: sum(p[:5] == node for p in played))
-    ways = [p[5:] for p in played if p[:5] == best]
-    assert len(ways) > 20
-    assert len(set(ways)) > len(ways) / 2
 
 
 def test_it_finds_the_maximum_of_a_smooth_function():

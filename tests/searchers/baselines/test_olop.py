@@ -10,8 +10,9 @@ from slow_bounds import Told, bounds_of
 from strategies import Ragged, noise_of
 
 import bough
-from bough import KLOLOP, OLOP, BestFirst, Exhausted, Tree
-from bough.searchers.baselines.bounds import bernoulli_upper
+from bough import Exhausted, Tree
+from bough.baselines import KLOLOP, OLOP, BestFirst
+from bough.searchers.baselines.tallies import bernoulli_upper
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_all_results_count_beyond_the_plan_too():
         search.tell((1, 1, t % 2, 0), steps=[1.0, 0.7, 0.0, 0.0])
     assert search.observations == 3 * search.plays
     assert search.best_action() == 1
-    assert search.tallies.nodes["visits"][search.tallies.end_of((1, 1))] == 3 * search.plays
+    assert search.tallies.nodes["visits"][search.tallies.node_at((1, 1))] == 3 * search.plays
 
 
 @pytest.mark.parametrize("kind", [OLOP, KLOLOP])

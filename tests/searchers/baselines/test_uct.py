@@ -62,7 +62,7 @@ def test_it_is_the_published_rule(tree, c):
     nodes = search.tallies.nodes
     assert len(nodes) == len(slow.rewards)
     for n in range(len(nodes)):
-        rewards = slow.rewards[search.tallies.path_to(n)]
+        rewards = slow.rewards[search.tallies.path_of(n)]
         assert nodes["visits"][n] == len(rewards)
         assert nodes["average"][n] == pytest.approx(np.mean(rewards), abs=1e-12)
 
@@ -83,7 +83,7 @@ def test_rewards_of_any_range():
 
 def test_rules_for_the_best():
     search = UCT(Tree(3, 1), rng=0)
-    with pytest.raises(ValueError, match="nothing was told yet"):
+    with pytest.raises(ValueError, match="no observations yet"):
         search.best()
     for reward in [1.0, 1.4] * 15:
         search.tell((0,), reward)
@@ -118,13 +118,13 @@ def test_batches_and_what_is_forgotten():
     assert len({path[0] for path in batch[:3]}) == 3  # pending ones are visits
     assert search.pending == tuple(batch)
     other = search.ask()
-    assert search.tallies.nodes["waiting"][0] == 9  # the last one asked is counted at the next ask
+    assert search.tallies.nodes["pending"][0] == 9  # the last one asked is counted at the next ask
     search.forget(other)
     assert sorted(search.pending) == sorted(batch)  # pending twice: the oldest was forgotten
     for path in batch:
         search.tell(path, float(path[0]))
     assert search.pending == ()
-    assert search.tallies.nodes["waiting"].sum() == 0
+    assert search.tallies.nodes["pending"].sum() == 0
     assert search.observations == search.tallies.nodes["visits"][0] == 9
     with pytest.raises(ValueError, match="is not pending"):
         search.forget((0, 0))
@@ -185,9 +185,9 @@ def test_the_source_gives_the_same_bits():
         rng = SplitMix64(3)
         for t in range(200):
             path = tallies.descend(0.3, rng)
-            tallies.wait(path, 1)
+            tallies.add_pending(path, 1)
             tallies.add(path, noise_of(1, path) + noise_of(2, t))
-            tallies.wait(path, -1)
+            tallies.add_pending(path, -1)
         results.append((tallies.nodes.tobytes(), tallies.variance(), tallies.most_visited()))
     assert results[0] == results[1]
 

@@ -1,14 +1,12 @@
 """Baselines: published algorithms of tree search and bandits, for comparison with GPTS."""
 
-from bough.searchers.baselines.air import UCBAIR
 from bough.searchers.baselines.bast import BAST
-from bough.searchers.baselines.best_first import BestFirst
 from bough.searchers.baselines.gpb import GPB
 from bough.searchers.baselines.hoo import HOO
 from bough.searchers.baselines.linrel import LinRel
-from bough.searchers.baselines.olop import KLOLOP, OLOP
+from bough.searchers.baselines.olop import KLOLOP, OLOP, BestFirst
 from bough.searchers.baselines.random_search import RandomSearch
-from bough.searchers.baselines.ucb import UCB1
+from bough.searchers.baselines.ucb import UCB1, UCBAIR
 from bough.searchers.baselines.uct import UCT
 
 __all__ = [
