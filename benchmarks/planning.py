@@ -19,8 +19,8 @@ import numpy as np
 
 import bough
 from bough import planning
-from bough.problems.discounted import DiscountedBandits
-from bough.problems.edges import child_hash
+from bough.problems import DiscountedBandits
+from bough.problems.trees import child_hash
 
 DISCOUNT = 0.95
 TREE_DISCOUNT = 0.7
