@@ -264,9 +264,9 @@ def test_failed_trials_and_pruned_trials_without_a_value_are_failures():
     study = optuna.create_study(sampler=GPTSSampler(seed=0))
     study.optimize(objective, n_trials=60, catch=ValueError)
     study.sampler.sample_relative(study, study.trials[-1], study.trials[-1].distributions)
-    forest, told = study.sampler._forest, [t for t in study.trials if t.value is not None]
-    assert forest.observations == len(told) > 40
-    assert len(forest._failures) == 60 - len(told) > 0
+    forest, finished = study.sampler._forest, [t for t in study.trials if t.value is not None]
+    assert forest.observations == len(finished) > 40
+    assert len(forest._failures) == 60 - len(finished) > 0
     assert study.best_value < -0.69
     assert len(forest.pending) == 1  # what was asked for just now
 

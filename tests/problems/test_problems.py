@@ -121,7 +121,7 @@ def test_partitions_approach_the_limit(name):
         assert problem.optimum == pytest.approx(problem.limit, abs=1e-12)
         assert problem.center(problem.best_path) == pytest.approx((0, 0), abs=1e-12)
     else:
-        # (A finer covering need not be better: its centres are elsewhere.)
+        # (A finer partition need not be better: its centers are elsewhere.)
         coarse = named(f"{name}:cuts=1")
         assert problem.limit - problem.optimum < 0.1 < problem.limit - coarse.optimum
 

@@ -53,7 +53,7 @@ def test_the_posterior_is_that_of_dense_algebra(given):
 def test_it_is_gpts_play_for_play(kernel, given, noise, scale):
     """Given the tree's kernel matrix both play an arm with the same upper bound, up to ties.
 
-    Both are told what GPTS plays, so that a tie does not part them.
+    Both get the rewards of the arms that GPTS plays, so that they agree after a tie.
     """
     tree = Tree(3, 3)
     paths = list(itertools.product(range(3), repeat=3))
@@ -104,13 +104,13 @@ def test_batches_are_those_of_gpts():
     for path in ((0, 1, 2), (0, 0, 1), (2, 2, 2), (1, 0, 0)):
         for one in (twin, search):
             one.tell(path, noise_of(3, path))
-    told = [search.tallies.number_of(p) for p in ((0, 1, 2), (0, 0, 1), (2, 2, 2), (1, 0, 0))]
+    played = [search.tallies.number_of(p) for p in ((0, 1, 2), (0, 0, 1), (2, 2, 2), (1, 0, 0))]
     K = kernel.matrix([search.tallies.path_of(k) for k in range(27)], 3)
     means, _ = search.posterior()
     pending = []
     for _ in range(15):
         path = search.ask()
-        everything = told + pending
+        everything = played + pending
         _, std = dense(K, everything, [0.0] * len(everything), [0.09] * len(everything))
         b = Confidence(scale=0.5).sqrt_beta(len(everything) + 1, math.log(27))
         upper = means + b * std
@@ -118,7 +118,7 @@ def test_batches_are_those_of_gpts():
         assert upper[search.tallies.number_of(path)] == pytest.approx(upper.max(), abs=1e-9)
         theirs = twin.ask()
         assert upper[search.tallies.number_of(theirs)] == pytest.approx(upper.max(), abs=1e-9)
-        if theirs != path:  # a tie: go on with the same pending arms
+        if theirs != path:  # a tie: continue with the same pending arms
             twin.forget(theirs)
             twin._asked = twin._asked_at = path
         pending.append(search.tallies.number_of(path))

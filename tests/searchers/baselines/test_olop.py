@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from slow_bounds import Told, bounds_of
+from slow_bounds import Rewards, bounds_of
 from strategies import Ragged, noise_of
 
 import bough
@@ -78,7 +78,7 @@ def test_it_plays_the_sequence_with_the_highest_bound(kind, tree):
     plays, discount = 120, 0.6
     search = kind(tree, plays=plays, discount=discount, reward_range=(0, 1), rng=3)
     limit = min(search.horizon, tree.depth)
-    told = Told(tree)
+    seen = Rewards(tree)
 
     def term(node, rewards):
         n, mean = len(rewards), float(np.mean(rewards))
@@ -105,7 +105,7 @@ def test_it_plays_the_sequence_with_the_highest_bound(kind, tree):
     for t in range(plays):
         path = search.ask()
         if t % 7 == 0 and t:
-            bound = {s: told.sum_bound(s, term, tail, limit) for s in sequences}
+            bound = {s: seen.sum_bound(s, term, tail, limit) for s in sequences}
             assert bound[path[:limit]] >= max(bound.values()) - 1e-9
         rewards = [
             (noise_of(1, path[: i + 1]) + 2 > 2 + noise_of(2, (t, i))) * 1.0
@@ -113,7 +113,7 @@ def test_it_plays_the_sequence_with_the_highest_bound(kind, tree):
         ]
         steps = [discount**i * r for i, r in enumerate(rewards)]
         search.tell(path, steps=steps)
-        told.tell(path, sum(steps), rewards)
+        seen.tell(path, sum(steps), rewards)
 
 
 def slow_kl_upper(p, most):

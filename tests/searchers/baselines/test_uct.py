@@ -1,4 +1,4 @@
-"""UCT against a slow transcription of its definition, and the laws of every searcher."""
+"""UCT against a slow transcription of its definition, rules for the best arm, bad input."""
 
 import math
 import pickle
@@ -68,7 +68,7 @@ def test_it_is_the_published_rule(tree, c):
 
 
 def test_rewards_of_any_range():
-    """Told rewards set the range, so that scaling and shifting them changes no play."""
+    """Observed rewards set the range, so that scaling and shifting them changes no play."""
 
     def run(scale, shift):
         search = UCT(Tree(3, 4), rng=0)
@@ -103,7 +103,7 @@ def test_rules_for_the_best():
         search.best("median")
 
 
-def test_while_no_arm_was_played_twice_all_rewards_tell_how_they_vary():
+def test_the_variance_while_no_arm_was_played_twice():
     search = UCT(Tree(4, 1), rng=0)
     search.tell((0,), 1.0)
     assert search.best("lower").std == 0.0
@@ -112,10 +112,10 @@ def test_while_no_arm_was_played_twice_all_rewards_tell_how_they_vary():
     assert search.best("lower").std == pytest.approx(np.std([1.0, 2.0, 4.0], ddof=1))
 
 
-def test_batches_and_what_is_forgotten():
+def test_batches_and_forgotten_paths():
     search = UCT(Tree(3, 2), rng=0)
     batch = [search.ask() for _ in range(9)]
-    assert len({path[0] for path in batch[:3]}) == 3  # pending ones are visits
+    assert len({path[0] for path in batch[:3]}) == 3  # pending evaluations count as visits
     assert search.pending == tuple(batch)
     other = search.ask()
     assert search.tallies.nodes["pending"][0] == 9  # the last one asked is counted at the next ask
@@ -163,7 +163,7 @@ def test_bad_input_changes_nothing(call, error, message):
     assert search.pending == tuple(asked)
 
 
-def test_copies_go_on_alike_and_a_seed_gives_one_run():
+def test_copies_continue_identically():
     def run(copied):
         search = UCT(Tree(3, 4), rng=np.random.default_rng(5))
         paths = []
@@ -204,7 +204,7 @@ def test_by_name_and_on_trees_of_one_arm():
         assert search.best().visits == 3
 
 
-def test_a_function_that_changes_its_mind():
+def test_a_branching_function_that_changes_its_mind():
     width = [2]
     search = UCT(Tree(lambda path: width[0], 2), rng=0)
     for _ in range(10):

@@ -24,7 +24,7 @@ LEAST_GAIN = 1e-12
 class OptimisticPlanner(CountingSearcher):
     """A searcher that knows the discount of each step of a path, and estimates the steps' rewards.
 
-    Steps are told discounted, `tell(path, steps=[r_1, discount r_2, ...])`. If only their sum is
+    Steps are discounted: `tell(path, steps=[r_1, discount r_2, ...])`. If only their sum is
     told, `tell(path, value)`, every step is assumed to have had the same reward before it was
     discounted: the bounds are then a heuristic, since a node's average includes other steps.
     """
