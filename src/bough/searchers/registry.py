@@ -3,26 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from bough.searchers import baselines
 from bough.searchers.base import Searcher
+from bough.searchers.baselines import BASELINES
 from bough.searchers.gpts import GPTS
 from bough.trees import Tree
 
 #: Searchers by name: called with a tree, `rng=` and their options.
-SEARCHERS: dict[str, Callable[..., Searcher]] = {
-    "bast": baselines.BAST,
-    "best_first": baselines.BestFirst,
-    "gpb": baselines.GPB,
-    "gpts": GPTS,
-    "hoo": baselines.HOO,
-    "kl_olop": baselines.KLOLOP,
-    "linrel": baselines.LinRel,
-    "olop": baselines.OLOP,
-    "random": baselines.RandomSearch,
-    "ucb1": baselines.UCB1,
-    "ucb_air": baselines.UCBAIR,
-    "uct": baselines.UCT,
-}
+SEARCHERS: dict[str, Callable[..., Searcher]] = {"gpts": GPTS, **BASELINES}
 #: The names of those that need the number of plays beforehand.
 PLANNERS = tuple(name for name, made in SEARCHERS.items() if getattr(made, "needs_plays", False))
 #: Functions that make searchers of other domains than trees, by the class of the domain.
