@@ -29,12 +29,6 @@ from bough.problems import (
 from bough.problems.functions import BRANIN, HARTMANN6, HIMMELBLAU, ackley, rastrigin
 
 SEEDS = st.integers(0, 2**64)
-
-
-def thorough(value):
-    return pytest.param(value, marks=pytest.mark.thorough)
-
-
 FUNCTIONS = [BRANIN, HIMMELBLAU, HARTMANN6, rastrigin(), rastrigin(3), ackley(), ackley(3)]
 
 
@@ -65,7 +59,7 @@ def small_problems(draw):
     if kind == 3:
         return Trap(depth + 1, seed=seed)
     if kind == 4:
-        return Needle(branching, depth, height=ratio, seed=seed)
+        return Needle(branching, depth, seed=seed)
     if kind == 5:
         return HiddenScore(branching, depth + 1, seed=seed)
     family = draw(
@@ -152,7 +146,7 @@ def test_every_name(name):
     assert problem.value([np.int64(k) for k in best]) == problem.optimum
 
 
-@pytest.mark.parametrize("name", sorted(BY_NAME))
+@pytest.mark.parametrize("name", sorted(name for name in BY_NAME if "noisy-" not in name))
 def test_noise_has_the_stated_standard_deviation(name):
     """Of 4,000 plays of random paths; a sum of normal squares would be within 6 % (5 sigma)."""
     drawn = "discounted:" in name  # where it differs from path to path, and from seed to seed
@@ -199,17 +193,17 @@ def test_steps_sum_up_to_the_reward_and_have_the_right_means(rewards, noise):
     "make",
     [
         lambda seed: Smooth(2, 3, seed=seed),
-        thorough(lambda seed: Rough(2, 3, growth=3.0, seed=seed)),
+        lambda seed: Rough(2, 3, growth=3.0, seed=seed),
         lambda seed: DiscountedBandits(2, 3, discount=0.8, seed=seed),
         lambda seed: Drawn(kernels.Gaussian(1.5), 2, 3, mean=2.0, seed=seed),
-        thorough(lambda seed: Drawn(kernels.Geometric(0.5, root=0.3), 2, 3, seed=seed)),
+        lambda seed: Drawn(kernels.Geometric(0.5, root=0.3), 2, 3, seed=seed),
     ],
     ids=["smooth", "rough", "discounted", "gaussian", "geometric"],
 )
 def test_the_kernel_and_the_mean_are_those_of_many_seeds(make):
     """Covariances of 600 seeds, each within five of its standard errors."""
     paths = list(all_paths(make(0)))
-    values = np.array([[make(seed).value(path) for path in paths] for seed in range(600)])
+    values = np.array([list(map(make(seed).value, paths)) for seed in range(600)])
     problem = make(0)
     expected = problem.kernel.matrix(paths, problem.tree.depth)
     assert np.all(
@@ -242,15 +236,15 @@ def test_the_trap(seed, depth):
         assert np.mean(stay) < (depth - 1 - d) / depth
 
 
-def test_uct_is_trapped():
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
+def test_uct_is_trapped(seed):
     """In 2,000 plays UCT does not find the best of 1,024 paths; a search without repeats does."""
-    for seed in range(3):
-        problem = Trap(10, seed=seed)
-        found = bough.maximize(problem, problem.tree, budget=2000, searcher="uct", rng=seed)
-        assert max(found.history.values) == 0.9
-        exact = bough.GPTS(problem.tree, kernels.Linear(), 0.0, rng=seed)
-        found = bough.maximize(problem, problem.tree, budget=2000, searcher=exact)
-        assert found.best.mean == 1.0
+    problem = Trap(10, seed=seed)
+    found = bough.maximize(problem, problem.tree, budget=2000, searcher="uct", rng=seed)
+    assert max(found.history.values) == 0.9
+    exact = bough.GPTS(problem.tree, kernels.Linear(), 0.0, rng=seed)
+    found = bough.maximize(problem, problem.tree, budget=2000, searcher=exact)
+    assert found.best.mean == 1.0
 
 
 def test_deep_trees_cost_no_memory():
@@ -274,7 +268,6 @@ def test_deep_trees_cost_no_memory():
         (lambda: DiscountedBandits(rewards="normal"), '"bernoulli" or "uniform", got'),
         (lambda: DiscountedBandits(discount=1.5), "discount must be above 0 and at most 1"),
         (lambda: Trap(0), "depth must be at least 1"),
-        (lambda: Needle(height=0), "height must be above zero"),
         (lambda: HiddenScore(27, 3), "letters must be at most 26"),
         (lambda: Drawn(kernels.Linear(), 10, 10), "at most 4,000,000"),
         (lambda: Drawn(kernels.Gaussian(None)), "width is None"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._validation import above_zero, real, whole
+from bough._validation import real, whole
 from bough.kernels import Chi, Discounted, Kernel
 from bough.problems.base import Enumerated, Problem
 from bough.trees import Path, Tree
@@ -18,7 +18,6 @@ _MASK = 2**64 - 1
 MOST_STEPS = 30_000_000
 #: The most arms of a rough tree, where branch and bound may visit nearly all paths.
 MOST_ROUGH_ARMS = 2_000_000
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def child_hash(state: int, step: int) -> int:
@@ -383,7 +382,7 @@ class Trap(Problem):
 
 
 class Needle(Problem):
-    """A needle in a haystack: one path has the value `height`, every other one 0.
+    """A needle in a haystack: one path has the value 1, every other one 0.
 
     No searcher can do better than to try path after path without repeating itself.
 
@@ -395,24 +394,17 @@ class Needle(Problem):
     name = "needle"
 
     def __init__(
-        self,
-        branching: int = 10,
-        depth: int = 3,
-        *,
-        height: float = 1.0,
-        noise: float = 0.1,
-        seed: int = 0,
+        self, branching: int = 10, depth: int = 3, *, noise: float = 0.1, seed: int = 0
     ) -> None:
         tree = Tree(whole(branching, "branching", least=1), depth)
         super().__init__(tree, noise=noise, seed=seed)
-        self.height = above_zero(height, "height")
         self._hidden = _hidden_path(self.seed, branching, tree.depth)
 
     def _value(self, path: Path) -> float:
-        return self.height if path == self._hidden else 0.0
+        return 1.0 if path == self._hidden else 0.0
 
     def _solve(self) -> tuple[float, Path]:
-        return self.height, self._hidden
+        return 1.0, self._hidden
 
 
 def _hidden_path(seed: int, branching: int, depth: int) -> Path:
@@ -439,8 +431,6 @@ class HiddenScore(Problem):
     Examples
     --------
     >>> problem = HiddenScore(letters=3, length=5)
-    >>> problem.word((0, 1, 2, 2, 0))
-    'abcca'
     >>> problem.value((0, 1, 2, 2, 0)) <= problem.optimum
     True
     """
@@ -450,7 +440,7 @@ class HiddenScore(Problem):
     def __init__(
         self, letters: int = 4, length: int = 12, *, noise: float = 0.1, seed: int = 0
     ) -> None:
-        letters = whole(letters, "letters", least=1, most=len(_LETTERS))
+        letters = whole(letters, "letters", least=1, most=26)
         length = whole(length, "length", least=1)
         super().__init__(Tree(letters, length), noise=noise, seed=seed)
         rng = np.random.default_rng([self.seed, 0])
@@ -460,10 +450,6 @@ class HiddenScore(Problem):
         # (Lists are faster than arrays, one entry at a time.)
         self._place_lists: list[list[float]] = self._places.tolist()
         self._pair_lists: list[list[float]] = self._pairs.tolist()
-
-    def word(self, path: Path) -> str:
-        """Return the string of a path."""
-        return "".join(_LETTERS[step] for step in self.tree.walk(path)[0])
 
     def _value(self, path: Path) -> float:
         total = self._place_lists[0][path[0]]
