@@ -69,6 +69,7 @@ def test_searchers_that_need_the_number_of_plays(registry):
     register("planned", Planned)
     assert make_searcher("planned", Tree(2, 2), 0, plays=7).plays == 7
     assert make_searcher("planned", Tree(2, 2), 0, {"plays": 5}, plays=7).plays == 5
+    assert list(compare(["trap:4"], ["planned"], budget=20, seeds=2, workers=1).searchers)
     with pytest.raises(
         ValueError, match="planned plans for a fixed number of plays: give a budget"
     ):

@@ -42,7 +42,7 @@ class Entrant:
         """Return a new searcher for a problem."""
         accepted = _accepted(self.factory)
         # (Where a searcher has both, its `budget` is one of single steps.)
-        horizon = "plays" if {"plays", "budget"} <= set(accepted) else "budget"
+        horizon = "plays" if "plays" in accepted else "budget"
         offers = {horizon: budget, "rng": np.random.default_rng([seed, 2])}
         offers |= self._said_by(problem)
         keywords = {name: value for name, value in offers.items() if name in accepted}
