@@ -19,8 +19,8 @@ import numpy as np
 
 import bough
 from bough import planning
-from bough.problems.discounted import DiscountedBandits
-from bough.problems.edges import child_hash
+from bough.problems import DiscountedBandits
+from bough.problems.trees import child_hash
 
 DISCOUNT = 0.95
 TREE_DISCOUNT = 0.7
@@ -37,7 +37,7 @@ ENTRANTS = {
 #: On trees with noise too, though it is made for exact rewards: it takes each reading for exact.
 TREE_ENTRANTS = {
     **ENTRANTS,
-    "OPD": (lambda tree: bough.BestFirst(tree, discount=TREE_DISCOUNT, rng=0), "steps"),
+    "OPD": (lambda tree: bough.baselines.BestFirst(tree, discount=TREE_DISCOUNT, rng=0), "steps"),
 }
 
 

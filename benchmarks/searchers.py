@@ -1,9 +1,8 @@
-"""What every searcher costs: `python -m benchmarks.searchers [--plays 1e5]`.
+"""Cost of every searcher: `python -m benchmarks.searchers [--plays 1e5]`.
 
-Microseconds of `ask` + `tell` from Python (as this process spent them, whatever else the machine
-did), the mean of all plays since the mark before, and in brackets how many times those of UCT.
-Beside every searcher runs a UCT of its own, stretch by stretch, so that what slows down the
-machine slows down both. Searchers that look at every arm have a small tree.
+Microseconds of CPU of `ask` + `tell` from Python, the mean of all plays since the mark before, and
+in brackets the ratio to UCT. A UCT runs beside every searcher, stretch by stretch, so that a busy
+machine slows down both. Searchers that evaluate every arm have a small tree.
 """
 
 import argparse
@@ -13,14 +12,14 @@ import bough
 from benchmarks.search import fast_reward
 from bough import kernels
 
-#: What is searched, and what is searched by those that look at every arm.
+#: The tree, and the tree of searchers that evaluate every arm.
 LARGE = bough.Tree(5, 10)
 SMALL = bough.Tree(5, 4)
 KERNEL = kernels.Discounted(0.7)
 NARROW = bough.Confidence(scale=0.3)
 MARKS = (1_000, 10_000, 100_000)
 
-#: By name: how it is made for a tree and a number of plays.
+#: Searchers by name, as functions of the tree and the number of plays.
 ON_TREES = {
     "UCT": lambda tree, plays: bough.UCT(tree, rng=0),
     "GPTS subtree": lambda tree, plays: bough.GPTS(tree, KERNEL, 0.1, rng=0),
@@ -28,28 +27,27 @@ ON_TREES = {
         tree, KERNEL, 0.1, select="arm", confidence=NARROW, rng=0
     ),
     "GPTS learning": lambda tree, plays: bough.GPTS(tree, rng=0),
-    "BAST": lambda tree, plays: bough.BAST(tree, rng=0),
-    "BAST deepening": lambda tree, plays: bough.BAST(tree, growth="deepening", rng=0),
-    "HOO": lambda tree, plays: bough.HOO(tree, rng=0),
-    "HOO truncated": lambda tree, plays: bough.HOO(tree, truncate=True, rng=0),
-    "OLOP": lambda tree, plays: bough.OLOP(tree, plays=plays, discount=0.7, rng=0),
-    "KL-OLOP": lambda tree, plays: bough.KLOLOP(tree, plays=plays, discount=0.7, rng=0),
-    "BestFirst": lambda tree, plays: bough.BestFirst(tree, discount=0.7, rng=0),
+    "BAST": lambda tree, plays: bough.baselines.BAST(tree, rng=0),
+    "BAST deepening": lambda tree, plays: bough.baselines.BAST(tree, growth="deepening", rng=0),
+    "HOO": lambda tree, plays: bough.baselines.HOO(tree, rng=0),
+    "OLOP": lambda tree, plays: bough.baselines.OLOP(tree, plays=plays, discount=0.7, rng=0),
+    "KL-OLOP": lambda tree, plays: bough.baselines.KLOLOP(tree, plays=plays, discount=0.7, rng=0),
+    "BestFirst": lambda tree, plays: bough.baselines.BestFirst(tree, discount=0.7, rng=0),
     "RandomSearch": lambda tree, plays: bough.RandomSearch(tree, rng=0),
-    "UCB-AIR": lambda tree, plays: bough.UCBAIR(tree, rng=0),
+    "UCB-AIR": lambda tree, plays: bough.baselines.UCBAIR(tree, rng=0),
 }
-#: And up to how many plays it is measured.
+#: The most plays that are measured, and a function of the tree.
 ON_ARMS = {
     "UCT": (100_000, lambda tree: bough.UCT(tree, rng=0)),
-    "UCB1": (100_000, lambda tree: bough.UCB1(tree, rng=0)),
+    "UCB1": (100_000, lambda tree: bough.baselines.UCB1(tree, rng=0)),
     "GPB": (10_000, lambda tree: bough.GPB(tree, KERNEL, 0.1, rng=0)),
     "GPB ei": (1_000, lambda tree: bough.GPB(tree, KERNEL, 0.1, acquisition="ei", rng=0)),
-    "LinRel": (1_000, lambda tree: bough.LinRel(tree, KERNEL, rng=0)),
+    "LinRel": (1_000, lambda tree: bough.baselines.LinRel(tree, KERNEL, rng=0)),
 }
 
 
 def deepening_reward(path):
-    """Return a cheap reward of any node, which may be an inner one."""
+    """Return a cheap reward of any node, which may be inner."""
     return (hash(path) >> 7 & 4095) / 4096
 
 
@@ -67,7 +65,7 @@ def stretches(search, reward, marks):
                 search.tell(path, reward(path))
                 paths.append(path)
             end = clock()
-            for path in paths:  # once more, to know what the rewards took
+            for path in paths:  # once more, to measure the cost of the rewards
                 reward(path)
             rewards = clock() - end
             done += plays
@@ -79,7 +77,7 @@ def show(title, tree, rows, marks):
     for name, make, most in rows:
         own = [mark for mark in marks if mark <= most]
         search = make()
-        inner = getattr(search, "deepening", False)
+        inner = getattr(search, "growth", "complete") == "deepening"
         reward = deepening_reward if inner else fast_reward(KERNEL, tree.depth)
         rival = stretches(bough.UCT(tree, rng=0), fast_reward(KERNEL, tree.depth), own)
         ours = theirs = counted = 0
@@ -106,4 +104,4 @@ if __name__ == "__main__":
         (name, lambda make=make: make(SMALL), min(most, plays))
         for name, (most, make) in ON_ARMS.items()
     ]
-    show("On 5^4 = 625 arms, all of which are looked at", SMALL, small, marks)
+    show("On 5^4 = 625 arms, all of which are evaluated", SMALL, small, marks)

@@ -1,4 +1,4 @@
-"""Bad input: the right exception, a message that helps, and a belief that is unchanged."""
+"""Bad input of beliefs: the right exception, a helpful message, and an unchanged belief."""
 
 import math
 import pickle
@@ -106,7 +106,7 @@ def test_two_exact_values_for_one_arm():
     with pytest.raises(ValueError, match=r"value 1.5 contradicts .* has exactly 1.0.*noise > 0"):
         belief.observe((0, 1), 1.5)
     assert pickle.dumps(belief._state()) == before
-    belief.observe((0, 1), 9.0, noise=1.0)  # a noisy reading is no contradiction
+    belief.observe((0, 1), 9.0, noise=1.0)  # a noisy observation cannot contradict
     assert belief.posterior([(0, 1)])[0][0] == 1.0
     token = belief.pend((0, 1))
     with pytest.raises(ValueError, match="contradicts"):
@@ -119,7 +119,7 @@ def test_two_exact_values_for_one_arm():
 
 
 def test_exact_values_that_follow_from_others():
-    """Known parent and exact step: the child is known though it was never read."""
+    """Known parent and exact step: the child is known though it was never observed."""
     belief = Belief(Tree(3, 2), kernels.Linear(), 0.0, mean=100.0)
     belief.observe((0,), 101.0)
     belief.observe_step((0, 2), 0.25, noise=0.0)
@@ -132,7 +132,7 @@ def test_exact_values_that_follow_from_others():
         flat.observe((1, 0), 0.5)
 
 
-def test_functions_that_fail_leave_the_belief_alone():
+def test_functions_that_raise_leave_the_belief_unchanged():
     broken = []
 
     def mean(path):
@@ -180,7 +180,7 @@ def test_real_numbers_of_all_kinds(value):
     assert belief.highest_mean().value == 1.0
 
 
-def test_what_must_simply_work():
+def test_extreme_trees_and_empty_lists():
     root = Belief(Tree(5, 0), kernels.Linear(4.0), 0.0)
     assert root.highest_upper(1.0).path == ()
     root.observe((), 3.0)
@@ -213,7 +213,7 @@ def test_confidence():
 
 
 def test_contradictions_are_measured_by_the_values_around_them():
-    """A large value elsewhere excuses nothing."""
+    """A large value elsewhere does not widen the tolerance."""
     belief = Belief(Tree(2, 2), kernels.Discounted(0.7), 1.0)
     belief.observe((0,), 1e8)
     with pytest.raises(ValueError, match=r"value 0.05 contradicts .* has exactly 0.0"):
@@ -231,7 +231,7 @@ def test_contradictions_are_measured_by_the_values_around_them():
     belief.observe_steps((1, 0), [1.0, 0.3], noise=0)
     with pytest.raises(ValueError, match=r"value 1.4 contradicts .* has exactly 1.3"):
         belief.observe((1, 0), 1.4, noise=0)
-    belief.observe((1, 0), 1.3 + 2e-16, noise=0)  # rounding is excused
+    belief.observe((1, 0), 1.3 + 2e-16, noise=0)  # within rounding
 
 
 @pytest.mark.parametrize(

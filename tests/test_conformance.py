@@ -1,27 +1,12 @@
-"""Every searcher obeys the laws of all searchers."""
+"""The conformance suite on every searcher, and on searchers with one defect each."""
 
 import math
 import pathlib
 
 import pytest
 
-from bough import (
-    BAST,
-    GPB,
-    GPTS,
-    HOO,
-    KLOLOP,
-    OLOP,
-    UCB1,
-    UCBAIR,
-    UCT,
-    Arm,
-    BestFirst,
-    LinRel,
-    RandomSearch,
-    kernels,
-    testing,
-)
+from bough import GPB, GPTS, UCT, Arm, RandomSearch, kernels, testing
+from bough.baselines import BAST, HOO, KLOLOP, OLOP, UCB1, UCBAIR, BestFirst, LinRel
 from bough.testing import SearcherConformance
 
 
@@ -53,11 +38,6 @@ class TestBASTDeepening(SearcherConformance):
 class TestHOO(SearcherConformance):
     def make(self, tree, rng):
         return HOO(tree, nu=1.0, rho=0.6, rng=rng)
-
-
-class TestTruncatedHOO(SearcherConformance):
-    def make(self, tree, rng):
-        return HOO(tree, nu=1.0, rho=0.2, truncate=True, rng=rng)
 
 
 class TestOLOP(SearcherConformance):
@@ -156,19 +136,19 @@ class TestGPTSExact(SearcherConformance):
         return GPTS(tree, kernels.Linear(factor**2), 0.0, rng=rng)
 
 
-class TestGPTSThatLearns(SearcherConformance):
-    order_matters = True  # it learns at certain numbers of rewards
+class TestGPTSWithFittedHyperparameters(SearcherConformance):
+    order_matters = True  # hyperparameters are fitted at certain numbers of rewards
     plays = 20
 
     def make(self, tree, rng):
         return GPTS(tree, rng=rng)
 
 
-# ---------------------------------------------------------------------- the suite can fail
+# ---------------------------------------------------------------------- the suite finds defects
 
 
 class Wrapped:
-    """A searcher that does one thing wrong."""
+    """A searcher with one defect."""
 
     def __init__(self, tree, rng):
         self.search = UCT(tree, rng=rng)
@@ -179,18 +159,18 @@ class Wrapped:
         return getattr(self.search, name)
 
 
-CULPRITS = {}
+DEFECTIVE = {}
 
 
-def culprit(law):
-    def remember(cls):
-        CULPRITS[cls.__name__] = cls, law
+def violates(law):
+    def register(cls):
+        DEFECTIVE[cls.__name__] = cls, law
         return cls
 
-    return remember
+    return register
 
 
-@culprit("test_many_asks_before_a_tell")
+@violates("test_many_asks_before_a_tell")
 class Repeats(Wrapped):
     def ask(self):
         if self.search.pending:
@@ -199,23 +179,23 @@ class Repeats(Wrapped):
         return self.search.ask()
 
 
-@culprit("test_tell_what_was_never_asked")
+@violates("test_paths_that_were_never_asked_for")
 class Discards(Wrapped):
     def tell(self, path, value=None, **keywords):
         if path in self.search.pending:
             self.search.tell(path, value, **keywords)
 
 
-@culprit("test_bad_input_changes_nothing")
-class TakesNaN(Wrapped):
+@violates("test_bad_input_changes_nothing")
+class AcceptsNaN(Wrapped):
     def tell(self, path, value=None, **keywords):
         if isinstance(value, float) and math.isnan(value):
             value = 0.0
         self.search.tell(path, value, **keywords)
 
 
-@culprit("test_bad_input_changes_nothing")
-class RefusesTooLate(Wrapped):
+@violates("test_bad_input_changes_nothing")
+class ChangesBeforeItRaises(Wrapped):
     def tell(self, path, value=None, **keywords):
         try:
             self.search.tell(path, value, **keywords)
@@ -224,32 +204,32 @@ class RefusesTooLate(Wrapped):
             raise
 
 
-@culprit("test_scaling_rewards_by_a_power_of_two_changes_no_play")
+@violates("test_scaling_rewards_by_a_power_of_two_changes_no_play")
 class FixedRange(Wrapped):
     def __init__(self, tree, rng):
         self.search = UCT(tree, reward_range=(0, 1), rng=rng)
 
 
-@culprit("test_forget")
+@violates("test_forget")
 class ForgetsNothing(Wrapped):
     def forget(self, path):
         pass
 
 
-@culprit("test_best_is_a_played_arm")
-class Boasts(Wrapped):
+@violates("test_best_is_a_played_arm")
+class CountsOneMore(Wrapped):
     def best(self, rule=None):
         arm = self.search.best(rule)
         return Arm(*arm._values()[:7], arm.visits + 1)
 
 
-@culprit("test_the_order_of_telling_does_not_matter")
-class Remembers(Wrapped):
+@violates("test_the_order_of_observations_does_not_matter")
+class DriftsWithTime(Wrapped):
     def tell(self, path, value=None, **keywords):
         self.search.tell(path, value + 0.01 * self.search.observations, **keywords)
 
 
-@culprit("test_saved_and_reloaded_it_goes_on_identically")
+@violates("test_copies_continue_identically")
 class LosesItsSeed(Wrapped):
     def __getstate__(self):
         from bough.belief.rng import SplitMix64
@@ -263,13 +243,13 @@ class LosesItsSeed(Wrapped):
         self.search.__dict__.update(state)
 
 
-@pytest.mark.parametrize("name", list(CULPRITS))
-def test_the_suite_finds_what_is_wrong(name):
-    wrong, law = CULPRITS[name]
+@pytest.mark.parametrize("name", list(DEFECTIVE))
+def test_the_suite_finds_defects(name):
+    defective, law = DEFECTIVE[name]
 
     class Suite(SearcherConformance):
         def make(self, tree, rng):
-            return wrong(tree, rng)
+            return defective(tree, rng)
 
     with pytest.raises(AssertionError):
         getattr(Suite(), law)()
@@ -278,5 +258,5 @@ def test_the_suite_finds_what_is_wrong(name):
 def test_the_suite_needs_no_pytest():
     source = pathlib.Path(testing.__file__).read_text()
     assert "import pytest" not in source
-    with pytest.raises(NotImplementedError, match="say how to make"):
+    with pytest.raises(NotImplementedError, match="define how to make"):
         SearcherConformance().test_forget()

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bough import kernels, learning, means
+from bough import baselines, kernels, learning, means
 from bough.belief.belief import Belief
 from bough.belief.best_arm import Arm
 from bough.confidence import Confidence
@@ -10,40 +10,18 @@ from bough.exceptions import Exhausted, ObjectiveError, PoolError, StudyError, W
 from bough.run.maximize import maximize, minimize
 from bough.run.result import Result
 from bough.run.stopping import Budget, Gap, IntervalWidth, Target, WallTime
-from bough.searchers import (
-    BAST,
-    GPB,
-    GPTS,
-    HOO,
-    KLOLOP,
-    OLOP,
-    UCB1,
-    UCBAIR,
-    UCT,
-    BestFirst,
-    Certificate,
-    LinRel,
-    RandomSearch,
-    Searcher,
-)
+from bough.searchers import GPB, GPTS, UCT, Certificate, RandomSearch, Searcher
 from bough.spaces import Choice, Float, Forest, Int, Space, SpaceCertificate, SpaceSearcher
 from bough.studies.study import Study
 from bough.studies.trials import Trial
 from bough.trees import Tree
 
 __all__ = [
-    "BAST",
     "GPB",
     "GPTS",
-    "HOO",
-    "KLOLOP",
-    "OLOP",
-    "UCB1",
-    "UCBAIR",
     "UCT",
     "Arm",
     "Belief",
-    "BestFirst",
     "Budget",
     "Certificate",
     "Choice",
@@ -54,7 +32,6 @@ __all__ = [
     "Gap",
     "Int",
     "IntervalWidth",
-    "LinRel",
     "ObjectiveError",
     "PoolError",
     "RandomSearch",
@@ -70,6 +47,7 @@ __all__ = [
     "Trial",
     "WallTime",
     "WorkerDied",
+    "baselines",
     "kernels",
     "learning",
     "maximize",

@@ -1,4 +1,4 @@
-"""The laws that every searcher obeys, as tests: inherit them to test your own.
+"""Conformance tests for searchers: the laws that every searcher obeys.
 
     from bough.testing import SearcherConformance
 
@@ -6,15 +6,15 @@
         def make(self, tree, rng):
             return Mine(tree, rng=rng)
 
-`pytest` runs each law as a test of its own. The class attributes say what an algorithm promises,
-for those that cannot promise everything.
+`pytest` runs each law as a test of its own. Class attributes exempt an algorithm from laws that it
+cannot obey.
 """
 
 import copy
 import math
 import pickle
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,33 +27,21 @@ from bough.trees import Path, Tree
 __all__ = ["SearcherConformance"]
 
 
-class _Ragged:
-    """A branching function: every third path ends a step early, some nodes have one child."""
-
-    def __call__(self, path: Path) -> int:
-        if len(path) == 2 and path[1] == 0:
-            return 0
-        return 1 + (len(path) + sum(path)) % 3 if path else 3
-
-    def __repr__(self) -> str:
-        return "_Ragged()"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Ragged)
-
-    def __hash__(self) -> int:
+def _ragged(path: Path) -> int:
+    """Return a branching: every third path ends a step early, some nodes have one child."""
+    if len(path) == 2 and path[1] == 0:
         return 0
+    return 1 + (len(path) + sum(path)) % 3 if path else 3
 
 
 UNIFORM = Tree(3, 3)
-WIDER = Tree(5, 3)  # on which chance has more to say
-RAGGED = Tree(_Ragged(), 3)
-#: Trees on which a searcher works, or says clearly why it does not.
-SPECIAL = (Tree(5, 0), Tree(1, 1), Tree(1, 3), Tree([4, 1, 2], 3), RAGGED)
+WIDE = Tree(5, 3)  # with more choices at random
+#: Trees on which a searcher works, or raises an error with a reason.
+SPECIAL = (Tree(5, 0), Tree(1, 1), Tree(1, 3), Tree([4, 1, 2], 3), Tree(_ragged, 3))
 
 
 class SearcherConformance:
-    """Inherit from this, say how to `make` your searcher, and run it by pytest.
+    """The laws of searchers as tests: inherit from this class and define `make`.
 
     Examples
     --------
@@ -65,32 +53,32 @@ class SearcherConformance:
     >>> TestUCT().test_the_same_seed_gives_the_same_run()
     """
 
-    #: Whether one arm may be told two different rewards; if not, they depend on the path alone.
+    #: Whether an arm may have different rewards; if not, they depend on the path alone.
     noisy: ClassVar[bool] = True
-    #: Whether `best` depends on the order in which the same rewards are told.
+    #: Whether `best` depends on the order of the same observations.
     order_matters: ClassVar[bool] = False
-    #: Whether a batch may hold an arm twice before it holds all of them.
+    #: Whether a batch may contain an arm twice before it contains all of them.
     repeats_pending: ClassVar[bool] = False
-    #: Whether plays may end at inner nodes, so that short paths are no mistake.
+    #: Whether plays may end at inner nodes, so that short paths are allowed.
     plays_inner_nodes: ClassVar[bool] = False
-    #: How many plays the laws look at.
+    #: The number of plays of a run.
     plays: ClassVar[int] = 40
 
     def make(self, tree: Tree, rng: int) -> Searcher:
         """Return a new searcher of the tree, with that seed."""
-        raise NotImplementedError("say how to make the searcher: def make(self, tree, rng)")
+        raise NotImplementedError("define how to make the searcher: def make(self, tree, rng)")
 
     def make_scaled(self, tree: Tree, rng: int, factor: float) -> Searcher:
         """Return the searcher for rewards that are `factor` times as large.
 
-        By default the same one; override it if it is told a scale, such as that of a kernel.
+        By default the same one; override it if the searcher has a scale, such as that of a kernel.
         """
         return self.make(tree, rng)
 
     # ------------------------------------------------------------------ helpers
 
     def reward(self, path: Path, t: int) -> float:
-        """Return the t-th reward told, of a path: a multiple of 1/1024, so that sums are exact."""
+        """Return the t-th reward, of a path: a multiple of 1/1024, so that sums are exact."""
         value = _hash("value", path)
         for i in range(len(path)):
             value += _hash("step", path[: i + 1]) / 2.0**i
@@ -98,27 +86,24 @@ class SearcherConformance:
             value += 0.25 * _hash("noise", t)
         return round(1024 * value) / 1024
 
-    def play(self, search: Searcher, plays: int, first: int = 0) -> list[Path]:
-        """Ask and tell so many times, or until nothing is left; return the paths."""
-        return list(self._plays(search, plays, first, 1.0))
-
-    def _plays(self, search: Searcher, plays: int, first: int, factor: float) -> Iterator[Path]:
+    def play(self, search: Searcher, plays: int, first: int = 0, factor: float = 1.0) -> list[Path]:
+        """Ask and tell `plays` times, or until nothing is left; return the paths."""
+        paths: list[Path] = []
         for t in range(first, first + plays):
             try:
                 path = search.ask()
             except Exhausted:
-                return
+                break
             search.tell(path, factor * self.reward(path, t))
-            yield path
+            paths.append(path)
+        return paths
 
-    def random_paths(self, count: int, tree: Tree = UNIFORM) -> list[Path]:
-        """Return random complete paths, different ones if arms have but one reward."""
+    def random_paths(self, count: int) -> list[Path]:
+        """Return random paths of `UNIFORM`, all different if an arm has only one reward."""
         rng = np.random.default_rng(7)
         paths: list[Path] = []
         while len(paths) < count:
-            path: Path = ()
-            while (width := tree.children(path)) > 0:
-                path = (*path, int(rng.integers(int(width))))
+            path = tuple(int(rng.integers(3)) for _ in range(3))
             if self.noisy or path not in paths:
                 paths.append(path)
         return paths
@@ -126,29 +111,27 @@ class SearcherConformance:
     # ------------------------------------------------------------------ laws of the run
 
     def test_the_same_seed_gives_the_same_run(self) -> None:
-        """Nothing but the seed decides, and there is no global state."""
+        """A run depends only on the seed, not on global state."""
         runs = [self.play(self.make(UNIFORM, 3), self.plays) for _ in range(2)]
-        np.random.default_rng(0).random()
         assert runs[0] == runs[1], "two runs with the same seed differ"
 
-    def test_saved_and_reloaded_it_goes_on_identically(self) -> None:
+    def test_copies_continue_identically(self) -> None:
         """By pickle and by deepcopy, with evaluations pending."""
-        for told in (3, self.plays // 2):
-            search = self.make(WIDER, 1)
-            self.play(search, told)
+        for plays in (3, self.plays // 2):
+            search = self.make(WIDE, 1)
+            self.play(search, plays)
             asked = [search.ask() for _ in range(3)]
             search.forget(asked[1])
-            copies = [pickle.loads(pickle.dumps(search)), copy.deepcopy(search)]
             futures = []
-            for one in (search, *copies):
+            for one in (pickle.loads(pickle.dumps(search)), copy.deepcopy(search), search):
                 assert one.pending == (asked[0], asked[2]), "a copy has other pending paths"
                 one.tell(asked[0], self.reward(asked[0], 0))
                 future = self.play(one, self.plays // 4, first=100)
                 futures.append((future, one.pending, one.observations, _bests(one)))
-            assert futures[0] == futures[1], "the reloaded searcher went on differently"
-            assert futures[0] == futures[2], "the copy went on differently"
+            assert futures[0] == futures[2], "the unpickled searcher continued differently"
+            assert futures[1] == futures[2], "the copy continued differently"
 
-    def test_the_order_of_telling_does_not_matter(self) -> None:
+    def test_the_order_of_observations_does_not_matter(self) -> None:
         """The same rewards in another order give the same best arms."""
         if self.order_matters:
             return
@@ -172,13 +155,13 @@ class SearcherConformance:
         runs = []
         for factor in (1.0, 1024.0, 0.25):
             search = self.make_scaled(UNIFORM, 5, factor)
-            paths = list(self._plays(search, self.plays, 0, factor))
+            paths = self.play(search, self.plays, factor=factor)
             runs.append((paths, search.best("mean").path, search.best("mean").mean / factor))
         assert runs[0][0] == runs[1][0] == runs[2][0], "scaled rewards are played differently"
         assert runs[0] == runs[1] == runs[2], "the best of scaled rewards is another"
 
     def test_rewards_of_any_range(self) -> None:
-        """Negative, large and small ones, and all alike."""
+        """Negative, large, small and equal rewards."""
         for low, width in ((-3.0, 1.0), (1e6, 1e3), (0.0, 1e-9), (5.0, 0.0)):
             search = self.make_scaled(UNIFORM, 0, max(abs(low), width))
             for t in range(12):
@@ -189,23 +172,25 @@ class SearcherConformance:
 
     # ------------------------------------------------------------------ laws of ask and tell
 
+    def _check_batch(self, asked: list[Path]) -> None:
+        assert len(set(asked)) > 1, "ten asks gave one path"
+        assert self.repeats_pending or len(set(asked)) == 10, "a batch contains an arm twice"
+
     def test_many_asks_before_a_tell(self) -> None:
         """Ten asks without a tell do not give one path ten times, and results come in any order."""
-        for told in (0, 10):
+        for plays in (0, 10):
             search = self.make(UNIFORM, 2)
-            self.play(search, told)
+            self.play(search, plays)
             asked = [search.ask() for _ in range(10)]
-            assert len(set(asked)) > 1, f"ten asks after {told} tells gave one path"
-            if not self.repeats_pending:
-                assert len(set(asked)) == 10, f"a batch after {told} tells has an arm twice"
+            self._check_batch(asked)
             assert search.pending == tuple(asked), "pending paths are listed, the oldest first"
             for path in reversed(asked):
                 search.tell(path, self.reward(path, 0))
             assert not search.pending
-            assert search.observations == told + 10
+            assert search.observations == plays + 10
 
-    def test_many_asks_when_one_arm_is_far_the_best(self) -> None:
-        """However sure it is of an arm, a batch does not consist of that arm alone."""
+    def test_many_asks_when_one_arm_is_far_better(self) -> None:
+        """A batch does not consist of one arm alone, however certain it is to be the best."""
         if not self.noisy:
             return
         search = self.make(UNIFORM, 2)
@@ -213,14 +198,11 @@ class SearcherConformance:
             search.tell(path, 0.0)
         for _ in range(100):
             search.tell((0, 1, 2), 4.0)
-        asked = [search.ask() for _ in range(10)]
-        assert len(set(asked)) > 1, "ten asks gave one path"
-        assert self.repeats_pending or len(set(asked)) == 10, "a batch has an arm twice"
+        self._check_batch([search.ask() for _ in range(10)])
 
     def test_more_asks_than_arms(self) -> None:
-        """When all arms are pending it asks again, or says that nothing is left."""
-        tree = Tree(2, 1)
-        search = self.make(tree, 0)
+        """When all arms are pending it asks again, or raises `Exhausted`."""
+        search = self.make(Tree(2, 1), 0)
         asked = []
         try:
             for _ in range(5):
@@ -233,14 +215,14 @@ class SearcherConformance:
             search.tell(path, self.reward(path, 0))
         assert search.observations == len(asked)
 
-    def test_tell_what_was_never_asked(self) -> None:
+    def test_paths_that_were_never_asked_for(self) -> None:
         """No result is discarded: each one counts, and the highest is found."""
         search = self.make(UNIFORM, 0)
         paths = self.random_paths(15)
         rewards = [self.reward(path, t) for t, path in enumerate(paths)]
         for path, value in zip(paths, rewards, strict=True):
             search.tell(path, value)
-        assert search.observations == 15, "a reward told without being asked for was discarded"
+        assert search.observations == 15, "the reward of a path not asked for was discarded"
         assert not search.pending
         assert search.best("observed").path == paths[int(np.argmax(rewards))]
         asked = search.ask()
@@ -253,8 +235,8 @@ class SearcherConformance:
         """Of a path, which may be a tuple, a list or an array of any ints."""
         search = self.make(UNIFORM, 0)
         values = [0.5, 0.75, 1.0] if self.noisy else [0.5] * 3
-        shapes: list[Any] = [(0, 1, 2), [0, 1, 2], np.array([0, 1, 2], dtype=np.int8)]
-        for path, value in zip(shapes, values, strict=True):
+        kinds: list[Any] = [(0, 1, 2), [0, 1, 2], np.array([0, 1, 2], dtype=np.int8)]
+        for path, value in zip(kinds, values, strict=True):
             search.tell(path, value)
         arm = search.best("mean")
         assert search.observations == 3
@@ -269,17 +251,17 @@ class SearcherConformance:
             search.tell(path, value)
         assert search.observations == 5
 
-    def test_steps_are_told_instead_of_their_sum(self) -> None:
+    def test_steps_instead_of_their_sum(self) -> None:
         """One observation, whose value is the sum."""
         search = self.make(UNIFORM, 0)
         search.tell((2, 0, 1), steps=[0.5, 0.25, 0.125])
         assert search.observations == 1
-        assert search.best("observed").path == (2, 0, 1)
-        value = search.best("observed").value
-        assert value is None or math.isclose(value, 0.875, rel_tol=1e-12)
+        arm = search.best("observed")
+        assert arm.path == (2, 0, 1)
+        assert arm.value is None or math.isclose(arm.value, 0.875, rel_tol=1e-12)
 
     def test_forget(self) -> None:
-        """What was pending is gone, all else is as it was, and the result may still come."""
+        """Pending evaluations are dropped, nothing else changes, and the result may still come."""
         search = self.make(UNIFORM, 4)
         self.play(search, 6)
         before = search.observations, _bests(search)
@@ -289,8 +271,8 @@ class SearcherConformance:
         assert search.pending == (asked[2],)
         search.forget(list(asked[2]))
         assert not search.pending
-        assert (search.observations, _bests(search)) == before, "forgetting changed what is known"
-        _refused(lambda: search.forget(asked[0]), "not pending")
+        assert (search.observations, _bests(search)) == before, "forgetting changed observations"
+        _check_refused("not pending", search.forget, asked[0])
         search.tell(asked[0], self.reward(asked[0], 0))
         assert search.observations == 7
         self.play(search, 4, first=50)
@@ -309,15 +291,15 @@ class SearcherConformance:
     # ------------------------------------------------------------------ laws of best
 
     def test_best_before_any_tell(self) -> None:
-        """There is none, asked for or not."""
+        """There is no best arm before the first observation, with or without pending paths."""
         search = self.make(UNIFORM, 0)
         for _ in range(2):
             for rule in (None, *RULES):
-                _refused(lambda rule=rule: search.best(rule), "nothing was told")  # type: ignore[misc]
+                _check_refused("no observations yet", search.best, rule)
             search.ask()
 
     def test_best_is_a_played_arm(self) -> None:
-        """By every rule, with the mean between its bounds, and the same arm when asked again."""
+        """By every rule, with the mean between its bounds, and the same arm when called again."""
         search = self.make(UNIFORM, 0)
         played = self.play(search, self.plays)
         for rule in (None, *RULES):
@@ -330,54 +312,48 @@ class SearcherConformance:
             assert search.best(rule) == arm
         rewards = [self.reward(path, t) for t, path in enumerate(played)]
         assert search.best("observed").path == played[int(np.argmax(rewards))]
-        _refused(lambda: search.best("loudest"), "rule")
+        _check_refused("rule", search.best, "loudest")
         assert search.best_action() == search.best().path[0]
 
-    # ------------------------------------------------------------------ bad input
+    # ------------------------------------------------------------------ bad input, unusual trees
 
     def test_bad_input_changes_nothing(self) -> None:
-        """A mistake gets a helpful error, and the searcher goes on as if nobody had made it."""
+        """A mistake raises an error with a helpful message, and has no other effect."""
         twins = [self.make(UNIFORM, 0) for _ in range(2)]
         asked: list[Path] = []
         for search in twins:
             self.play(search, 5)
             asked = [search.ask(), search.ask()]
         search = twins[0]
-        path = asked[0]
-        bad: list[tuple[Any, Any, str]] = [
-            (path, math.nan, "finite"),
-            (path, math.inf, "finite"),
-            (path, -math.inf, "finite"),
-            (path, 10**400, "finite"),
-            (path, "high", "real number"),
-            (path, 1j, "real number"),
-            (path, [1.0], "real number"),
-            (path, np.ones(2), "real number"),
-            (path, None, "value"),
-            ((0, 0, 0, 0), 1.0, "depth"),
-            ((0, 0, -1), 1.0, "path[2]"),
-            ((0, 0, 3), 1.0, "children"),
-            ((0, 0, 2**70), 1.0, "children"),
-            ((0, 0, 0.5), 1.0, "int"),
-            ((0, 0, 1.0), 1.0, "int"),
-            ((0, 0, None), 1.0, "int"),
-            ("000", 1.0, "sequence of ints"),
-            (0, 1.0, "sequence of ints"),
-            (None, 1.0, "sequence of ints"),
-        ]
-        if not self.plays_inner_nodes:
-            bad += [((0,), 1.0, "too short"), ((), 1.0, "too short")]
-        for where, value, words in bad:
-            _refused(lambda where=where, value=value: search.tell(where, value), words)  # type: ignore[misc]
-        for steps, words in (
-            ([1.0, 2.0], "2 rewards"),
-            ([1.0, 2.0, math.nan], "steps[2]"),
-            (3.0, "sequence"),
-        ):
-            _refused(lambda steps=steps: search.tell((0, 1, 2), steps=steps), words)  # type: ignore[misc]
-        _refused(lambda: search.tell((0, 1, 2), 1.0, steps=[1.0, 0.0, 0.0]), "value")
-        for where in ((0, 0, 7), "000"):
-            _refused(lambda where=where: search.forget(where), "path")  # type: ignore[misc]
+        values: dict[str, list[Any]] = {
+            "finite": [math.nan, math.inf, -math.inf, 10**400],
+            "real number": ["high", 1j, [1.0], np.ones(2)],
+            "value": [None],
+        }
+        for words, bad_values in values.items():
+            for value in bad_values:
+                _check_refused(words, search.tell, asked[0], value)
+        paths: dict[str, list[Any]] = {
+            "depth": [(0, 0, 0, 0)],
+            "path[2]": [(0, 0, -1)],
+            "children": [(0, 0, 3), (0, 0, 2**70)],
+            "int": [(0, 0, 0.5), (0, 0, 1.0), (0, 0, None)],
+            "sequence of ints": ["000", 0, None],
+            "too short": [] if self.plays_inner_nodes else [(0,), ()],
+        }
+        for words, bad_paths in paths.items():
+            for path in bad_paths:
+                _check_refused(words, search.tell, path, 1.0)
+        for path in ((0, 0, 7), "000"):
+            _check_refused("path", search.forget, path)
+        steps: dict[str, Any] = {
+            "2 rewards": [1.0, 2.0],
+            "steps[2]": [1.0, 2.0, math.nan],
+            "sequence": 3.0,
+        }
+        for words, bad_steps in steps.items():
+            _check_refused(words, search.tell, (0, 1, 2), steps=bad_steps)
+        _check_refused("value", search.tell, (0, 1, 2), 1.0, steps=[1.0, 0.0, 0.0])
         futures = []
         for one in twins:
             state = one.pending, one.observations, _bests(one)
@@ -386,19 +362,13 @@ class SearcherConformance:
             futures.append((state, self.play(one, 10, first=20)))
         assert futures[0] == futures[1], "a mistake changed the searcher"
 
-    # ------------------------------------------------------------------ unusual trees
-
     def test_unusual_trees(self) -> None:
-        """Depth 0, one child, ragged: they work, or are refused in words when it is made."""
+        """Depth 0, one child, ragged: they work, or the constructor raises with a reason."""
         for tree in SPECIAL:
-            search: Searcher | None
-            reason = ""
             try:
                 search = self.make(tree, 0)
             except (TypeError, ValueError) as refusal:
-                search, reason = None, str(refusal) or "none"
-            if search is None:
-                assert len(reason) > 20, f"{tree!r} is refused without a reason"
+                assert len(str(refusal)) > 20, f"{tree!r} is refused without a reason"  # noqa: PT017
                 continue
             played = self.play(search, 12)
             assert played
@@ -420,12 +390,12 @@ def _bests(search: Searcher) -> list[Arm]:
     return [search.best(rule) for rule in RULES] if search.observations else []
 
 
-def _refused(call: Callable[[], Any], words: str) -> None:
-    """Check that a call raises a ValueError or TypeError whose message holds some words."""
+def _check_refused(words: str, call: Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
+    """Check that a call raises a ValueError or TypeError whose message contains some words."""
     message = None
     try:
-        call()
+        call(*arguments, **keywords)
     except (TypeError, ValueError) as error:
         message = str(error)
-    assert message is not None, f"a mistake was taken in: an error about {words!r} was expected"
-    assert words in message, f"the message should say {words!r}, but is: {message}"
+    assert message is not None, f"a mistake was accepted: expected an error about {words!r}"
+    assert words in message, f"the message should contain {words!r}, but is: {message}"

@@ -19,7 +19,7 @@ from bough.belief.maxima import Subtree
 from bough.belief.nodes import NODE
 from bough.belief.rng import SplitMix64
 from bough.belief.unexplored import fresh_maxima
-from bough.searchers.baselines.bounds import bernoulli_upper
+from bough.searchers.baselines.tallies import bernoulli_upper
 from bough.spaces.covering import CoveringTree
 from bough.spaces.forest import _quadratic
 from bough.spaces.forest.placing import Placing

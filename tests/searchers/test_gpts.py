@@ -440,7 +440,7 @@ def test_a_function_may_say_that_there_is_no_end():
 
 def test_rules_for_the_best():
     search = GPTS(Tree(3, 1), kernels.Discounted(1.0), 1.0, rng=0)
-    with pytest.raises(ValueError, match="nothing was told yet"):
+    with pytest.raises(ValueError, match="no observations yet"):
         search.best()
     for _ in range(30):
         search.tell((0,), 1.0)

@@ -16,7 +16,7 @@ MAKERS = {
     "forest": lambda space, seed: Forest(space, rng=seed),
     "centre": lambda space, seed: Forest(space, point="centre", trees=3, rng=seed),
     "noise": lambda space, seed: Forest(space, noise=0.1, rng=seed),
-    "hoo": lambda space, seed: Covered(space, bough.HOO(space.tree, rng=seed)),
+    "hoo": lambda space, seed: Covered(space, bough.baselines.HOO(space.tree, rng=seed)),
 }
 
 

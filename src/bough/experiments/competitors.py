@@ -164,7 +164,7 @@ class Competitor:
         """Return a new searcher for a problem."""
         accepted = _parameters(self.factory)
         # (Where a searcher has both, its `budget` is one of single steps.)
-        horizon = "plays" if {"plays", "budget"} <= set(accepted) else "budget"
+        horizon = "plays" if "plays" in accepted else "budget"
         offers = {horizon: budget, "rng": np.random.default_rng([seed, 2])}
         offers |= self._defined_by(problem)
         keywords = {name: value for name, value in offers.items() if name in accepted}

@@ -1,1 +1,1 @@
-"""Engines of others, imported when they are used."""
+"""Integrations with other libraries, each imported when it is used."""

@@ -1,4 +1,4 @@
-"""Evaluations on a Ray cluster."""
+"""An executor for evaluations on a Ray cluster."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -8,14 +8,14 @@ from bough._validation import whole
 
 
 class RayExecutor:
-    """What `maximize(executor=...)` needs of an executor, on top of Ray tasks.
+    """An executor for `maximize(executor=...)` that runs Ray tasks.
 
     Parameters
     ----------
     max_workers
-        How many evaluations run at once; by default as many as the cluster has CPUs.
+        The number of evaluations that run at once; by default the number of CPUs of the cluster.
     options
-        For `ray.remote`, such as `num_cpus=4` or `num_gpus=1` of each evaluation.
+        Options of `ray.remote`, such as `num_cpus=4` or `num_gpus=1` of each evaluation.
 
     Examples
     --------
@@ -38,19 +38,19 @@ class RayExecutor:
         if max_workers is None:
             max_workers = max(int(ray.cluster_resources().get("CPU", 1)), 1)
         self.max_workers = whole(max_workers, "max_workers", least=1)
-        # A worker that dies is bough's to deal with: it knows what may be tried again.
+        # bough itself handles workers that die: it knows which evaluations may be retried.
         self._call = ray.remote(max_retries=0, **options)(_call)
         self._put = ray.put
-        self._known: dict[int, Any] = {}  # functions that the cluster has already
+        self._known: dict[int, Any] = {}  # functions that the cluster already has
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        """Call a function on some worker of the cluster."""
+        """Call a function on a worker of the cluster."""
         parts = [self._shared(part) if callable(part) else part for part in arguments]
         future: Future[Any] = self._call.remote(function, *parts).future()
         return future
 
     def _shared(self, function: Callable[..., Any]) -> Any:
-        """Send the objective once, not with every call."""
+        """Return a reference to a function, which is sent to the cluster once."""
         if id(function) not in self._known:
             self._known[id(function)] = (function, self._put(function))
         return self._known[id(function)][1]

@@ -1,25 +1,26 @@
 """Problems with known optima, to measure searchers on."""
 
 from bough.problems.base import Problem
-from bough.problems.covering import Covering
-from bough.problems.discounted import DiscountedBandits
-from bough.problems.drawn import Drawn
-from bough.problems.functions import Function
+from bough.problems.functions import Function, Partitioned
 from bough.problems.names import BY_NAME, kind_of, named
-from bough.problems.needle import Needle
-from bough.problems.rough import Rough
-from bough.problems.sequences import HiddenScore
-from bough.problems.smooth import Smooth
-from bough.problems.trap import Trap
+from bough.problems.trees import (
+    DiscountedBandits,
+    Drawn,
+    HiddenScore,
+    Needle,
+    Rough,
+    Smooth,
+    Trap,
+)
 
 __all__ = [
     "BY_NAME",
-    "Covering",
     "DiscountedBandits",
     "Drawn",
     "Function",
     "HiddenScore",
     "Needle",
+    "Partitioned",
     "Problem",
     "Rough",
     "Smooth",

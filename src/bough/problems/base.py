@@ -1,14 +1,18 @@
-"""What every problem says of itself."""
+"""The interface of a problem, and problems small enough to enumerate."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bough._validation import at_least_zero, whole
 from bough.kernels import Kernel
 from bough.trees import Path, Tree
+
+#: The most arms of an enumerated problem: 32 MB of values.
+MOST_ARMS = 4_000_000
 
 
 class Problem(ABC):
@@ -19,7 +23,7 @@ class Problem(ABC):
     Attributes
     ----------
     name : str
-        What it is called in tables.
+        The name in tables.
     tree : Tree
     noise : float
         The standard deviation of a reward (where it differs from path to path: the root of its mean
@@ -28,7 +32,7 @@ class Problem(ABC):
 
     Examples
     --------
-    A problem of your own says what a path is worth, and which path is best:
+    A problem of your own implements the value of a path, and the best path:
 
     >>> from bough import Tree
     >>> class Ones(Problem):
@@ -64,7 +68,7 @@ class Problem(ABC):
 
     @abstractmethod
     def _value(self, path: Path) -> float:
-        """Return what a checked path is worth."""
+        """Return the value of a validated path."""
 
     @abstractmethod
     def _solve(self) -> tuple[float, Path]:
@@ -75,13 +79,13 @@ class Problem(ABC):
         return self._solve()
 
     def value(self, path: Sequence[int]) -> float:
-        """Return what a complete path is really worth."""
+        """Return the value of a complete path, without noise."""
         return self._value(self._checked(path))
 
     def _checked(self, path: Sequence[int]) -> Path:
-        """Return a complete path as a tuple of ints, or say what is wrong with it."""
+        """Return a complete path as a tuple of ints, or raise."""
         counts = self.tree.counts
-        # The usual case at once: what a searcher asks for is a tuple of ints already.
+        # A shortcut for the usual case: a searcher asks for a tuple of ints already.
         if (
             counts is not None
             and type(path) is tuple
@@ -92,13 +96,13 @@ class Problem(ABC):
         return self.tree.complete(path)
 
     def __call__(self, path: Sequence[int]) -> float:
-        """Return the reward of playing a complete path: its value and some noise."""
+        """Return the reward of playing a complete path: its value plus noise."""
         return self.value(path) + self.noise * float(self._random.standard_normal())
 
     def seeded(self, path: Sequence[int], seed: int) -> float:
-        """Return the reward of a play with the noise of a seed, whatever was played before.
+        """Return the reward of a play whose noise depends on a seed, not on earlier plays.
 
-        So `maximize(problem.seeded, problem.tree, study="run.db")` goes on as if it had not ended.
+        With it `maximize(problem.seeded, problem.tree, study="run.db")` resumes exactly.
         """
         before = self._random
         self._random = np.random.default_rng([self.seed, 1, seed])
@@ -114,8 +118,44 @@ class Problem(ABC):
 
     @property
     def best_path(self) -> Path:
-        """The best path (one of them, if several are)."""
+        """The best path (one of them, if there are several)."""
         return self._best[1]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.tree!r}, noise={self.noise:.4g}, seed={self.seed})"
+
+
+class Enumerated(Problem):
+    """A problem that stores the value of every path, so that its best path is looked up."""
+
+    def __init__(self, tree: Tree, *, noise: float, seed: int) -> None:
+        if tree.arms is None or tree.arms > MOST_ARMS:
+            raise ValueError(
+                f"the best path is found by evaluating all of them, so there may be at most "
+                f"{MOST_ARMS:,}, got {tree!r}"
+            )
+        super().__init__(tree, noise=noise, seed=seed)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of children of a node, at each depth."""
+        return tuple(int(count) for count in self.tree.counts or ())
+
+    @abstractmethod
+    def _evaluate_all(self) -> NDArray[np.float64]:
+        """Return the value of every path, in the order of paths; called once."""
+
+    @cached_property
+    def _values(self) -> NDArray[np.float64]:
+        return self._evaluate_all()
+
+    def _value(self, path: Path) -> float:
+        number = 0
+        for step, count in zip(path, self.tree.counts or (), strict=True):
+            number = number * int(count) + step
+        return float(self._values[number])
+
+    def _solve(self) -> tuple[float, Path]:
+        number = int(self._values.argmax())
+        path = np.unravel_index(number, self.shape) if self.shape else ()
+        return float(self._values[number]), tuple(int(step) for step in path)

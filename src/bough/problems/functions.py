@@ -1,4 +1,4 @@
-"""Test functions of global optimisation, to be minimised, with the minima of the literature.
+"""Test functions of global optimization, to be minimized, and partitions of their boxes as trees.
 
 Definitions and minima are those of Surjanovic and Bingham, "Virtual Library of Simulation
 Experiments: Test Functions and Datasets" (https://www.sfu.ca/~ssurjano/optimization.html), except
@@ -8,6 +8,7 @@ for Himmelblau, "Applied Nonlinear Programming" (1972).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough._validation import whole
+from bough.problems.base import Enumerated
+from bough.trees import Tree
 
 Array = NDArray[np.float64]
 
@@ -26,16 +29,16 @@ class Function:
     Attributes
     ----------
     name
-        What it is called.
+        The name in tables.
     formula
-        Takes one array for each coordinate (they may broadcast) and returns the values.
+        A function of one array for each coordinate (they may broadcast) that returns the values.
     box
         The lowest and the highest value of each coordinate.
     minimum, where
         The lowest value in the box, and the places where the function has it, to the digits given
         in the literature.
     noise
-        The noise of its noisy version: about a twentieth of how much the function varies.
+        The noise of its noisy version: about a twentieth of the function's standard deviation.
     """
 
     name: str
@@ -67,13 +70,13 @@ def _himmelblau(x: Sequence[Array]) -> Array:
 
 
 _HARTMANN_WEIGHTS = (1.0, 1.2, 3.0, 3.2)
-_HARTMANN_RATES = (
+_HARTMANN6_RATES = (
     (10.0, 3.0, 17.0, 3.5, 1.7, 8.0),
     (0.05, 10.0, 17.0, 0.1, 8.0, 14.0),
     (3.0, 3.5, 1.7, 10.0, 17.0, 8.0),
     (17.0, 8.0, 0.05, 10.0, 0.1, 14.0),
 )
-_HARTMANN_CENTRES = (
+_HARTMANN6_CENTERS = (
     (0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886),
     (0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991),
     (0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650),
@@ -81,35 +84,26 @@ _HARTMANN_CENTRES = (
 )
 
 
-def _hartmann6(x: Sequence[Array]) -> Array:
-    return _hartmann(x, _HARTMANN_RATES, _HARTMANN_CENTRES)
-
-
-def _hartmann3(x: Sequence[Array]) -> Array:
-    return _hartmann(x, _HARTMANN3_RATES, _HARTMANN3_CENTRES)
-
-
-def _hartmann(
-    x: Sequence[Array],
-    all_rates: tuple[tuple[float, ...], ...],
-    all_centres: tuple[tuple[float, ...], ...],
-) -> Array:
-    total: Array = np.zeros(())
-    for weight, rates, centres in zip(_HARTMANN_WEIGHTS, all_rates, all_centres, strict=True):
-        square: Array = np.zeros(())
-        for coordinate, rate, centre in zip(x, rates, centres, strict=True):
-            square = square + rate * (coordinate - centre) ** 2
-        total = total - weight * np.exp(-square)
-    return total
-
-
 _HARTMANN3_RATES = ((3.0, 10.0, 30.0), (0.1, 10.0, 35.0)) * 2
-_HARTMANN3_CENTRES = (
+_HARTMANN3_CENTERS = (
     (0.3689, 0.1170, 0.2673),
     (0.4699, 0.4387, 0.7470),
     (0.1091, 0.8732, 0.5547),
     (0.0381, 0.5743, 0.8828),
 )
+
+
+def _hartmann(x: Sequence[Array]) -> Array:
+    tables: Any = (_HARTMANN3_RATES, _HARTMANN3_CENTERS)
+    if len(x) == 6:
+        tables = (_HARTMANN6_RATES, _HARTMANN6_CENTERS)
+    total: Array = np.zeros(())
+    for weight, rates, centers in zip(_HARTMANN_WEIGHTS, *tables, strict=True):
+        square: Array = np.zeros(())
+        for coordinate, rate, center in zip(x, rates, centers, strict=True):
+            square = square + rate * (coordinate - center) ** 2
+        total = total - weight * np.exp(-square)
+    return total
 
 
 def _rastrigin(x: Sequence[Array]) -> Array:
@@ -163,7 +157,7 @@ HIMMELBLAU = Function(
 )
 HARTMANN3 = Function(
     "hartmann3",
-    _hartmann3,
+    _hartmann,
     ((0.0, 1.0),) * 3,
     -3.86278,
     ((0.114614, 0.555649, 0.852547),),
@@ -171,7 +165,7 @@ HARTMANN3 = Function(
 )
 HARTMANN6 = Function(
     "hartmann6",
-    _hartmann6,
+    _hartmann,
     ((0.0, 1.0),) * 6,
     -3.32237,
     ((0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573),),
@@ -180,26 +174,116 @@ HARTMANN6 = Function(
 
 
 def rastrigin(dimension: int = 2) -> Function:
-    """Return the Rastrigin function of so many coordinates."""
+    """Return the Rastrigin function of a dimension."""
     dimension = whole(dimension, "dimension", least=1)
     box, where = ((-5.12, 5.12),) * dimension, ((0.0,) * dimension,)
     return Function("rastrigin", _rastrigin, box, 0.0, where, noise=0.7)
 
 
 def ackley(dimension: int = 2) -> Function:
-    """Return the Ackley function of so many coordinates."""
+    """Return the Ackley function of a dimension."""
     dimension = whole(dimension, "dimension", least=1)
     box, where = ((-32.768, 32.768),) * dimension, ((0.0,) * dimension,)
     return Function("ackley", _ackley, box, 0.0, where, noise=0.15)
 
 
 def levy(dimension: int = 2) -> Function:
-    """Return the Levy function of so many coordinates."""
+    """Return the Levy function of a dimension."""
     box, where = ((-10.0, 10.0),) * dimension, ((1.0,) * dimension,)
     return Function("levy", _levy, box, 0.0, where, noise=1.8)
 
 
 def rosenbrock(dimension: int = 2) -> Function:
-    """Return the Rosenbrock function of so many coordinates, on the smaller of its usual boxes."""
+    """Return the Rosenbrock function of a dimension, on the smaller of its usual boxes."""
     box, where = ((-2.048, 2.048),) * dimension, ((1.0,) * dimension,)
     return Function("rosenbrock", _rosenbrock, box, 0.0, where, noise=60.0)
+
+
+class Partitioned(Enumerated):
+    """Minimize a function on a box, by partitioning the box into smaller and smaller cells.
+
+    The first step cuts the first coordinate into `parts`, the next one the second coordinate, and
+    so on in turn, `cuts` times each. A complete path is a cell, and its value is minus the function
+    at the center of the cell.
+
+    `optimum` is the best of all cells, found by evaluating every one of them, so it is exact for
+    the partition. `limit`, minus the function's minimum in the literature, is the limit for finer
+    and finer partitions; it is a little higher.
+
+    Parameters
+    ----------
+    function : bough.problems.functions.Function
+    cuts : int
+        The number of cuts of each coordinate: the depth of the tree over the dimension.
+    parts : int
+        The number of parts per cut.
+    noise : float
+    seed : int
+        The seed of the noise; the function itself is not random.
+
+    Examples
+    --------
+    >>> problem = Partitioned(BRANIN, cuts=7)
+    >>> problem.center(problem.best_path)
+    (3.14453125, 2.28515625)
+    >>> problem.optimum, problem.limit
+    (-0.39..., -0.397887)
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        cuts: int = 8,
+        parts: int = 2,
+        *,
+        noise: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(function, Function):
+            raise TypeError(f"function must be a bough.problems.Function, got {function!r}")
+        self.function = function
+        self.cuts = whole(cuts, "cuts", least=1)
+        self.parts = whole(parts, "parts", least=2)
+        self.name = function.name
+        tree = Tree(self.parts, self.cuts * len(function.box))
+        super().__init__(tree, noise=noise, seed=seed)
+
+    @property
+    def limit(self) -> float:
+        """Minus the minimum of the function, as the literature gives it."""
+        return 0.0 - self.function.minimum
+
+    def center(self, path: Sequence[int]) -> tuple[float, ...]:
+        """Return the center of the cell of a complete path."""
+        steps = self.tree.complete(path)
+        box = self.function.box
+        centers = []
+        for j, (low, high) in enumerate(box):
+            cell = 0
+            for step in steps[j :: len(box)]:
+                cell = cell * self.parts + step
+            centers.append(_center(low, high, cell, self.parts**self.cuts))
+        return tuple(centers)
+
+    def _evaluate_all(self) -> Array:
+        return _values(self.function, self.cuts, self.parts)
+
+
+def _center(low: float, high: float, cell: int, cells: int) -> float:
+    return low + (high - low) * (2 * cell + 1) / (2 * cells)
+
+
+@lru_cache(maxsize=8)  # every seed has the same function
+def _values(function: Function, cuts: int, parts: int) -> Array:
+    """Return minus the function at the centers of all cells, in the order of their paths."""
+    dimension, cells = len(function.box), parts**cuts
+    points = []
+    for j, (low, high) in enumerate(function.box):
+        centers = np.array([_center(low, high, cell, cells) for cell in range(cells)])
+        # An axis for each step, of length 1 unless the step cuts this coordinate: so the arrays
+        # broadcast to one value for each path.
+        shape = [parts if i % dimension == j else 1 for i in range(dimension * cuts)]
+        points.append(centers.reshape(shape))
+    values = 0.0 - function.formula(points).ravel()
+    values.flags.writeable = False
+    return values

@@ -7,19 +7,12 @@ from typing import Any
 
 from bough import kernels
 from bough._text import parameters
+from bough.problems import functions, trees
 from bough.problems.base import Problem
-from bough.problems.covering import Covering
-from bough.problems.discounted import DiscountedBandits
-from bough.problems.drawn import drawn_from
-from bough.problems.functions import BRANIN, HARTMANN6, HIMMELBLAU, Function, ackley, rastrigin
-from bough.problems.needle import Needle
-from bough.problems.rough import Rough
-from bough.problems.sequences import HiddenScore
-from bough.problems.smooth import Smooth
-from bough.problems.trap import Trap
+from bough.problems.functions import Function, Partitioned
 
 
-def _cover(
+def _partitioned(
     function: Callable[[int], Function],
     *,
     cuts: int,
@@ -28,56 +21,56 @@ def _cover(
     noise: float | None = None,
     noisy: bool = False,
     seed: int = 0,
-) -> Covering:
-    """Cover the box of a function; the noise of its noisy version is that of the function."""
-    cut = function(dimension)
+) -> Partitioned:
+    """Partition the box of a function; its noisy version has the noise of the function."""
+    chosen = function(dimension)
     if noise is None:
-        noise = cut.noise if noisy else 0.0
-    problem = Covering(cut, cuts, parts, noise=noise, seed=seed)
-    problem.name = f"noisy-{cut.name}" if noisy else cut.name
+        noise = chosen.noise if noisy else 0.0
+    problem = Partitioned(chosen, cuts, parts, noise=noise, seed=seed)
+    problem.name = f"noisy-{chosen.name}" if noisy else chosen.name
     return problem
 
 
-def _coverings() -> dict[str, Callable[..., Problem]]:
-    """Return the test functions and their noisy versions, with coverings of a useful size.
+def _test_functions() -> dict[str, Callable[..., Problem]]:
+    """Return the test functions and their noisy versions, with partitions of a useful size.
 
-    Those with a minimum in the middle of their box are cut into three: cut into two, it would lie
-    on the border of cells for ever.
+    Functions with a minimum in the middle of their box are cut into three parts: cut into two, the
+    minimum would stay on the border of cells.
     """
     usual: list[tuple[Callable[[int], Function], int, int]] = [
-        (lambda _: BRANIN, 8, 2),
-        (lambda _: HIMMELBLAU, 8, 2),
-        (lambda _: HARTMANN6, 3, 2),
-        (rastrigin, 5, 3),
-        (ackley, 5, 3),
+        (lambda _: functions.BRANIN, 8, 2),
+        (lambda _: functions.HIMMELBLAU, 8, 2),
+        (lambda _: functions.HARTMANN6, 3, 2),
+        (functions.rastrigin, 5, 3),
+        (functions.ackley, 5, 3),
     ]
     makers: dict[str, Callable[..., Problem]] = {}
     for function, cuts, parts in usual:
         name = function(2).name
-        makers[name] = partial(_cover, function, cuts=cuts, parts=parts)
-        makers[f"noisy-{name}"] = partial(_cover, function, cuts=cuts, parts=parts, noisy=True)
+        make = partial(_partitioned, function, cuts=cuts, parts=parts)
+        makers[name], makers[f"noisy-{name}"] = make, partial(make, noisy=True)
     return makers
 
 
-#: What is known by name: functions of `seed` and `noise`, and of what `named` passes on.
+#: Problems by name: functions of `seed`, `noise` and the parameters that `named` passes on.
 BY_NAME: dict[str, Callable[..., Problem]] = {
-    "smooth": Smooth,
-    "rough": Rough,
-    "trap": Trap,
-    "needle": Needle,
-    "sequence": HiddenScore,
-    "discounted:bernoulli": partial(DiscountedBandits, rewards="bernoulli"),
-    "discounted:uniform": partial(DiscountedBandits, rewards="uniform"),
-    "drawn:discounted": drawn_from(kernels.Discounted, 0.7),
-    "drawn:gaussian": drawn_from(kernels.Gaussian, 2.0),
-    "drawn:geometric": drawn_from(kernels.Geometric, 0.5),
-    "drawn:linear": drawn_from(kernels.Linear, 1.0),
-    **_coverings(),
+    "smooth": trees.Smooth,
+    "rough": trees.Rough,
+    "trap": trees.Trap,
+    "needle": trees.Needle,
+    "sequence": trees.HiddenScore,
+    "discounted:bernoulli": partial(trees.DiscountedBandits, rewards="bernoulli"),
+    "discounted:uniform": partial(trees.DiscountedBandits, rewards="uniform"),
+    "drawn:discounted": trees.drawn_from(kernels.Discounted, 0.7),
+    "drawn:gaussian": trees.drawn_from(kernels.Gaussian, 2.0),
+    "drawn:geometric": trees.drawn_from(kernels.Geometric, 0.5),
+    "drawn:linear": trees.drawn_from(kernels.Linear, 1.0),
+    **_test_functions(),
 }
 
 
 def kind_of(text: str) -> str | None:
-    """Return the name that a text begins with, None if bough has no such problem.
+    """Return the name of a problem that a text begins with, or None.
 
     >>> kind_of("drawn:gaussian:3:depth=5"), kind_of("mine.py:total")
     ('drawn:gaussian', None)
@@ -86,10 +79,9 @@ def kind_of(text: str) -> str | None:
 
 
 def named(text: str, *, seed: int = 0, **given: Any) -> Problem:
-    """Make a problem by its name, followed by parameters if it has any, with colons between.
+    """Make a problem by its name, followed by parameters separated by colons.
 
-    What stands alone is a parameter by position (of the kernel, for `drawn:...`), `key=value` one
-    by its name.
+    A parameter is positional (for the kernel, in `drawn:...`) or `key=value`.
 
     >>> named("drawn:gaussian:3:depth=5", seed=1).kernel
     Gaussian(width=3, variance=1.0)

@@ -1,33 +1,11 @@
-"""Policies with `ask` and `tell`."""
+"""Searchers: policies with `ask` and `tell` that choose the next path to evaluate."""
 
 from bough.exceptions import Exhausted
+from bough.searchers import baselines
 from bough.searchers.base import Certificate, Searcher
-from bough.searchers.baselines.air import UCBAIR
-from bough.searchers.baselines.bast import BAST
-from bough.searchers.baselines.best_first import BestFirst
-from bough.searchers.baselines.gpb import GPB
-from bough.searchers.baselines.hoo import HOO
-from bough.searchers.baselines.linrel import LinRel
-from bough.searchers.baselines.olop import KLOLOP, OLOP
-from bough.searchers.baselines.random_search import RandomSearch
-from bough.searchers.baselines.ucb import UCB1
-from bough.searchers.baselines.uct import UCT
+from bough.searchers.baselines import *  # noqa: F403
 from bough.searchers.gpts import GPTS
+from bough.searchers.registry import register
 
-__all__ = [
-    "BAST",
-    "GPB",
-    "GPTS",
-    "HOO",
-    "KLOLOP",
-    "OLOP",
-    "UCB1",
-    "UCBAIR",
-    "UCT",
-    "BestFirst",
-    "Certificate",
-    "Exhausted",
-    "LinRel",
-    "RandomSearch",
-    "Searcher",
-]
+__all__ = ["GPTS", "Certificate", "Exhausted", "Searcher", "register"]
+__all__ += baselines.__all__

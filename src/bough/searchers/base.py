@@ -1,9 +1,10 @@
-"""What every searcher does: ask for a path, be told its reward, say what is best."""
+"""The interface of every searcher, certificates, and checks that searchers share."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,12 +13,13 @@ from bough.belief.best_arm import Arm
 from bough.belief.rng import SplitMix64
 from bough.trees import Path, Tree
 
+#: Rules of `best` that every searcher has.
 RULES = ("lower", "mean", "observed")
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good the incumbent is, and how good anything can be, with probability 1 - delta.
+    """Bounds of the incumbent and of all arms, which hold with probability 1 - delta.
 
     Attributes
     ----------
@@ -29,10 +31,10 @@ class Certificate:
     gap
         `upper - lower`: no arm is better than `path` by more than this.
     delta
-        The probability with which the bounds may fail, all plays taken together.
+        The failure probability of the bounds, all plays taken together.
     conditional
-        True if the kernel, the noise or the mean was learnt from the data: then the bounds hold as
-        far as what was learnt is right.
+        True if the kernel, the noise or the mean was fitted to the data: then the bounds are
+        conditional on the fitted values.
     """
 
     path: Path
@@ -44,11 +46,14 @@ class Certificate:
 
 
 class Searcher(ABC):
-    """A policy that says which path to evaluate next.
+    """A policy that chooses which path to evaluate next.
 
-    `ask` may be called again before `tell`, and `tell` for paths that were never asked for.
+    `ask` may be called again before `tell`, and `tell` for paths that were never asked for. The
+    laws that every searcher obeys are tests in `bough.testing.SearcherConformance`.
     """
 
+    #: Whether the constructor needs the number of plays, as `plays`.
+    needs_plays: ClassVar[bool] = False
     tree: Tree
 
     @abstractmethod
@@ -64,26 +69,45 @@ class Searcher(ABC):
         noise: float | None = None,
         steps: Sequence[float] | None = None,
     ) -> None:
-        """Take in the reward of a path, asked for or not; again is another observation."""
+        """Record the reward of a path, asked for or not; each call is another observation.
+
+        Parameters
+        ----------
+        path
+            A complete path.
+        value
+            The reward.
+        noise
+            The standard deviation of this reward, if the searcher models noise.
+        steps
+            The rewards of the single steps, instead of `value`, which is their sum.
+        """
 
     @abstractmethod
     def forget(self, path: Sequence[int]) -> None:
         """Drop a pending evaluation of the path, the oldest if there are several."""
 
-    def fail(self, path: Sequence[int]) -> None:  # noqa: B027 - what most searchers do
-        """Take note that evaluating the path failed, which is no observation.
+    def fail(self, path: Sequence[int]) -> None:  # noqa: B027 - the default of most searchers
+        """Record that evaluating the path failed, which is not an observation.
 
-        For a searcher that does not say otherwise it stays pending: the search goes on elsewhere.
+        By default the evaluation stays pending, so that the search continues elsewhere.
         """
 
     @abstractmethod
     def best(self, rule: str | None = None) -> Arm:
-        """Return the best of the arms that were played."""
+        """Return the best of the arms that were played.
+
+        Parameters
+        ----------
+        rule
+            `"lower"`: the highest mean minus one standard deviation. `"mean"`: the highest mean.
+            `"observed"`: the highest single reward. The default depends on the searcher.
+        """
 
     @property
     @abstractmethod
     def observations(self) -> int:
-        """How many rewards were told."""
+        """The number of rewards observed."""
 
     @property
     @abstractmethod
@@ -99,18 +123,18 @@ class Searcher(ABC):
 
 
 def new_generator(rng: np.random.Generator | int | None) -> SplitMix64:
-    """Return the core's own small generator, seeded by an rng of any kind."""
+    """Return a new `SplitMix64`, seeded by a seed or a NumPy generator."""
     return SplitMix64(np.random.default_rng(rng).integers(2**64, dtype=np.uint64))
 
 
 def check_rule(rule: str | None, rules: Sequence[str] = RULES) -> None:
-    """Refuse what is no rule of `best`."""
+    """Raise unless the argument is None or a rule of `best`."""
     if rule is not None and rule not in rules:
         raise ValueError(f"rule must be one of {', '.join(rules)}, got {rule!r}")
 
 
 def reward_of(value: float | None, steps: Sequence[float] | None, length: int) -> float:
-    """Return the reward that `tell` was given: the value, or the steps that sum up to it."""
+    """Return the reward passed to `tell`: the value, or the sum of the steps."""
     if (value is None) == (steps is None):
         raise ValueError("tell takes the value of the reward, or the steps that sum up to it")
     if steps is None:
@@ -119,7 +143,7 @@ def reward_of(value: float | None, steps: Sequence[float] | None, length: int) -
 
 
 def read_steps(steps: Sequence[float], length: int) -> list[float]:
-    """Check the immediate rewards along a path."""
+    """Return the rewards of the single steps along a path, checked."""
     rewards = [real(r, f"steps[{i}]") for i, r in enumerate(listed(steps, "steps"))]
     if len(rewards) != length:
         raise ValueError(f"steps has {len(rewards)} rewards for a path of {length} steps")
@@ -127,7 +151,7 @@ def read_steps(steps: Sequence[float], length: int) -> list[float]:
 
 
 def checked_range(given: tuple[float, float]) -> tuple[float, float]:
-    """Return the lowest and the highest reward there can be, or say what is wrong with them."""
+    """Return the lowest and the highest possible reward, checked."""
     try:
         low, high = (real(end, "reward_range") for end in given)
     except (TypeError, ValueError):

@@ -480,7 +480,7 @@ class GPTS(Searcher):
         if rule is None:
             rule = "observed" if self._exact else "lower"
         if self.observations == 0:
-            raise ValueError("nothing was told yet, so nothing is best")
+            raise ValueError("no observations yet: call tell() before best()")
         if rule == "observed":
             arm = self.belief._arm_at(self._highest_at)
         else:

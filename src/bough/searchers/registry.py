@@ -1,101 +1,106 @@
-"""Searchers by their names, and how one is made of what a user gave."""
+"""The registry of searchers: names, and how a `searcher=` argument becomes a searcher."""
 
 from collections.abc import Callable
 from typing import Any
 
 from bough.searchers.base import Searcher
-from bough.searchers.baselines.air import UCBAIR
-from bough.searchers.baselines.bast import BAST
-from bough.searchers.baselines.best_first import BestFirst
-from bough.searchers.baselines.gpb import GPB
-from bough.searchers.baselines.hoo import HOO
-from bough.searchers.baselines.linrel import LinRel
-from bough.searchers.baselines.olop import KLOLOP, OLOP
-from bough.searchers.baselines.random_search import RandomSearch
-from bough.searchers.baselines.ucb import UCB1
-from bough.searchers.baselines.uct import UCT
+from bough.searchers.baselines import BASELINES
 from bough.searchers.gpts import GPTS
 from bough.trees import Tree
 
-#: For `maximize(..., searcher="gpts")`, `Study.create(..., searcher="uct")`.
-SEARCHERS: dict[str, Callable[..., Searcher]] = {
-    "bast": BAST,
-    "best_first": BestFirst,
-    "gpb": GPB,
-    "gpts": GPTS,
-    "hoo": HOO,
-    "kl_olop": KLOLOP,
-    "linrel": LinRel,
-    "olop": OLOP,
-    "random": RandomSearch,
-    "ucb1": UCB1,
-    "ucb_air": UCBAIR,
-    "uct": UCT,
-}
-#: Functions that make searchers of what is not a tree, by its class: see `register_domain`.
+#: Searchers by name: called with a tree, `rng=` and their options.
+SEARCHERS: dict[str, Callable[..., Searcher]] = {"gpts": GPTS, **BASELINES}
+#: The names of those that need the number of plays beforehand.
+PLANNERS = tuple(name for name, made in SEARCHERS.items() if getattr(made, "needs_plays", False))
+#: Functions that make searchers of other domains than trees, by the class of the domain.
 _DOMAINS: dict[type, Callable[..., Any]] = {}
-#: Those that must know beforehand how many plays there will be.
-PLANNERS = ("kl_olop", "olop")
+
+
+def register(name: str, factory: Callable[..., Searcher]) -> None:
+    """Register a searcher of your own, so that `searcher=name` works everywhere.
+
+    Studies and `bough compare` know it by this name too. Register it before a study that uses it
+    is opened again.
+
+    Parameters
+    ----------
+    name
+        A name that is not yet in use.
+    factory
+        A class or function that is called as `factory(tree, rng=rng, **options)`; with the
+        attribute `needs_plays = True` also with `plays=`, the number of plays.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"name must be an identifier such as 'my_searcher', got {name!r}")
+    if SEARCHERS.get(name, factory) is not factory:
+        raise ValueError(f"name {name!r} is in use, for {SEARCHERS[name]!r}: choose another one")
+    if not callable(factory):
+        raise TypeError(f"factory must be a class or a function of the tree, got {factory!r}")
+    SEARCHERS[name] = factory
 
 
 def register_domain(kind: type, make: Callable[..., Any]) -> None:
-    """Register `make(given, domain, rng, options, plays)` for domains of a class."""
+    """Register `make(searcher, domain, rng, options, plays)` for domains of a class."""
     _DOMAINS[kind] = make
 
 
 def make_searcher(
-    given: Any,
-    tree_or_space: Any,
+    searcher: Any,
+    domain: Any,
     rng: Any,
     options: dict[str, Any] | None = None,
     plays: int | None = None,
 ) -> Any:
-    """Return the searcher that was given, or make the one of that name, or let a function make it.
+    """Return the searcher that a `searcher=` argument stands for.
 
     Parameters
     ----------
-    given
+    searcher
         A searcher, a name, a function `tree -> searcher`, or None for GPTS. (On a space GPTS is
-        `Forest`, and any other searcher of trees searches the fixed covering of the space.)
-    tree_or_space, rng
-        What it searches, and its seed.
+        `Forest`, and any other searcher of trees searches the fixed partition of the space.)
+    domain
+        The tree or space to search.
+    rng
+        The seed of a searcher that is made here.
     options
-        Keywords for a searcher that is made by its name.
+        Keyword arguments of a searcher that is made by its name.
     plays
-        How many there will be, if that is known.
+        The number of plays, if it is known.
     """
     for kind, make in _DOMAINS.items():
-        if isinstance(tree_or_space, kind):
-            return make(given, tree_or_space, rng, options, plays)
-    tree: Tree = tree_or_space
-    made = given(tree) if callable(given) and not isinstance(given, Searcher) else given
+        if isinstance(domain, kind):
+            return make(searcher, domain, rng, options, plays)
+    tree: Tree = domain
+    made = searcher
+    if callable(searcher) and not isinstance(searcher, Searcher):
+        made = searcher(tree)
     if isinstance(made, Searcher):
         if made.tree != tree:
             raise ValueError(f"the searcher is for {made.tree!r}, not for {tree!r}")
         check_made(rng, options)
         return made
-    if given is None or isinstance(given, str):
-        name = "gpts" if given is None else given
-        if name not in SEARCHERS:
-            raise ValueError(f"searcher must be one of {sorted(SEARCHERS)}, got {name!r}")
-        keywords = dict(options or {})
-        if name in PLANNERS and not keywords.keys() & {"budget", "plays"}:
-            if plays is None:
-                raise ValueError(f"{name} plans for a fixed number of plays: give a budget")
-            keywords["plays"] = plays
-        return SEARCHERS[name](tree, rng=rng, **keywords)
-    raise TypeError(
-        "searcher must be a searcher, the name of one, or a function of what is searched that "
-        f"makes one, got {given!r}"
-    )
+    if searcher is not None and not isinstance(searcher, str):
+        raise TypeError(
+            "searcher must be a searcher, the name of one, or a function that makes one of the "
+            f"tree or space, got {searcher!r}"
+        )
+    name = "gpts" if searcher is None else searcher
+    if name not in SEARCHERS:
+        raise ValueError(f"searcher must be one of {sorted(SEARCHERS)}, got {name!r}")
+    factory, keywords = SEARCHERS[name], dict(options or {})
+    if getattr(factory, "needs_plays", False) and not keywords.keys() & {"budget", "plays"}:
+        if plays is None:
+            raise ValueError(f"{name} plans for a fixed number of plays: give a budget")
+        keywords["plays"] = plays
+    return factory(tree, rng=rng, **keywords)
 
 
 def check_made(rng: Any, options: Any) -> None:
-    """Refuse options for a searcher that exists already."""
+    """Raise if a searcher that exists already is given a seed or options."""
     if rng is not None:
         raise ValueError("rng is for a searcher that is made here; give yours its own")
     if options:
         raise ValueError(
             f"{', '.join(options)}: options are for a searcher that is made here by its name; "
-            "give them to yours"
+            "give them to yours when you make it"
         )

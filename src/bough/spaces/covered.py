@@ -18,7 +18,7 @@ class Covered(SpaceSearcher):
 
     >>> import bough
     >>> space = bough.Space(x=bough.Float(-1, 1))
-    >>> search = Covered(space, bough.HOO(space.tree, rng=0))
+    >>> search = Covered(space, bough.baselines.HOO(space.tree, rng=0))
     >>> params = search.ask()
     >>> search.tell(params, -(params["x"] ** 2))
     >>> search.best().params == params

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from strategies import Ragged, noise_of
 
-import bough
-from bough import GPB, UCB1, UCBAIR, LinRel, RandomSearch, Tree, kernels
-from bough.searchers.registry import SEARCHERS
+from bough import GPB, RandomSearch, Tree, kernels
+from bough.baselines import UCB1, UCBAIR, LinRel
 
 
 def test_ucb1_by_hand():
@@ -22,7 +21,7 @@ def test_ucb1_by_hand():
     for k, rewards in enumerate(([0.4, 0.6], [0.9, 0.7, 0.8], [0.1])):
         for reward in rewards:
             search.tell((k,), reward)
-    search._turn = 3  # nobody is left to be tried first
+    search._turn = 3  # every arm was tried
     assert search._indices() == pytest.approx([1.838566, 1.892935, 1.993018], abs=1e-6)
     assert search.ask() == (2,)
     assert search.tree.decode((2,)) == ("c",)
@@ -35,9 +34,9 @@ def test_ucb1_by_hand():
     assert free._indices()[0] == pytest.approx(0.5 + 0.8 * 1.338566, abs=1e-6)
 
 
-def test_every_arm_comes_first_once():
+def test_every_arm_is_tried_once_first():
     search = UCB1(Tree([3, 4], 2), rng=1)
-    search.tell((2, 2), 5.0)  # told before it was asked for, so there is no need
+    search.tell((2, 2), 5.0)  # told before it was asked for
     first = []
     for _ in range(11):
         first.append(search.ask())
@@ -46,7 +45,7 @@ def test_every_arm_comes_first_once():
     assert search.ask() == (2, 2)  # the best so far
 
 
-def test_an_arm_that_failed_is_tried_again():
+def test_a_forgotten_arm_is_tried_again():
     search = UCB1(Tree(3, 1), rng=1)
     failed = search.ask()
     search.forget(failed)
@@ -59,15 +58,14 @@ def test_an_arm_that_failed_is_tried_again():
 def test_leaves_of_ragged_trees():
     tree = Tree(Ragged(3, 4), 4)
     search = UCB1(tree, rng=0)
-    paths = [search._path_of(k) for k in range(search.arms)]
+    paths = [search.tallies.path_of(k) for k in range(len(search.tallies))]
     assert paths == sorted(paths)
     assert all(tree.is_leaf(path) for path in paths)
-    assert [search._arm_of(path) for path in paths] == list(range(search.arms))
+    assert [search.tallies.number_of(path) for path in paths] == list(range(len(search.tallies)))
     uniform = UCB1(Tree([2, 3, 2], 3))
-    assert [uniform._path_of(k) for k in range(12)] == sorted(
-        uniform._path_of(k) for k in range(12)
-    )
-    assert [uniform._arm_of(uniform._path_of(k)) for k in range(12)] == list(range(12))
+    paths = [uniform.tallies.path_of(k) for k in range(12)]
+    assert paths == sorted(paths)
+    assert [uniform.tallies.number_of(path) for path in paths] == list(range(12))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +90,7 @@ def test_too_many_arms_are_refused(kind, tree):
         (lambda: UCB1(Tree(2, 1), arms=["a"]), ValueError, "takes a tree"),
         (lambda: UCB1(arms=[]), ValueError, "at least one arm"),
         (lambda: UCB1(arms="abc"), TypeError, "arms must be a sequence"),
-        (lambda: UCB1(["a", "b"]), TypeError, "lists are given as arms="),
+        (lambda: UCB1(["a", "b"]), TypeError, "pass a list as arms="),
         (lambda: UCB1(arms=["a"], reward_range=(1, 0)), ValueError, r"\(lowest, highest\)"),
         (lambda: UCBAIR(Tree(math.inf, 2)), ValueError, "branching must be finite"),
         (lambda: UCBAIR(Tree(2, 2), rarity=0.0), ValueError, "rarity must be above zero"),
@@ -110,7 +108,7 @@ def test_bad_bandits(call, error, message):
         call()
 
 
-def test_a_function_that_changes_its_mind():
+def test_a_branching_function_that_changes_its_mind():
     width = [2]
     search = UCB1(Tree(lambda path: width[0], 2), rng=0)
     width[0] = 3
@@ -119,10 +117,10 @@ def test_a_function_that_changes_its_mind():
     assert search.observations == 0
 
 
-# ---------------------------------------------------------------------- arms without number
+# ---------------------------------------------------------------------- UCB-AIR
 
 
-def test_how_many_arms_are_drawn():
+def test_the_number_of_arms_drawn():
     """At play t there are t^(b/(1+b)) arms, rounded up: 10 of 100 for b = 1; t^(b/2) for b < 1."""
     for keywords, expected in (
         ({"rarity": 1.0}, math.ceil(100**0.5)),
@@ -137,7 +135,7 @@ def test_how_many_arms_are_drawn():
         assert len(search.drawn) == expected
 
 
-def test_air_by_hand():
+def test_ucb_air_by_hand():
     """E = 2 log(10 log t); at t = 8 it is 2 log(20.794415) = 6.069369.
 
     One arm with rewards 0, 1 (V = 1/4): 0.5 + sqrt(2 * 0.25 * E / 2) + 3 E / 2 = 10.835858.
@@ -156,7 +154,7 @@ def test_air_by_hand():
     assert search.ask() not in [(0, 0, 0), (1, 1, 1)]  # 2 arms are fewer than sqrt(8)
 
 
-def test_a_small_reservoir_runs_dry():
+def test_a_small_reservoir_is_exhausted():
     search = UCBAIR(arms=["a", "b"], rarity=5.0, rng=0)
     for t in range(50):
         path = search.ask()
@@ -190,9 +188,9 @@ def test_linrel_row_by_row_is_the_regression():
     kernel = kernels.Gaussian(2.0)
     search = LinRel(tree, kernel, exploration=1.3, regularization=0.2, rng=0)
     played, y = [], []
-    paths = [search._path_of(k) for k in range(27)]
+    paths = [search.tallies.path_of(k) for k in range(27)]
     K = kernel.matrix(paths, 3)
-    for t in range(150):  # more than there is room for at first, and arms again and again
+    for t in range(150):  # more plays than initial rows, and arms played repeatedly
         if t in (1, 20, 149):
             G = K[np.ix_(played, played)] + 0.2 * np.eye(t)
             a = np.linalg.solve(G, K[played])
@@ -202,7 +200,7 @@ def test_linrel_row_by_row_is_the_regression():
             assert search._indices() == pytest.approx(expected, rel=1e-9, abs=1e-9)
         path = search.ask() if t % 3 else paths[t % 27]
         y.append(noise_of(1, path) + 0.3 * noise_of(2, t))
-        played.append(search._arm_of(path))
+        played.append(search.tallies.number_of(path))
         search.tell(path, y[-1])
     assert search.observations == 150
 
@@ -210,7 +208,7 @@ def test_linrel_row_by_row_is_the_regression():
 # ---------------------------------------------------------------------- random search
 
 
-def test_random_search_is_uniform_and_forgets_nothing():
+def test_random_search_is_uniform_and_averages_rewards():
     search = RandomSearch(Tree(2, 2), rng=0)
     counts = {}
     for _ in range(2000):
@@ -222,15 +220,3 @@ def test_random_search_is_uniform_and_forgets_nothing():
     assert len(counts) == 4
     assert search.best().path == (1, 0)
     assert search.best().visits == counts[1, 0]
-
-
-def test_names():
-    def reward(path):
-        return -float(sum(path))
-
-    for name in SEARCHERS:
-        result = bough.maximize(reward, Tree(3, 2), budget=9, searcher=name, rng=0)
-        assert len(result.history) == 9
-        assert result.best.mean <= 0.0
-    with pytest.raises(ValueError, match="searcher must be one of"):
-        bough.maximize(reward, Tree(3, 2), budget=5, searcher="magic")

@@ -4,14 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from slow_bounds import Told, assert_bounds, bounds_of, run
+from slow_bounds import Rewards, assert_bounds, bounds_of, run
 from strategies import Ragged, noise_of
 from uncompiled import load
 
 import bough
-from bough import BAST, UCT, Tree, kernels
+from bough import UCT, Tree, kernels
+from bough.baselines import BAST
 from bough.belief.rng import SplitMix64
-from bough.searchers.baselines.bounds import Bounds
+from bough.searchers.baselines.tallies import Bounds
 
 
 def test_bounds_by_hand():
@@ -52,7 +53,7 @@ def width(log_nodes, delta, n):
 )
 def test_bounds_along_one_path_are_those_of_a_full_recursion(tree, smoothness):
     search = BAST(tree, smoothness=smoothness, decay=0.5, reward_range=(-3, 3), rng=1)
-    told = run(search, 200)
+    seen = run(search, 200)
     if tree.counts is None:
         log_nodes = 6.0 + math.log(tree.depth + 1)
     else:
@@ -62,7 +63,7 @@ def test_bounds_along_one_path_are_those_of_a_full_recursion(tree, smoothness):
         slack = 0.0 if tree.children(node) == 0 else 6.0 * smoothness * 0.5 ** len(node)
         return np.mean(rewards) + slack + 6.0 * width(log_nodes, 0.05, len(rewards))
 
-    assert_bounds(search, lambda node: told.bound(node, own))
+    assert_bounds(search, lambda node: seen.bound(node, own))
 
 
 def test_the_path_of_the_highest_bounds_is_played():
@@ -80,17 +81,17 @@ def test_the_path_of_the_highest_bounds_is_played():
         search.tell(path, noise_of(1, path) + 0.25 * noise_of(2, t))
 
 
-def test_the_range_of_rewards_renews_all_bounds():
+def test_a_wider_range_of_rewards_changes_all_bounds():
     """The working range is that of the rewards, rounded up by a sixteenth or less."""
     tree = Tree(3, 2)
     search = BAST(tree, smoothness=0.3, rng=0)
-    told = Told(tree)
+    seen = Rewards(tree)
     low, high = math.inf, -math.inf
     for t in range(60):
         path = search.ask()
         value = noise_of(1, path) * 1.1**t
         search.tell(path, value)
-        told.tell(path, value)
+        seen.tell(path, value)
         low, high = min(low, value), max(high, value)
         scale = search.tallies.scale
         if high > low:
@@ -100,10 +101,10 @@ def test_the_range_of_rewards_renews_all_bounds():
             slack = 0.0 if len(node) == 2 else 0.3 * 0.5 ** len(node)
             return np.mean(rewards) + scale * (slack + width(math.log(13), 0.05, len(rewards)))
 
-        assert_bounds(search, lambda node, own=own: told.bound(node, own))
+        assert_bounds(search, lambda node, own=own: seen.bound(node, own))
 
 
-def test_what_a_kernel_implies():
+def test_slack_from_a_kernel():
     """Discounted(0.5) adds 1 at depth 1 and 1/4 at depth 2: below depths 0, 1, 2 lie 5/4, 1/4, 0.
 
     With N = 4 arms, D = 2 and delta = 0.05 that is 2 sqrt(2 s log(4 * 3 / 0.05)).
@@ -114,7 +115,7 @@ def test_what_a_kernel_implies():
     expected = [2 * math.sqrt(2 * s * math.log(240)) for s in (1.25, 0.25, 0.0)]
     assert not relative
     assert slack == pytest.approx(expected, rel=1e-12)
-    # And it holds: in samples of the prior no leaf is so much better than another below a node.
+    # It holds in samples of the prior: no leaf is better than another below a node by more.
     belief = bough.Belief(Tree(2, 2), kernel, 0.1)
     paths = [(i, j) for i in range(2) for j in range(2)]
     samples = belief.sample(paths, 2000, np.random.default_rng(0))
@@ -127,7 +128,7 @@ def test_what_a_kernel_implies():
     assert bounds_of(search)[0,] == pytest.approx(0.5 + slack[1] + c)
 
 
-def test_smoothness_that_grows_with_depth_beyond_all_numbers():
+def test_smoothness_that_overflows_with_depth():
     for smoothness, expected in ((0.0, 0.0), (1.0, math.inf)):
         search = BAST(Tree(2, 400), smoothness=smoothness, decay=10.0, rng=0)
         slack, _ = search._deltas()
@@ -154,7 +155,7 @@ def test_special_cases():
 
 
 class Chain:
-    """The left child of a node goes on, the right one is a leaf."""
+    """The left child of a node has children, the right one is a leaf."""
 
     def __call__(self, path):
         return 0 if path and path[-1] == 1 else 2
@@ -168,24 +169,24 @@ def trap(path, depth):
 def test_uct_is_trapped_where_bast_is_not():
     """The tree of Coquelin and Munos: each step towards the optimum looks worse than the last.
 
-    Whatever the constant, UCT recommends the first way out; BAST knows that averages may deceive by
-    up to delta_d = 1 and goes to the end of the chain.
+    With any constant UCT recommends the first exit; BAST allows averages to be too low by up to
+    delta_d = 1 and finds the end of the chain.
     """
     depth, plays = 10, 6000
     tree = Tree(Chain(), depth, log_arms=math.log(depth + 1))
     optimum = (0,) * depth
     for exploration in (0.05, 0.2, 0.7, math.sqrt(2)):
         trapped = UCT(tree, exploration=exploration, reward_range=(0, 1), rng=0)
-        told = run(trapped, plays, lambda path: trap(path, depth))
+        seen = run(trapped, plays, lambda path: trap(path, depth))
         assert trapped.best().path == (1,)
-        assert len(told.rewards.get(optimum, [])) < plays / 100
+        assert len(seen.rewards.get(optimum, [])) < plays / 100
     free = BAST(tree, smoothness=1.0, decay=1.0, reward_range=(0, 1), rng=0)
-    told = run(free, plays, lambda path: trap(path, depth))
+    seen = run(free, plays, lambda path: trap(path, depth))
     assert free.best().path == optimum
-    assert len(told.rewards[optimum]) > plays / 2
+    assert len(seen.rewards[optimum]) > plays / 2
 
 
-def test_growing_one_node_a_play():
+def test_growing_one_node_per_play():
     """Each play ends at the first node that did not exist, or at a leaf."""
     search = BAST(Tree(2, 4), growth="deepening", smoothness=0.5, rng=0)
     played = []
@@ -198,14 +199,16 @@ def test_growing_one_node_a_play():
     assert len(search.best("mean").path) == 2
     assert search.best("mean").visits == 1
     assert search.best().path in played
-    search.tell((0, 1), 50.0)  # an inner node has rewards of its own, and those that go on below
+    search.tell(
+        (0, 1), 50.0
+    )  # an inner node has its own rewards, and those of the paths through it
     assert search.best("observed").path == (0, 1)
     arm = search.best("observed")
     assert arm.visits == 2
     assert arm.value == pytest.approx((50.0 + 0.01 * noise_of(1, (0, 1))) / 2)
 
 
-def test_a_failed_node_is_played_again():
+def test_a_forgotten_node_is_played_again():
     search = BAST(Tree(2, 2), growth="deepening", rng=0)
     asked = [search.ask() for _ in range(6)]
     assert len(set(asked)) == 6  # all nodes but the root
@@ -232,11 +235,11 @@ def test_pending_plays_narrow_the_bounds_and_forgetting_widens_them():
     assert bounds_of(search) == before
 
 
-def test_how_many_nodes_nobody_knows():
-    """Then twice those visited, rounded up to a power of two, and all bounds follow."""
+def test_an_unknown_number_of_nodes():
+    """It is twice the number visited, rounded up to a power of two, and all bounds follow."""
     tree = Tree(Ragged(7, 2), 6)
     search = BAST(tree, smoothness=0.3, decay=0.7, reward_range=(-3, 3), rng=0)
-    told = run(search, 400)
+    seen = run(search, 400)
     search.ask()
     expected = 512
     while 2 * len(search.tallies.nodes) > expected:
@@ -247,7 +250,7 @@ def test_how_many_nodes_nobody_knows():
         slack = 0.0 if tree.children(node) == 0 else 0.3 * 0.7 ** len(node)
         return np.mean(rewards) + 6 * (slack + width(math.log(expected), 0.05, len(rewards)))
 
-    assert_bounds(search, lambda node: told.bound(node, own))
+    assert_bounds(search, lambda node: seen.bound(node, own))
 
 
 @pytest.mark.parametrize(
@@ -280,8 +283,7 @@ def test_huge_trees():
 
 
 def test_the_source_gives_the_same_bits():
-    tallies = load("bough.searchers.baselines.tallies")
-    source = load_with(tallies)
+    source = load("bough.searchers.baselines.tallies")
     for keywords in ({}, {"gain": [0.0, 1.0, 0.5, 0.25], "kl": True, "limit": 2}):
         results = []
         for module in (Bounds, source.Bounds):
@@ -290,24 +292,12 @@ def test_the_source_gives_the_same_bits():
             rng = SplitMix64(3)
             for t in range(200):
                 path = bounds.follow(rng)
-                bounds.wait(path, 1)
+                bounds.add_pending(path, 1)
                 reward = noise_of(1, path) + noise_of(2, t)
                 if keywords:
                     bounds.add_steps(path, reward, [reward, noise_of(3, t)])
                 else:
                     bounds.add(path, reward)
-                bounds.wait(path, -1)
+                bounds.add_pending(path, -1)
             results.append(bounds.nodes.tobytes())
         assert results[0] == results[1]
-
-
-def load_with(tallies):
-    """Load the source of the bounds on top of that of the tallies."""
-    import sys
-
-    kept = sys.modules["bough.searchers.baselines.tallies"]
-    sys.modules["bough.searchers.baselines.tallies"] = tallies
-    try:
-        return load("bough.searchers.baselines.bounds")
-    finally:
-        sys.modules["bough.searchers.baselines.tallies"] = kept

@@ -22,10 +22,10 @@ def dense(K, played, y, noise, mean=0.0):
 
 @pytest.mark.parametrize("given", ["matrix", "function", "kernel"])
 def test_the_posterior_is_that_of_dense_algebra(given):
-    """Also when there are more readings than arms, and each with a noise of its own."""
+    """Also when there are more observations than arms, and each with a noise of its own."""
     tree, kernel = Tree(Ragged(3, 4), 4), kernels.Gaussian(2.0, 3.0)
     probe = GPB(tree, kernel, 0.2)
-    paths = [probe._path_of(k) for k in range(probe.arms)]
+    paths = [probe.tallies.path_of(k) for k in range(len(probe.tallies))]
     K = kernel.matrix(paths, 4)
     prior = {"matrix": K, "function": lambda a, b: kernel(a, b, 4), "kernel": kernel}[given]
     search = GPB(tree, prior, 0.2, mean=0.7, rng=0)
@@ -53,7 +53,7 @@ def test_the_posterior_is_that_of_dense_algebra(given):
 def test_it_is_gpts_play_for_play(kernel, given, noise, scale):
     """Given the tree's kernel matrix both play an arm with the same upper bound, up to ties.
 
-    Both are told what GPTS plays, so that a tie does not part them.
+    Both get the rewards of the arms that GPTS plays, so that they agree after a tie.
     """
     tree = Tree(3, 3)
     paths = list(itertools.product(range(3), repeat=3))
@@ -69,16 +69,15 @@ def test_it_is_gpts_play_for_play(kernel, given, noise, scale):
         means, std = search.posterior()
         upper = means + b * std
         mean, sd = twin.belief.posterior([theirs, ours])
-        assert mean + b * sd == pytest.approx(
-            [upper[search._arm_of(theirs)], upper[search._arm_of(ours)]], abs=1e-9
-        )
-        assert upper[search._arm_of(theirs)] == pytest.approx(upper[search._arm_of(ours)], abs=1e-9)
+        numbers = [search.tallies.number_of(path) for path in (theirs, ours)]
+        assert mean + b * sd == pytest.approx(upper[numbers], abs=1e-9)
+        assert upper[numbers[0]] == pytest.approx(upper[numbers[1]], abs=1e-9)
         # No tie, no choice: then it is the very same arm.
         open_arms = [k for k in range(27) if noise or k not in known]
         if sum(upper[open_arms] > upper[open_arms].max() - 1e-9) == 1:
             assert theirs == ours
             decided += 1
-        known.add(search._arm_of(theirs))
+        known.add(search.tallies.number_of(theirs))
         value = noise_of(1, theirs) / 2 + (noise * noise_of(2, t) if noise else 0.0)
         twin.tell(theirs, value)
         if ours != theirs:
@@ -105,24 +104,24 @@ def test_batches_are_those_of_gpts():
     for path in ((0, 1, 2), (0, 0, 1), (2, 2, 2), (1, 0, 0)):
         for one in (twin, search):
             one.tell(path, noise_of(3, path))
-    told = [search._arm_of(p) for p in ((0, 1, 2), (0, 0, 1), (2, 2, 2), (1, 0, 0))]
-    K = kernel.matrix([search._path_of(k) for k in range(27)], 3)
+    played = [search.tallies.number_of(p) for p in ((0, 1, 2), (0, 0, 1), (2, 2, 2), (1, 0, 0))]
+    K = kernel.matrix([search.tallies.path_of(k) for k in range(27)], 3)
     means, _ = search.posterior()
     pending = []
     for _ in range(15):
         path = search.ask()
-        everything = told + pending
+        everything = played + pending
         _, std = dense(K, everything, [0.0] * len(everything), [0.09] * len(everything))
         b = Confidence(scale=0.5).sqrt_beta(len(everything) + 1, math.log(27))
         upper = means + b * std
         upper[pending] = -math.inf
-        assert upper[search._arm_of(path)] == pytest.approx(upper.max(), abs=1e-9)
+        assert upper[search.tallies.number_of(path)] == pytest.approx(upper.max(), abs=1e-9)
         theirs = twin.ask()
-        assert upper[search._arm_of(theirs)] == pytest.approx(upper.max(), abs=1e-9)
-        if theirs != path:  # a tie: go on with the same pending arms
+        assert upper[search.tallies.number_of(theirs)] == pytest.approx(upper.max(), abs=1e-9)
+        if theirs != path:  # a tie: continue with the same pending arms
             twin.forget(theirs)
             twin._asked = twin._asked_at = path
-        pending.append(search._arm_of(path))
+        pending.append(search.tallies.number_of(path))
     assert len(set(pending)) == 15
 
 
@@ -212,7 +211,7 @@ def test_exact_rewards_cannot_contradict():
     search.tell((0, 1), 1.0)
     search.tell((0, 1), 1.0)  # nothing new
     assert search.observations == 2
-    with pytest.raises(ValueError, match="contradicts what was told before"):
+    with pytest.raises(ValueError, match="contradicts earlier rewards"):
         search.tell((0, 1), 2.0)
     assert search.observations == 2
     assert search.best().mean == pytest.approx(1.0)

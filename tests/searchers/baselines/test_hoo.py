@@ -1,13 +1,14 @@
-"""HOO: its B-values by hand and by recursion, the doubling of t, and truncation."""
+"""HOO: its B-values by hand and by recursion, and the doubling of t."""
 
 import math
 
 import numpy as np
 import pytest
-from slow_bounds import Told, assert_bounds, bounds_of, run
+from slow_bounds import Rewards, assert_bounds, bounds_of, run
 from strategies import Ragged, noise_of
 
-from bough import HOO, Tree
+from bough import Tree
+from bough.baselines import HOO
 
 
 def test_b_values_by_hand():
@@ -33,7 +34,7 @@ def test_b_values_by_hand():
     assert search.ask() == (1, 1)
 
 
-def test_a_child_can_be_the_least():
+def test_the_best_child_can_have_the_lesser_bound():
     """More rewards, and B of a node becomes that of its best child: B falls with depth."""
     search = HOO(Tree(2, 2), nu=1.0, rho=0.1, budget=100, reward_range=(0, 1), rng=0)
     for path, value in (((0, 0), 0.1), ((0, 1), 0.3), ((1, 0), 0.2), ((1, 1), 0.2)):
@@ -57,7 +58,7 @@ def test_a_child_can_be_the_least():
 @pytest.mark.parametrize("tree", [Tree(2, 5), Tree(3, 3), Tree(Ragged(3, 4), 5)])
 def test_b_values_along_one_path_are_those_of_a_full_recursion(tree, budget):
     search = HOO(tree, nu=0.7, rho=0.6, budget=budget, reward_range=(-3, 3), rng=1)
-    told = run(search, 200)
+    seen = run(search, 200)
     t = budget or 256  # the number of plays, rounded up to a power of two
 
     def own(node, rewards):
@@ -65,52 +66,23 @@ def test_b_values_along_one_path_are_those_of_a_full_recursion(tree, budget):
         bonus = math.sqrt(2 * math.log(t) / len(rewards)) + 0.7 * 0.6**depth
         return np.mean(rewards) + 6 * bonus
 
-    assert_bounds(search, lambda node: told.bound(node, own))
+    assert_bounds(search, lambda node: seen.bound(node, own))
 
 
 def test_t_doubles():
     search = HOO(Tree(2, 3), reward_range=(0, 1), rng=0)
-    told = Told(search.tree)
+    seen = Rewards(search.tree)
     for t in range(1, 70):
-        path = search.ask()  # t - 1 rewards were told
-        leaf = next(iter(p for p in told.rewards if len(p) == 3), None)
+        path = search.ask()  # after t - 1 rewards
+        leaf = next(iter(p for p in seen.rewards if len(p) == 3), None)
         if leaf is not None:
-            n = len(told.rewards[leaf])
+            n = len(seen.rewards[leaf])
             plays = 2 ** math.ceil(math.log2(t - 1)) if t > 1 else 1
-            expected = np.mean(told.rewards[leaf]) + math.sqrt(2 * math.log(plays) / n) + 0.125
+            expected = np.mean(seen.rewards[leaf]) + math.sqrt(2 * math.log(plays) / n) + 0.125
             assert bounds_of(search)[leaf] == pytest.approx(expected)
         value = (noise_of(1, path) + 2) / 4
         search.tell(path, value)
-        told.tell(path, value)
-
-
-def test_truncation():
-    """(log(t)/2 - log(1/nu)) / log(1/rho), rounded up: 5 for t = 1024, rho = 1/2; nu = 4 adds 2."""
-    tree = Tree(2, 12)
-    for t, nu, expected in ((1024, 1.0, 5), (1025, 1.0, 6), (1024, 4.0, 7), (2, 1.0, 1)):
-        search = HOO(tree, nu=nu, rho=0.5, budget=t, truncate=True)
-        assert search.truncation(t) == expected
-        assert search.tallies.limit == expected
-    search = HOO(tree, rho=0.5, truncate=True, reward_range=(0, 1), rng=0)
-    played = []
-    for _ in range(600):
-        path = search.ask()
-        played.append(path)
-        search.tell(path, (noise_of(1, path[:3]) + 2) / 4)
-    assert search.tallies.limit == 5  # t = 1024
-    # Below the limit nodes are not told apart: the bound of one at the limit is its own U.
-    nodes = search.tallies.nodes
-    for n in range(len(nodes)):
-        path = search.tallies.path_to(n)
-        if len(path) == 5:
-            own = nodes["average"][n] + 0.5**5
-            own += math.sqrt(2 * math.log(1024) / nodes["visits"][n])
-            assert nodes["bound"][n] == pytest.approx(own)
-    # And what follows there is random: a node at the limit is left by other ways each time.
-    best = max({p[:5] for p in played}, key=lambda node: sum(p[:5] == node for p in played))
-    ways = [p[5:] for p in played if p[:5] == best]
-    assert len(ways) > 20
-    assert len(set(ways)) > len(ways) / 2
+        seen.tell(path, value)
 
 
 def test_it_finds_the_maximum_of_a_smooth_function():

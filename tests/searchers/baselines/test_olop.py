@@ -6,12 +6,13 @@ import pickle
 
 import numpy as np
 import pytest
-from slow_bounds import Told, bounds_of
+from slow_bounds import Rewards, bounds_of
 from strategies import Ragged, noise_of
 
 import bough
-from bough import KLOLOP, OLOP, BestFirst, Exhausted, Tree
-from bough.searchers.baselines.bounds import bernoulli_upper
+from bough import Exhausted, Tree
+from bough.baselines import KLOLOP, OLOP, BestFirst
+from bough.searchers.baselines.tallies import bernoulli_upper
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_it_plays_the_sequence_with_the_highest_bound(kind, tree):
     plays, discount = 120, 0.6
     search = kind(tree, plays=plays, discount=discount, reward_range=(0, 1), rng=3)
     limit = min(search.horizon, tree.depth)
-    told = Told(tree)
+    seen = Rewards(tree)
 
     def term(node, rewards):
         n, mean = len(rewards), float(np.mean(rewards))
@@ -104,7 +105,7 @@ def test_it_plays_the_sequence_with_the_highest_bound(kind, tree):
     for t in range(plays):
         path = search.ask()
         if t % 7 == 0 and t:
-            bound = {s: told.sum_bound(s, term, tail, limit) for s in sequences}
+            bound = {s: seen.sum_bound(s, term, tail, limit) for s in sequences}
             assert bound[path[:limit]] >= max(bound.values()) - 1e-9
         rewards = [
             (noise_of(1, path[: i + 1]) + 2 > 2 + noise_of(2, (t, i))) * 1.0
@@ -112,7 +113,7 @@ def test_it_plays_the_sequence_with_the_highest_bound(kind, tree):
         ]
         steps = [discount**i * r for i, r in enumerate(rewards)]
         search.tell(path, steps=steps)
-        told.tell(path, sum(steps), rewards)
+        seen.tell(path, sum(steps), rewards)
 
 
 def slow_kl_upper(p, most):
@@ -209,7 +210,7 @@ def test_all_results_count_beyond_the_plan_too():
         search.tell((1, 1, t % 2, 0), steps=[1.0, 0.7, 0.0, 0.0])
     assert search.observations == 3 * search.plays
     assert search.best_action() == 1
-    assert search.tallies.nodes["visits"][search.tallies.end_of((1, 1))] == 3 * search.plays
+    assert search.tallies.nodes["visits"][search.tallies.node_at((1, 1))] == 3 * search.plays
 
 
 @pytest.mark.parametrize("kind", [OLOP, KLOLOP])

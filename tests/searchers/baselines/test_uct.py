@@ -1,4 +1,4 @@
-"""UCT against a slow transcription of its definition, and the laws of every searcher."""
+"""UCT against a slow transcription of its definition, rules for the best arm, bad input."""
 
 import math
 import pickle
@@ -62,13 +62,13 @@ def test_it_is_the_published_rule(tree, c):
     nodes = search.tallies.nodes
     assert len(nodes) == len(slow.rewards)
     for n in range(len(nodes)):
-        rewards = slow.rewards[search.tallies.path_to(n)]
+        rewards = slow.rewards[search.tallies.path_of(n)]
         assert nodes["visits"][n] == len(rewards)
         assert nodes["average"][n] == pytest.approx(np.mean(rewards), abs=1e-12)
 
 
 def test_rewards_of_any_range():
-    """Told rewards set the range, so that scaling and shifting them changes no play."""
+    """Observed rewards set the range, so that scaling and shifting them changes no play."""
 
     def run(scale, shift):
         search = UCT(Tree(3, 4), rng=0)
@@ -83,7 +83,7 @@ def test_rewards_of_any_range():
 
 def test_rules_for_the_best():
     search = UCT(Tree(3, 1), rng=0)
-    with pytest.raises(ValueError, match="nothing was told yet"):
+    with pytest.raises(ValueError, match="no observations yet"):
         search.best()
     for reward in [1.0, 1.4] * 15:
         search.tell((0,), reward)
@@ -103,7 +103,7 @@ def test_rules_for_the_best():
         search.best("median")
 
 
-def test_while_no_arm_was_played_twice_all_rewards_tell_how_they_vary():
+def test_the_variance_while_no_arm_was_played_twice():
     search = UCT(Tree(4, 1), rng=0)
     search.tell((0,), 1.0)
     assert search.best("lower").std == 0.0
@@ -112,19 +112,19 @@ def test_while_no_arm_was_played_twice_all_rewards_tell_how_they_vary():
     assert search.best("lower").std == pytest.approx(np.std([1.0, 2.0, 4.0], ddof=1))
 
 
-def test_batches_and_what_is_forgotten():
+def test_batches_and_forgotten_paths():
     search = UCT(Tree(3, 2), rng=0)
     batch = [search.ask() for _ in range(9)]
-    assert len({path[0] for path in batch[:3]}) == 3  # pending ones are visits
+    assert len({path[0] for path in batch[:3]}) == 3  # pending evaluations count as visits
     assert search.pending == tuple(batch)
     other = search.ask()
-    assert search.tallies.nodes["waiting"][0] == 9  # the last one asked is counted at the next ask
+    assert search.tallies.nodes["pending"][0] == 9  # the last one asked is counted at the next ask
     search.forget(other)
     assert sorted(search.pending) == sorted(batch)  # pending twice: the oldest was forgotten
     for path in batch:
         search.tell(path, float(path[0]))
     assert search.pending == ()
-    assert search.tallies.nodes["waiting"].sum() == 0
+    assert search.tallies.nodes["pending"].sum() == 0
     assert search.observations == search.tallies.nodes["visits"][0] == 9
     with pytest.raises(ValueError, match="is not pending"):
         search.forget((0, 0))
@@ -163,7 +163,7 @@ def test_bad_input_changes_nothing(call, error, message):
     assert search.pending == tuple(asked)
 
 
-def test_copies_go_on_alike_and_a_seed_gives_one_run():
+def test_copies_continue_identically():
     def run(copied):
         search = UCT(Tree(3, 4), rng=np.random.default_rng(5))
         paths = []
@@ -185,9 +185,9 @@ def test_the_source_gives_the_same_bits():
         rng = SplitMix64(3)
         for t in range(200):
             path = tallies.descend(0.3, rng)
-            tallies.wait(path, 1)
+            tallies.add_pending(path, 1)
             tallies.add(path, noise_of(1, path) + noise_of(2, t))
-            tallies.wait(path, -1)
+            tallies.add_pending(path, -1)
         results.append((tallies.nodes.tobytes(), tallies.variance(), tallies.most_visited()))
     assert results[0] == results[1]
 
@@ -204,7 +204,7 @@ def test_by_name_and_on_trees_of_one_arm():
         assert search.best().visits == 3
 
 
-def test_a_function_that_changes_its_mind():
+def test_a_branching_function_that_changes_its_mind():
     width = [2]
     search = UCT(Tree(lambda path: width[0], 2), rng=0)
     for _ in range(10):

@@ -1,26 +1,33 @@
 """Baselines: published algorithms of tree search and bandits, for comparison with GPTS."""
 
-from bough.searchers.baselines.air import UCBAIR
+from collections.abc import Callable
+
+from bough.searchers.base import Searcher
 from bough.searchers.baselines.bast import BAST
-from bough.searchers.baselines.best_first import BestFirst
 from bough.searchers.baselines.gpb import GPB
 from bough.searchers.baselines.hoo import HOO
 from bough.searchers.baselines.linrel import LinRel
-from bough.searchers.baselines.olop import KLOLOP, OLOP
+from bough.searchers.baselines.olop import KLOLOP, OLOP, BestFirst
 from bough.searchers.baselines.random_search import RandomSearch
-from bough.searchers.baselines.ucb import UCB1
+from bough.searchers.baselines.ucb import UCB1, UCBAIR
 from bough.searchers.baselines.uct import UCT
 
 __all__ = [
-    "BAST",
-    "GPB",
-    "HOO",
-    "KLOLOP",
-    "OLOP",
-    "UCB1",
-    "UCBAIR",
-    "UCT",
-    "BestFirst",
-    "LinRel",
+    "BAST", "GPB", "HOO", "KLOLOP", "OLOP", "UCB1", "UCBAIR", "UCT", "BestFirst", "LinRel",
     "RandomSearch",
-]
+]  # fmt: skip
+
+#: The baselines by name; `registry.SEARCHERS` has all searchers.
+BASELINES: dict[str, Callable[..., Searcher]] = {
+    "bast": BAST,
+    "best_first": BestFirst,
+    "gpb": GPB,
+    "hoo": HOO,
+    "kl_olop": KLOLOP,
+    "linrel": LinRel,
+    "olop": OLOP,
+    "random": RandomSearch,
+    "ucb1": UCB1,
+    "ucb_air": UCBAIR,
+    "uct": UCT,
+}

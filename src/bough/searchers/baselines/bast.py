@@ -1,4 +1,4 @@
-"""The bandit algorithm for smooth trees (Coquelin and Munos 2007)."""
+"""BAST: a bandit algorithm for smooth trees (Coquelin and Munos 2007)."""
 
 import math
 from collections.abc import Sequence
@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from bough._validation import at_least_zero, listed, real
 from bough.kernels import Kernel
-from bough.searchers.baselines.bounds import Bounds
-from bough.searchers.baselines.tallied import Tallied
+from bough.searchers.baselines.counting import CountingSearcher
+from bough.searchers.baselines.tallies import Bounds
 from bough.trees import Path, Tree
 
 
-class BAST(Tallied):
-    """Go down the tree by bounds that know how smooth it is.
+class BAST(CountingSearcher):
+    """Descend the tree by bounds that use its smoothness.
 
     A leaf has the bound mean + c_n; an inner node at depth d the lesser of mean + delta_d + c_n and
-    of the highest bound of its children, where delta_d says by how much the best leaf below a node
-    may exceed any other there, and c_n = sqrt(log(2 N n (n+1) / delta) / (2 n)) for n rewards and N
+    of the highest bound of its children, where delta_d limits how much the best leaf below a node
+    exceeds any other there, and c_n = sqrt(log(2 N n (n+1) / delta) / (2 n)) for n rewards and N
     nodes. All bounds hold at all times with probability 1 - delta, for rewards of a range of 1;
     others are rescaled. With `smoothness=0` this is UCT with true bounds; with `math.inf`, UCB on
     the leaves.
@@ -29,35 +29,34 @@ class BAST(Tallied):
     tree : Tree
     smoothness : float, sequence of float, or bough.kernels.Kernel
         A number: delta_d = smoothness * decay^d, in units of the range of rewards. A sequence:
-        delta_0, delta_1, ... themselves, one for each depth above the leaves', in those units. A
-        kernel: what holds for all leaves, with probability 1 - delta, if the rewards are drawn
-        from it (in its own units): 2 sqrt(2 s_d log(N (D+1) / delta)), where s_d is the variance
-        that the kernel adds below depth d, N the number of arms and D the depth.
+        delta_0, delta_1, ... themselves, one for each depth above the leaves, in those units. A
+        kernel: the bound that holds for all leaves, with probability 1 - delta, if the rewards are
+        drawn from it (in its own units): 2 sqrt(2 s_d log(N (D+1) / delta)), where s_d is the
+        variance that the kernel adds below depth d, N the number of arms and D the depth.
     decay : float
     delta : float
-        The probability with which the bounds may fail.
+        Failure probability of the bounds.
     exploration : float
-        What the width of the confidence bounds is multiplied with. They hold with 1, and are then
-        so wide that much less is usually better.
+        Multiplier of the width of the confidence bounds. They hold with 1, and are then so wide
+        that much less is usually better.
     growth : "complete" or "deepening"
-        What a play is. `"complete"`: a path to a leaf, at once. `"deepening"`: a path that ends at
-        the first node that did not exist, or at a leaf, whose reward is that of the node; `best`
-        then ranges over all nodes that were played.
+        `"complete"`: a play is a path to a leaf. `"deepening"`: a play ends at the first new node,
+        or at a leaf, and its reward is that of the node; `best` then ranges over all nodes played.
     reward_range : (float, float), optional
-        The lowest and the highest reward there can be; by default those seen so far (their
+        The lowest and the highest possible reward; by default those observed so far (their
         difference is rounded up by a sixteenth or less, so that it changes rarely).
     rng : int or numpy.random.Generator
 
     Notes
     -----
-    If the branching is a function N comes from the `log_arms` of the tree; without them it is
+    If the branching is a function, N comes from the `log_arms` of the tree; without them it is
     twice the number of nodes visited, rounded up to a power of two: a working value without
     guarantee.
 
     Examples
     --------
     >>> import bough
-    >>> search = bough.BAST(bough.Tree(3, 4), smoothness=1.0, decay=0.5, rng=0)
+    >>> search = bough.baselines.BAST(bough.Tree(3, 4), smoothness=1.0, decay=0.5, rng=0)
     >>> for _ in range(150):
     ...     path = search.ask()
     ...     search.tell(path, -sum(path) / 4)
@@ -81,28 +80,24 @@ class BAST(Tallied):
             raise ValueError(f'growth must be "complete" or "deepening", got {growth!r}')
         if not 0 < real(delta, "delta") < 1:
             raise ValueError(f"delta must be between 0 and 1, got {delta!r}")
+        super().__init__(tree, reward_range, rng)
+        self._require_finite_branching()
         self.smoothness = smoothness
         self.decay = at_least_zero(decay, "decay")
         self.delta = float(delta)
         self.exploration = at_least_zero(exploration, "exploration")
         self.growth = growth
-        self.deepening = growth == "deepening"
-        super().__init__(tree, reward_range=reward_range, rng=rng)
-
-    def _new_tallies(self) -> Bounds:
-        self._log_nodes = _log_nodes(self.tree)
-        bounds = Bounds(
-            self.tree,
-            np.zeros(self.tree.depth + 1),
-            reward_range=self.reward_range,
-            single_steps=self.deepening,
-        )
+        self._log_nodes = _log_nodes(tree)
         self._nodes_expected = 512
-        self.tallies: Bounds = bounds
         slack, relative = self._deltas()
-        bounds.set_slack(slack, relative)
+        self.tallies: Bounds = Bounds(
+            tree,
+            slack,
+            reward_range=self.reward_range,
+            single_steps=growth == "deepening",
+            relative=relative,
+        )
         self._set_width()
-        return bounds
 
     def _deltas(self) -> tuple[NDArray[np.float64], bool]:
         """Return delta_0 .. delta_D, and whether they are in units of the range of rewards."""
@@ -113,8 +108,8 @@ class BAST(Tallied):
             log_arms = self.tree.log_arms
             if log_arms is None:
                 raise ValueError(
-                    "a kernel says how smooth a tree is if its arms can be counted: give the tree "
-                    f"its log_arms, got {self.tree!r}"
+                    "smoothness can be a kernel if the arms of the tree can be counted: give the "
+                    f"tree its log_arms, got {self.tree!r}"
                 )
             log_ratio = log_arms + math.log((depth + 1) / self.delta)
             return 2.0 * np.sqrt(2.0 * below * log_ratio), False
@@ -151,9 +146,14 @@ class BAST(Tallied):
             self._set_width()
         return self.tallies.follow(self._random)
 
+    def _playable(self, path: Sequence[int]) -> Path:
+        if self.growth == "deepening":
+            return self.tree.walk(path)[0]
+        return self.tree.complete(path)
+
 
 def _log_nodes(tree: Tree) -> float | None:
-    """Return the logarithm of the number of nodes, or a bound of it; None if nobody knows."""
+    """Return the logarithm of the number of nodes, or an upper bound of it; None if unknown."""
     if tree.counts is None:
         return None if tree.log_arms is None else tree.log_arms + math.log(tree.depth + 1)
     level = total = 0.0
@@ -164,7 +164,7 @@ def _log_nodes(tree: Tree) -> float | None:
 
 
 def _slack(value: Any, name: str) -> float:
-    """Return a number that is not negative, and may be infinite."""
+    """Return a nonnegative number, which may be infinite."""
     if isinstance(value, (float, np.floating)) and value == math.inf:
         return math.inf
     return at_least_zero(value, name)

@@ -1,12 +1,11 @@
-"""What searchers without a belief have in common: who is pending, and which arm is the best."""
+"""Searchers that count and average rewards: pending evaluations, and rules for the best arm."""
 
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.belief.best_arm import Arm
 from bough.belief.nodes import moderate
@@ -21,68 +20,62 @@ from bough.searchers.base import (
 )
 from bough.trees import Path, Tree
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from bough.searchers.baselines.arms import Arms
+    from bough.searchers.baselines.tallies import Tallies
 
 
-class Counting(Searcher):
+class CountingSearcher(Searcher):
     """A searcher that counts and averages rewards.
 
-    Rewards may have any range: what an algorithm assumes to lie in [0, 1] is scaled by the range of
-    the rewards told so far, or by `reward_range` where that is known.
+    Rewards may have any range: where an algorithm assumes [0, 1], they are scaled by the range of
+    the rewards observed so far, or by `reward_range` if that is known. A subclass sets `tallies`
+    and implements `_choose`.
     """
 
     #: The rule of `best` if none is given.
     default_rule: ClassVar[str] = "visits"
+    #: Counts and means, by node or by arm.
+    tallies: "Tallies | Arms"
 
     def __init__(
         self,
         tree: Tree,
-        reward_range: tuple[float, float] | None,
-        rng: np.random.Generator | int | None,
+        reward_range: tuple[float, float] | None = None,
+        rng: np.random.Generator | int | None = None,
     ) -> None:
+        if not isinstance(tree, Tree):
+            raise TypeError(f"tree must be a bough.Tree, got {tree!r}")
         self.tree = tree
         self.reward_range = None if reward_range is None else checked_range(reward_range)
         self._random = new_generator(rng)
-        self._asked: Path | None = None  # asked for, and not yet counted as pending
+        self._asked: Path | None = None  # the last path asked for, not yet counted as pending
         self._pending: list[Path] = []
         self._lowest_reward = math.inf
         self._highest_reward = -math.inf
         self._highest_at: Path = ()
 
-    # ------------------------------------------------------------------ what an algorithm says
+    def _require_finite_branching(self) -> None:
+        if self.tree.counts is not None and math.inf in self.tree.counts:
+            raise ValueError(
+                f"{type(self).__name__} chooses among all children of a node, so the "
+                f"branching must be finite, got {self.tree!r}; GPTS can search this tree"
+            )
+
+    # ------------------------------------------------------------------ the algorithm
 
     @abstractmethod
     def _choose(self) -> Path:
-        """Return the path to play next, or raise what `_exhausted` gives."""
+        """Return the path to play next, or raise `self._exhausted()`."""
 
-    @abstractmethod
-    def _add(
+    def _record(
         self, path: Path, reward: float, noise: float | None, steps: Sequence[float] | None
     ) -> None:
-        """Take in the reward of a checked path; or raise, and change nothing."""
-
-    @abstractmethod
-    def _wait(self, path: Path, change: int) -> None:
-        """Count one more (or one fewer) pending evaluation of a path."""
-
-    @abstractmethod
-    def _variance(self) -> float:
-        """Return the variance of rewards of one and the same arm, as far as anybody knows."""
-
-    @abstractmethod
-    def _average(self, path: Path) -> tuple[float, int]:
-        """Return the average reward of an arm that was played, and how many there were."""
-
-    @abstractmethod
-    def _most_visited(self) -> Path:
-        """Return the arm that the rule `"visits"` calls the best."""
-
-    @abstractmethod
-    def _highest_below_mean(self, variance: float) -> Path:
-        """Return the arm with the highest mean - sqrt(variance / visits)."""
+        """Record the reward of a validated path; or raise, and change nothing."""
+        self.tallies.add(path, reward)
 
     def _playable(self, path: Sequence[int]) -> Path:
-        """Return a path that can be played as a tuple of ints, or say what is wrong with it."""
+        """Return a path that can be played as a tuple of ints, or raise."""
         return self.tree.complete(path)
 
     @property
@@ -91,20 +84,20 @@ class Counting(Searcher):
         low, high = self.reward_range or (self._lowest_reward, self._highest_reward)
         return high - low if high > low else 1.0
 
+    def _exhausted(self) -> Exhausted:
+        pending = f" and {len(self._pending)} pending ones" if self._pending else ""
+        return Exhausted(f"all arms are known after {self.observations} observations{pending}")
+
     # ------------------------------------------------------------------ ask and tell
 
     def ask(self) -> Path:
         """Return the next path to evaluate; while there are others, none that is pending."""
         if self._asked is not None:
-            self._wait(self._asked, 1)
+            self.tallies.add_pending(self._asked, 1)
             self._pending.append(self._asked)
             self._asked = None
         self._asked = self._choose()
         return self._asked
-
-    def _exhausted(self) -> Exhausted:
-        waiting = f" and {len(self._pending)} pending ones" if self._pending else ""
-        return Exhausted(f"all arms are known after {self.observations} observations{waiting}")
 
     def tell(
         self,
@@ -114,14 +107,14 @@ class Counting(Searcher):
         noise: float | None = None,
         steps: Sequence[float] | None = None,
     ) -> None:
-        """Take in the reward of a path, or the steps that sum up to it.
+        """Record the reward of a path, or its steps, which sum to it.
 
-        `noise` is for algorithms that have a use for it.
+        `noise` is for algorithms that model it; the others ignore it.
         """
         if path is not self._asked:
             path = self._playable(path)
         reward = moderate(reward_of(value, steps, len(path)), "value")
-        self._add(path, reward, noise, steps)
+        self._record(path, reward, noise, steps)
         self._settle(path)
         if reward < self._lowest_reward:
             self._lowest_reward = reward
@@ -132,7 +125,7 @@ class Counting(Searcher):
         """End the oldest pending evaluation of a path; return whether there was one."""
         if self._pending and path in self._pending:
             self._pending.remove(path)
-            self._wait(path, -1)
+            self.tallies.add_pending(path, -1)
         elif path == self._asked:
             self._asked = None
         else:
@@ -143,43 +136,48 @@ class Counting(Searcher):
         """Drop a pending evaluation of the path, the oldest if there are several."""
         path = self._playable(path)
         if not self._settle(path):
-            raise ValueError(f"path {path} is not pending: it was told or never asked for")
+            raise ValueError(
+                f"path {path} is not pending: it was never asked for, or already told or forgotten"
+            )
+
+    @property
+    def observations(self) -> int:
+        """The number of rewards observed."""
+        return self.tallies.observations
 
     @property
     def pending(self) -> tuple[Path, ...]:
         """The paths that were asked for and not yet told or forgotten, the oldest first."""
         return (*self._pending, *([] if self._asked is None else [self._asked]))
 
-    # ------------------------------------------------------------------ what is best
-
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played.
 
-        The mean of an arm is the average of its rewards, and the standard deviation that of such
-        an average: how much rewards of one and the same arm vary, over the root of their number.
+        The mean of an arm is the average of its rewards, and its standard deviation the standard
+        error of that average: the deviation of rewards of one arm over the root of their number.
 
         Parameters
         ----------
         rule
-            `"visits"`: where the most visited child leads each time (the default where the
-            algorithm visits what is good more often: in noise it is far better than the next two).
+            `"visits"`: the path of the most visited child each time (the default of algorithms
+            that visit good arms more often: in noise it is far better than the next two).
             `"lower"`: the highest mean minus one standard deviation. `"mean"`: the highest mean.
             `"observed"`: the highest single reward.
         """
         check_rule(rule, ("visits", *RULES))
         if not self.observations:
-            raise ValueError("nothing was told yet, so nothing is best")
+            raise ValueError("no observations yet: call tell() before best()")
         rule = rule or self.default_rule
-        variance = self._variance()
+        variance = self.tallies.variance()
         if rule == "visits":
-            path = self._most_visited()
+            path = self.tallies.most_visited()
         elif rule == "observed":
             path = self._highest_at
         else:
-            path = self._highest_below_mean(variance if rule == "lower" else 0.0)
-        mean, visits = self._average(path)
-        spread = math.sqrt(variance / visits)
-        return Arm(path, None, mean, spread, mean - spread, mean + spread, mean, visits)
+            path = self.tallies.highest_lower(variance if rule == "lower" else 0.0)
+        mean, visits = self.tallies.arm(path)
+        std = math.sqrt(variance / visits)
+        return Arm(path, None, mean, std, mean - std, mean + std, mean, visits)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.tree!r}: {self.observations} observations)"

@@ -1,4 +1,4 @@
-"""A Gaussian-process bandit on any finite set of arms (Dorard 2009; Srinivas et al. 2010)."""
+"""GPB: a Gaussian-process bandit on any finite set of arms (Dorard 2009; Srinivas et al. 2010)."""
 
 import math
 from collections.abc import Sequence
@@ -12,54 +12,52 @@ from bough.belief.nodes import moderate
 from bough.confidence import Confidence
 from bough.exceptions import Contradiction
 from bough.searchers.base import check_rule
-from bough.searchers.baselines.bandit import Enumerated
-from bough.searchers.baselines.counting import Floats
-from bough.searchers.baselines.covariances import ArmKernel, Readings, covariances_of
+from bough.searchers.baselines.arms import ArmKernel, ArmPosterior, Floats, KernelBandit
 from bough.trees import Path, Tree
 
-#: The default width of the bounds, as a share of the theory's: that of `GPTS(select="arm")`.
+#: The default width of the bounds, as a fraction of the theoretical one: as `GPTS(select="arm")`.
 SCALE = 0.5
-#: The default noise, as a share of the standard deviation of the prior.
+#: The default noise, as a fraction of the standard deviation of the prior.
 NOISE = 0.1
-#: Two exact rewards of one arm are the same if they differ by less than this, relatively.
+#: Two exact rewards of one arm are equal if their relative difference is less than this.
 SAME = 1e-9
 
 
-class GPB(Enumerated):
-    """Keep a Gaussian posterior of every arm, and play the one that promises most.
+class GPB(KernelBandit):
+    """Keep a Gaussian posterior of every arm, and play the most promising one.
 
-    On a tree with a kernel this is `GPTS(select="arm")`, slower: it looks at all N arms, and the
-    t-th play costs O(min(t, N) N). Here the arms and their covariances may be any.
+    On a tree with a kernel this is `GPTS(select="arm")`, slower: it evaluates all N arms, and the
+    t-th play costs O(min(t, N) N). In return the arms and their covariances are arbitrary.
 
     Parameters
     ----------
     tree : Tree, optional
-        Its leaves are the arms, at most a million.
+        The tree whose leaves are the arms, at most a million.
     kernel : matrix, function of two arms, or bough.kernels.Kernel, optional
         The prior covariance of the arms' rewards; functions are called with arms of the list, or
-        with paths. By default, on a tree, `kernels.Linear()`; rewards are then standardised by
-        the mean and the standard deviation of those told so far, and else used as they are.
+        with paths. By default, on a tree, `kernels.Linear()`; rewards are then standardized by the
+        mean and the standard deviation of those observed so far, and otherwise used as they are.
     noise : float, optional
         The standard deviation of a reward, by default a tenth of that of the prior. With 0 no arm
         is played twice, and `ask` raises `Exhausted` when all were.
     arms : sequence, optional
-        The arms themselves, of any kind, instead of a tree; see `Bandit` for their paths.
+        The arms themselves, of any kind, instead of a tree; `(k,)` is the path of the k-th.
     mean : float
-        The prior mean of every arm's reward; what was told says it if rewards are standardised.
+        The prior mean of every arm's reward; ignored if rewards are standardized.
     acquisition : "ucb", "ei" or "pi"
-        What an arm promises: the upper confidence bound; the expected improvement over the highest
-        posterior mean of a played arm; the probability of such an improvement.
+        The upper confidence bound; the expected improvement over the highest posterior mean of a
+        played arm; or the probability of such an improvement.
     confidence : Confidence
-        How wide the bounds are; by default half as wide as the theory's, as for GPTS.
+        The width of the bounds; by default half of the theoretical width, as for GPTS.
     rng : int or numpy.random.Generator
 
     Examples
     --------
     >>> import math, bough
     >>> places = [i / 20 for i in range(21)]
-    >>> def alike(x, y):
+    >>> def covariance(x, y):
     ...     return math.exp(-((x - y) ** 2) / 0.02)
-    >>> search = bough.GPB(arms=places, kernel=alike, noise=0.1, rng=0)
+    >>> search = bough.GPB(arms=places, kernel=covariance, noise=0.1, rng=0)
     >>> for _ in range(30):
     ...     path = search.ask()
     ...     (x,) = search.tree.decode(path)
@@ -87,14 +85,14 @@ class GPB(Enumerated):
         self.mean = moderate(mean, "mean")
         self.acquisition = acquisition
         self.confidence = confidence or Confidence(scale=SCALE)
-        super().__init__(tree, arms, None, rng)
-        prior = covariances_of(self, kernel, arms)
+        super().__init__(tree, kernel, arms, None, rng)
         self.standardized = kernel is None
         if noise is None:
-            noise = NOISE * math.sqrt(float(prior.variances.mean()))
+            noise = NOISE * math.sqrt(float(self.prior.variances.mean()))
         self.noise = moderate(at_least_zero(noise, "noise"), "noise")
-        self.readings = Readings(prior)
-        self._after: Floats | None = None  # the variances, pending evaluations counted
+        self._posterior = ArmPosterior(self.prior)
+        # The variances with pending evaluations counted, and what they were computed for.
+        self._after: tuple[tuple[int, tuple[Path, ...]], Floats] | None = None
 
     # ------------------------------------------------------------------ the posterior
 
@@ -102,52 +100,45 @@ class GPB(Enumerated):
         """Return the prior mean, and the unit in which rewards are measured."""
         if not self.standardized:
             return self.mean, 1.0
-        if not self._told:
+        plays, arms = self.observations, self.tallies
+        if not plays:
             return 0.0, 1.0
-        total = float(self.averages @ self.visits)
-        center = total / self._told
-        squares = float(self.visits @ (self.averages - center) ** 2) + float(self.scatter.sum())
-        # One reward says nothing of how rewards vary, except what size they may have.
-        return center, math.sqrt(squares / self._told) or abs(center) or 1.0
+        center = float(arms.means @ arms.visits) / plays
+        squares = float(arms.visits @ (arms.means - center) ** 2) + float(arms.squares.sum())
+        # A single reward only shows the magnitude of rewards, not how they vary.
+        return center, math.sqrt(squares / plays) or abs(center) or 1.0
 
     def posterior(self) -> tuple[Floats, Floats]:
         """Return the posterior mean and standard deviation of every arm's reward."""
         center, unit = self._units()
-        readings = self.readings
-        means: Floats = readings.of_rewards + center * (1.0 - readings.of_ones)
-        return means, unit * np.sqrt(readings.variances)
+        known = self._posterior
+        means: Floats = known.of_rewards + center * (1.0 - known.of_ones)
+        return means, unit * np.sqrt(known.variances)
 
     def _observe(self, k: int, reward: float, noise: float | None) -> None:
         own = self.noise if noise is None else at_least_zero(noise, "noise")
         if self.standardized:
-            own = self.noise  # in whose units another one could be given is not known yet
+            own = self.noise  # the unit of another one is not known yet
         variance = own * own
-        if variance == 0.0 and self.readings.variances[k] <= SAME**2 * self._prior_variance(k):
-            center, _ = self._units()
-            known = self.readings.of_rewards[k] + center * (1.0 - self.readings.of_ones[k])
-            if abs(reward - known) > SAME * max(abs(reward), abs(known), abs(self._highest_reward)):
-                raise Contradiction(
-                    f"value {reward} at path {self._path_of(k)} contradicts what was told before: "
-                    f"without noise it is {known}; give noise > 0 if rewards are noisy"
-                )
-        else:
-            self.readings.read(k, reward, variance)
-        self._after = None
-
-    def _prior_variance(self, k: int) -> float:
-        return float(self.readings.prior.variances[k])
+        known = self._posterior
+        if variance > 0.0 or known.variances[k] > SAME**2 * float(self.prior.variances[k]):
+            known.observe(k, reward, variance)
+            return
+        center, _ = self._units()
+        exact = known.of_rewards[k] + center * (1.0 - known.of_ones[k])
+        if abs(reward - exact) > SAME * max(abs(reward), abs(exact), abs(self._highest_reward)):
+            raise Contradiction(
+                f"value {reward} at path {self.tallies.path_of(k)} contradicts earlier rewards: "
+                f"without noise it is {exact}; give noise > 0 if rewards are noisy"
+            )
 
     # ------------------------------------------------------------------ choosing
 
-    def _wait(self, path: Path, change: int) -> None:
-        super()._wait(path, change)
-        self._after = None
-
     def _choose_arm(self) -> int:
         exact = self.noise == 0.0
-        skip = self.waiting > 0
+        skip = self.tallies.pending > 0
         if exact:
-            skip |= self.visits > 0
+            skip |= self.tallies.visits > 0
         if skip.all():
             if exact:
                 raise self._exhausted()
@@ -155,29 +146,33 @@ class GPB(Enumerated):
         return self._highest_of(self._indices(), skip)
 
     def _indices(self) -> Floats:
-        """Return what every arm promises; standard deviations count pending evaluations."""
+        """Return the acquisition value of every arm, with pending evaluations counted."""
         means, std = self.posterior()
         if self._pending:
-            if self._after is None:
-                pending = [self._arm_of(path) for path in self._pending]
-                self._after = self.readings.variances_after(pending, self.noise)
-            std = self._units()[1] * np.sqrt(self._after)
-        if self.acquisition == "ucb" or not self._told:
-            plays = self._told + len(self._pending)
+            std = self._units()[1] * np.sqrt(self._variances_after_pending())
+        if self.acquisition == "ucb" or not self.observations:
+            plays = self.observations + len(self._pending)
             bounds: Floats = means + self._sqrt_beta(self.confidence, plays + 1) * std
             return bounds
-        incumbent = float(means[self.visits > 0].max())
+        incumbent = float(means[self.tallies.visits > 0].max())
         improvement = means - incumbent
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(std > 0, improvement / std, np.where(improvement > 0, np.inf, -np.inf))
-        if self.acquisition == "pi":  # which rises with z, and never underflows like its value
+        if self.acquisition == "pi":  # the probability rises with z, which never underflows
             return z
         return _expected_improvement(improvement, std, z)
 
-    def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
-        return confidence.sqrt_beta(t, math.log(self.arms))
+    def _variances_after_pending(self) -> Floats:
+        key = self.observations, tuple(self._pending)
+        if self._after is None or self._after[0] != key:
+            pending = [self.tallies.number_of(path) for path in self._pending]
+            self._after = key, self._posterior.variances_after(pending, self.noise)
+        return self._after[1]
 
-    # ------------------------------------------------------------------ what is known
+    def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
+        return confidence.sqrt_beta(t, math.log(len(self.tallies)))
+
+    # ------------------------------------------------------------------ the best arm
 
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played, by their posterior.
@@ -189,26 +184,24 @@ class GPB(Enumerated):
             highest mean. `"observed"`: the highest single reward (the default without noise).
         """
         check_rule(rule)
-        if self._told == 0:
-            raise ValueError("nothing was told yet, so nothing is best")
+        if not self.observations:
+            raise ValueError("no observations yet: call tell() before best()")
         if rule is None:
             rule = "observed" if self.noise == 0.0 else "lower"
         means, std = self.posterior()
-        arms = np.flatnonzero(self.visits)
+        played = np.flatnonzero(self.tallies.visits)
         deviations = 1.0 if rule == "lower" else 0.0
-        k = int(arms[np.argmax(means[arms] - deviations * std[arms])])
+        k = int(played[np.argmax(means[played] - deviations * std[played])])
         if rule == "observed":
-            k = self._arm_of(self._highest_at)
+            k = self.tallies.number_of(self._highest_at)
+        path = self.tallies.path_of(k)
         mean, sd = float(means[k]), float(std[k])
-        spread = sd * self._sqrt_beta(Confidence(self.confidence.delta), self._told + 1)
-        return Arm(
-            self._path_of(k), None, mean, sd, mean - spread, mean + spread,
-            float(self.averages[k]), int(self.visits[k]),
-        )  # fmt: skip
+        spread = sd * self._sqrt_beta(Confidence(self.confidence.delta), self.observations + 1)
+        return Arm(path, None, mean, sd, mean - spread, mean + spread, *self.tallies.arm(path))
 
 
 def _expected_improvement(improvement: Floats, std: Floats, z: Floats) -> Floats:
-    """Return E max(improvement + std N(0, 1), 0); where all underflow, something in their order."""
+    """Return E max(improvement + std N(0, 1), 0); z, in the same order, where all underflow."""
     from scipy.special import ndtr
 
     density = np.exp(-0.5 * np.minimum(np.abs(z), 1e3) ** 2) / math.sqrt(2 * math.pi)

@@ -1,4 +1,4 @@
-"""Linear regression with confidence bounds, kernelised (Auer 2003; Auer et al. 2010)."""
+"""LinRel: linear regression with confidence bounds, kernelized (Auer 2003; Auer et al. 2010)."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -6,47 +6,45 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bough._validation import above_zero, at_least_zero
-from bough.searchers.baselines.bandit import Enumerated
-from bough.searchers.baselines.counting import Floats
-from bough.searchers.baselines.covariances import ArmKernel, covariances_of
+from bough.searchers.baselines.arms import ArmKernel, Floats, KernelBandit
 from bough.trees import Tree
 
 
-class LinRel(Enumerated):
-    """Estimate each arm as a weighted sum of the rewards seen, and trust heavy weights less.
+class LinRel(KernelBandit):
+    """Estimate each arm as a weighted sum of the rewards, and penalize heavy weights.
 
-    With K the kernel matrix of the t arms played (one row a play), k(x) the kernel of arm x with
+    With K the kernel matrix of the t arms played (one row per play), k(x) the kernel of arm x with
     them, and a(x) = (K + mu I)^(-1) k(x), an arm has the index a(x).y + (c/2) norm(a(x)). Rewards
     are assumed to lie in [0, 1]; others are shifted and rescaled.
 
     Parameters
     ----------
     tree : Tree, optional
-        Its leaves are the arms, at most a million.
+        The tree whose leaves are the arms, at most a million.
     kernel : matrix, function of two arms, or bough.kernels.Kernel, optional
-        How alike two arms are; functions are called with arms of the list, or with paths. By
+        The similarity of two arms; functions are called with arms of the list, or with paths. By
         default, on a tree, `kernels.Linear()`.
     arms : sequence, optional
-        The arms themselves, of any kind, instead of a tree; see `Bandit` for their paths.
+        The arms themselves, of any kind, instead of a tree; `(k,)` is the path of the k-th.
     exploration : float
         The c of the index.
     regularization : float
         The mu of the index.
     reward_range : (float, float), optional
-        The lowest and the highest reward there can be; by default those seen so far.
+        The lowest and the highest possible reward; by default those observed so far.
     rng : int or numpy.random.Generator
 
     Notes
     -----
-    The t-th play costs O(t N) for N arms, in time and in memory. Arms that are pending are not
-    played while there are others; the index does not know of them. An arm unlike all that were
-    played has weights near zero, and so neither a high estimate nor much uncertainty: the rule
-    explores near what it knows.
+    The t-th play costs O(t N) for N arms, in time and in memory. Pending arms are not played while
+    there are others; they do not change the index. An arm unlike all that were played has weights
+    near zero, and so neither a high estimate nor much uncertainty: the rule explores near the arms
+    that it has played.
 
     Examples
     --------
     >>> import bough
-    >>> search = bough.LinRel(arms=[1.0, 2.0, 3.0], kernel=lambda a, b: a * b, rng=0)
+    >>> search = bough.baselines.LinRel(arms=[1.0, 2.0, 3.0], kernel=lambda a, b: a * b, rng=0)
     >>> for _ in range(10):
     ...     path = search.ask()
     ...     (x,) = search.tree.decode(path)
@@ -68,27 +66,27 @@ class LinRel(Enumerated):
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
+        super().__init__(tree, kernel, arms, reward_range, rng)
         self.exploration = at_least_zero(exploration, "exploration")
         self.regularization = above_zero(regularization, "regularization")
-        super().__init__(tree, arms, reward_range, rng)
-        self._prior = covariances_of(self, kernel, arms)
-        self._weights = np.empty((64, self.arms))  # column x is a(x), a row for each play
+        count = len(self.tallies)
+        self._weights = np.empty((64, count))  # column x is a(x), one row per play
         self._plays = np.empty(64, dtype=np.int64)  # the arms of the rows
-        # Sums a(x).y for the rewards y, and had every reward been 1.
-        self._of_rewards = np.zeros(self.arms)
-        self._of_ones = np.zeros(self.arms)
+        # Sums a(x).y for the rewards y, and if every reward had been 1.
+        self._of_rewards = np.zeros(count)
+        self._of_ones = np.zeros(count)
 
     def _observe(self, k: int, reward: float, noise: float | None) -> None:
         """Add a row: the inverse of a matrix with one more row and column, times k(x)."""
-        t = self._told
+        t = self.observations
         if t == len(self._weights):
             self._weights = np.concatenate([self._weights, np.empty_like(self._weights)])
             self._plays = np.concatenate([self._plays, np.empty_like(self._plays)])
-        column = self._prior.column(k)
+        column = self.prior.column(k)
         weights = self._weights[:t]
         here = weights[:, k].copy()
         played = column[self._plays[:t]]
-        left = self._prior.variances[k] + self.regularization - played @ here
+        left = self.prior.variances[k] + self.regularization - played @ here
         row = (column - played @ weights) / left
         weights -= np.outer(here, row)
         self._weights[t] = row
@@ -97,14 +95,14 @@ class LinRel(Enumerated):
         self._of_ones += (1.0 - self._of_ones[k]) * row
 
     def _choose_arm(self) -> int:
-        return self._highest_of(self._indices(), self._skipped(self.arms))
+        return self._highest_of(self._indices(), self._skipped())
 
     def _indices(self) -> Floats:
-        """Return the index of every arm, in the units of the rewards above the lowest one."""
-        if not self._told:
-            return np.zeros(self.arms)
+        """Return the index of every arm, in units of the rewards above the lowest one."""
+        if not self.observations:
+            return np.zeros(len(self.tallies))
         low = self.reward_range[0] if self.reward_range else self._lowest_reward
-        weights = self._weights[: self._told]
+        weights = self._weights[: self.observations]
         norms = np.sqrt(np.einsum("tx,tx->x", weights, weights))
         estimates = self._of_rewards - low * self._of_ones
         index: Floats = estimates + 0.5 * self.exploration * self._scale * norms

@@ -1,4 +1,8 @@
-"""Open-loop optimistic planning (Bubeck and Munos 2010; Leurent and Maillard 2019)."""
+"""Optimistic planning with discounted rewards: OLOP, KL-OLOP and best-first search.
+
+OLOP is by Bubeck and Munos (2010), KL-OLOP by Leurent and Maillard (2019), and best-first search,
+for deterministic problems, by Hren and Munos (2008).
+"""
 
 import math
 from collections.abc import Sequence
@@ -9,43 +13,54 @@ import numpy as np
 from bough._validation import at_least_zero, real, whole
 from bough.belief.nodes import moderate
 from bough.searchers.base import read_steps
-from bough.searchers.baselines.bounds import Bounds
-from bough.searchers.baselines.tallied import Tallied
+from bough.searchers.baselines.counting import CountingSearcher
+from bough.searchers.baselines.tallies import Bounds
 from bough.trees import Path, Tree
 
+#: `BestFirst` does not tell nodes apart where discounts are below this, near the rounding error.
+LEAST_GAIN = 1e-12
 
-class Discounting(Tallied):
-    """A searcher that knows the discount of each step of a path, and learns the steps' rewards.
 
-    Steps are told as everywhere, discounted: `tell(path, steps=[r_1, discount r_2, ...])`. If only
-    their sum is told, `tell(path, value)`, every step is taken to have had the same reward
-    before it was discounted: the bounds are then a heuristic, since a node's average mixes
-    in what other steps gave.
+class OptimisticPlanner(CountingSearcher):
+    """A searcher that knows the discount of each step of a path, and estimates the steps' rewards.
+
+    Steps are discounted: `tell(path, steps=[r_1, discount r_2, ...])`. If only their sum is
+    told, `tell(path, value)`, every step is assumed to have had the same reward before it was
+    discounted: the bounds are then a heuristic, since a node's average includes other steps.
     """
 
     discount: float
+    tallies: Bounds
 
-    def _discounted_bounds(self, limit: int, *, kl: bool = False) -> Bounds:
-        """Return bounds of discounted sums that tell apart the nodes down to a depth."""
-        depth = self.tree.depth
-        gains = self.discount ** np.arange(depth)  # of the steps 1 .. D
-        to_come = np.append(np.cumsum(gains[::-1])[::-1], 0.0)
+    def __init__(
+        self,
+        tree: Tree,
+        discount: float,
+        reward_range: tuple[float, float] | None,
+        rng: np.random.Generator | int | None,
+    ) -> None:
+        super().__init__(tree, reward_range, rng)
+        self._require_finite_branching()
+        if not 0 < real(discount, "discount") < 1:
+            raise ValueError(f"discount must be between 0 and 1, got {discount!r}")
+        self.discount = float(discount)
+
+    def _set_bounds(self, limit: int, *, kl: bool = False, exact: bool = False) -> None:
+        """Set bounds of discounted sums that tell apart the nodes down to a depth."""
+        gains = self.discount ** np.arange(self.tree.depth)  # of the steps 1 .. D
+        remaining = np.append(np.cumsum(gains[::-1])[::-1], 0.0)
         self._gains: list[float] = gains.tolist()
         self._sums: list[float] = np.append(0.0, np.cumsum(gains)).tolist()
-        return Bounds(
-            self.tree,
-            to_come,
-            np.append(0.0, gains),
-            reward_range=self.reward_range,
-            limit=limit,
-            kl=kl,
-            exact=self.exact,
-        )
+        self._limit = min(limit, self.tree.depth)
+        self.tallies = Bounds(
+            self.tree, remaining, np.append(0.0, gains), reward_range=self.reward_range,
+            limit=self._limit, kl=kl, exact=exact,
+        )  # fmt: skip
 
-    def _add(
+    def _record(
         self, path: Path, reward: float, noise: float | None, steps: Sequence[float] | None
     ) -> None:
-        known = min(len(path), self.tallies.limit)
+        known = min(len(path), self._limit)
         if steps is None:
             undiscounted = [reward / self._sums[len(path)]] * known if known else []
         else:
@@ -55,37 +70,35 @@ class Discounting(Tallied):
             ]
         self.tallies.add_steps(path, reward, undiscounted)
 
-    tallies: Bounds
-
     def _choose(self) -> Path:
         return self.tallies.follow(self._random)
 
 
-class OLOP(Discounting):
+class OLOP(OptimisticPlanner):
     """Plan for a fixed budget by bounds of the discounted sums of rewards along a path.
 
-    For the first h steps of a path U_h = sum_i discount^(i-1) (mean_i + sqrt(2 log M / n_i)) + what
-    the steps after h can give at most, where mean_i is the average reward of the i-th step, told
-    n_i times. The bound of a path is the least of its U_1 .. U_L, and the path with the highest
-    is played. What a step gives before it is discounted is assumed to have a range of 1; others
-    are rescaled.
+    For the first h steps of a path U_h = sum_i discount^(i-1) (mean_i + sqrt(2 log M / n_i)) + the
+    highest possible sum of the steps after h, where mean_i is the average of the n_i rewards of the
+    i-th step. The bound of a path is the least of its U_1 .. U_L, and the path with the highest
+    bound is played. The reward of a step before it is discounted is assumed to have a range of 1;
+    others are rescaled.
 
     Parameters
     ----------
     tree : Tree
     budget : int, optional
-        How many single steps may be tried. Then M paths will be played, and the first L steps of
-        each are told apart: M is the largest number with M L <= budget, where
+        The number of single steps. Then M paths will be played, and the first L steps of each are
+        told apart: M is the largest number with M L <= budget, where
         L = log M / (2 log(1/discount)), rounded up.
     plays : int, optional
         M itself, instead of a budget of steps.
     discount : float
     exploration : float
-        What the width of the confidence bounds is multiplied with. They hold with 1, and are then
-        so wide that much less is usually better.
+        Multiplier of the width of the confidence bounds. They hold with 1, and are then so wide
+        that much less is usually better.
     reward_range : (float, float), optional
         The lowest and the highest reward of a single step, before it is discounted; by default
-        those seen so far (rounded outwards by an eighth of their difference or less).
+        those observed so far (rounded outwards by an eighth of their difference or less).
     rng : int or numpy.random.Generator
 
     Attributes
@@ -95,20 +108,21 @@ class OLOP(Discounting):
 
     Notes
     -----
-    Tell the steps, `tell(path, steps=[r_1, discount r_2, ...])`, discounted as everywhere. If only
-    the sum is told each step is taken to have had the same reward before it was discounted, which
-    is no more than a heuristic. Steps below L are random. After M plays it goes on with the same M.
-    (The authors number discounts from 1 and let paths go on for ever; these are numbered from 0
-    and end with the tree.) `best_action()` is their output: the first step that was taken most.
+    Tell the steps, `tell(path, steps=[r_1, discount r_2, ...])`, discounted. If only the sum is
+    told each step is assumed to have had the same reward before it was discounted, a heuristic.
+    Steps below L are random. After M plays it continues with the same M. (The authors number
+    discounts from 1 and have infinite paths; here they are numbered from 0 and end with the tree.)
+    `best_action()` is the authors' output: the most frequent first step.
 
     Examples
     --------
     >>> import bough
-    >>> search = bough.OLOP(bough.Tree(2, 5), budget=600, discount=0.7, rng=0)
+    >>> search = bough.baselines.OLOP(bough.Tree(2, 5), budget=600, discount=0.7, rng=0)
     >>> search.plays, search.horizon
     (85, 7)
     """
 
+    needs_plays: ClassVar[bool] = True
     kl: ClassVar[bool] = False
 
     def __init__(
@@ -122,7 +136,7 @@ class OLOP(Discounting):
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        self.discount = checked_discount(discount)
+        super().__init__(tree, discount, reward_range, rng)
         if (budget is None) == (plays is None):
             raise ValueError(
                 f"{type(self).__name__} plans for a fixed budget: give it as budget, the number of "
@@ -133,19 +147,15 @@ class OLOP(Discounting):
         self.plays = whole(plays, "plays", least=1)
         self.horizon = _horizon(self.plays, self.discount)
         self.exploration = at_least_zero(exploration, "exploration")
-        super().__init__(tree, reward_range=reward_range, rng=rng)
-
-    def _new_tallies(self) -> Bounds:
-        bounds = self._discounted_bounds(min(self.horizon, self.tree.depth), kl=self.kl)
-        bounds.set_width(self.exploration**2 * self._width())
-        return bounds
+        self._set_bounds(self.horizon, kl=self.kl)
+        self.tallies.set_width(self.exploration**2 * self._width())
 
     def _width(self) -> float:
         return 2.0 * math.log(self.plays)
 
 
 class KLOLOP(OLOP):
-    """OLOP with the tighter bounds that the Kullback-Leibler divergence gives.
+    """OLOP with the tighter bounds of the Kullback-Leibler divergence.
 
     Instead of mean_i + sqrt(2 log M / n_i) it has the largest q with
     n_i kl(mean_i, q) <= 2 log M + 2 log log M, for the divergence kl of two Bernoulli variables.
@@ -154,7 +164,7 @@ class KLOLOP(OLOP):
     Examples
     --------
     >>> import bough
-    >>> search = bough.KLOLOP(bough.Tree(3, 4), plays=100, discount=0.6, rng=0)
+    >>> search = bough.baselines.KLOLOP(bough.Tree(3, 4), plays=100, discount=0.6, rng=0)
     >>> for _ in range(100):
     ...     path = search.ask()
     ...     search.tell(path, steps=[0.6**i * (step == 1) for i, step in enumerate(path)])
@@ -166,24 +176,71 @@ class KLOLOP(OLOP):
 
     def _width(self) -> float:
         log_plays = math.log(self.plays)
-        # (For few plays log log M is negative, which the theory has no use for.)
+        # (For few plays log log M is negative, where the theory says nothing.)
         return 2.0 * log_plays + 2.0 * math.log(max(log_plays, 1.0))
 
 
-def checked_discount(discount: float) -> float:
-    """Return a discount, or say what is wrong with it."""
-    if not 0 < real(discount, "discount") < 1:
-        raise ValueError(f"discount must be between 0 and 1, got {discount!r}")
-    return float(discount)
+class BestFirst(OptimisticPlanner):
+    """Continue from the most promising node, if rewards are exact and told step by step.
+
+    The bound of a node is the discounted rewards of the steps to it plus the most that the steps
+    below it can give: the next path passes the node with the highest bound that has an unexplored
+    child. No path is played twice, and `ask` raises `Exhausted` when all were.
+
+    Parameters
+    ----------
+    tree : Tree
+    discount : float
+    reward_range : (float, float), optional
+        The lowest and the highest reward of a single step, before it is discounted; by default
+        those observed so far (rounded outwards by an eighth of their difference or less).
+    rng : int or numpy.random.Generator
+
+    Notes
+    -----
+    Tell the steps, `tell(path, steps=[r_1, discount r_2, ...])`, discounted. If only the sum is
+    told each step is assumed to have had the same reward before it was discounted, and several
+    such guesses are averaged: a heuristic without guarantees.
+
+    Examples
+    --------
+    >>> import bough
+    >>> tree = bough.Tree(3, 4)
+    >>> search = bough.baselines.BestFirst(tree, discount=0.5, reward_range=(0, 1), rng=0)
+    >>> for _ in range(5):
+    ...     path = search.ask()
+    ...     search.tell(path, steps=[0.5**i * (step == 2) for i, step in enumerate(path)])
+    >>> search.best().path[0]
+    2
+    """
+
+    default_rule: ClassVar[str] = "observed"
+
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        discount: float = 0.9,
+        reward_range: tuple[float, float] | None = None,
+        rng: np.random.Generator | int | None = None,
+    ) -> None:
+        super().__init__(tree, discount, reward_range, rng)
+        deepest = math.ceil(math.log(LEAST_GAIN) / math.log(self.discount))
+        self._set_bounds(max(deepest, 1), exact=True)
+
+    def _choose(self) -> Path:
+        if self.tallies.is_exhausted():
+            raise self._exhausted()
+        return super()._choose()
 
 
 def _horizon(plays: int, discount: float) -> int:
-    # (A quotient that is whole but for the rounding is not rounded up.)
+    # (A quotient that is an integer up to rounding is not rounded up.)
     return max(math.ceil(math.log(plays) / (2 * math.log(1 / discount)) - 1e-12), 1)
 
 
 def _most_plays(budget: int, discount: float) -> int:
-    """Return the largest M with M L <= budget: M L grows with M, so one can bisect."""
+    """Return the largest M with M L <= budget, by bisection: M L grows with M."""
     fits, too_many = 1, budget + 1
     while too_many - fits > 1:
         middle = (fits + too_many) // 2

@@ -1,22 +1,23 @@
-"""Random paths: the floor that every other searcher should be above."""
+"""Random search: the floor that every other searcher should be above."""
 
 from typing import ClassVar
 
-from bough.searchers.baselines.tallied import Tallied
-from bough.trees import Path
+import numpy as np
+
+from bough.searchers.baselines.counting import CountingSearcher
+from bough.searchers.baselines.tallies import Tallies
+from bough.trees import Path, Tree
 
 
-class RandomSearch(Tallied):
-    """Play random paths: at each node any child is as likely as another.
+class RandomSearch(CountingSearcher):
+    """Play random paths: at each node every child is equally likely.
 
-    It assumes nothing of the rewards. `best` averages those of one and the same path. (In ragged
-    trees short paths are likelier than long ones.)
+    It assumes nothing about the rewards, and `best` averages those of one path. (In ragged trees
+    short paths are likelier than long ones.)
 
     Parameters
     ----------
     tree : Tree
-    reward_range : (float, float), optional
-        Not used, as no reward is compared with any bound.
     rng : int or numpy.random.Generator
 
     Examples
@@ -32,5 +33,10 @@ class RandomSearch(Tallied):
 
     default_rule: ClassVar[str] = "lower"
 
+    def __init__(self, tree: Tree, *, rng: np.random.Generator | int | None = None) -> None:
+        super().__init__(tree, rng=rng)
+        self._require_finite_branching()
+        self.tallies: Tallies = Tallies(tree)
+
     def _choose(self) -> Path:
-        return self.tallies.wander(self._random)
+        return self.tallies.random_path(self._random)

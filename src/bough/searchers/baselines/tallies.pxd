@@ -1,55 +1,87 @@
-"""The C side of `_tallies.py`."""
+"""The C declarations of `tallies.py`."""
 
 from bough.belief.rng cimport SplitMix64
 
 cdef int ROOT, NONE
-cdef double INF
+cdef double INF, PARTS, TINY
 
 
 cdef struct Tally:
-    int child  # first of the list of children, which is in the order of the index, or NONE
-    int sibling  # next in the list that this node is in, or NONE
+    int child  # the first in the list of children, which is ordered by index, or NONE
+    int sibling  # the next in the list that contains this node, or NONE
     int parent
-    int index  # which child it is
+    int index  # the position among the children of the parent
     int branching  # children in the tree; 0 for a leaf
     int explored  # children that are nodes
     int visits  # rewards received through the node
-    int waiting  # evaluations pending through it
-    int busy  # children below which nothing new can be learnt now
-    int ended  # rewards of paths that end here
+    int pending  # evaluations pending through it
+    int exhausted  # children that are exhausted
+    int ends  # rewards of paths that end here
     double average  # of the rewards received through the node
-    double itself  # of those of paths that end here, if others go on; or of the step to the node
-    double bound  # what `_bounds.py` makes of it: the most that can be hoped for below
+    double own_average  # of the paths that end at an inner node; or, in `Bounds`, of the step to it
+    double bound  # the bound of `Bounds`, or the last score given by UCT
 
 
 cdef class Tallies:
     cdef readonly object tree
-    cdef bint exact  # a reward told once is known
+    cdef bint exact  # rewards have no noise
     cdef readonly long long observations
-    cdef long long arms  # how many were played
-    cdef double within  # sum of squared deviations from the average of the arm,
-    cdef double scatter  # and from that of all rewards
+    cdef long long arms  # arms that were played
+    cdef double squares_within  # sum of squared deviations from the mean of the arm,
+    cdef double squares_total  # and from the mean of all rewards
 
     cdef Tally[::1] nodes_
-    cdef readonly int used  # how many of them there are
-    cdef int before  # the node in front of where the last one sought is, or belongs
-    cdef bint ragged  # a function says how many children a node has
-    cdef int[::1] widths  # else branching at each depth
+    cdef readonly int used  # the number of nodes
+    cdef int before  # the child before the one that `_find` looked for
+    cdef bint ragged  # the branching is a function
+    cdef int[::1] widths  # or else the branching at each depth
 
-    cdef int _width(self, tuple path, int length)
-    cdef int _new(self, int parent, int index, int branching) noexcept
+    cdef int _branching(self, tuple path, int length)
+    cdef int _add_node(self, int parent, int index, int branching) noexcept
     cdef int _find(self, int n, int index) noexcept
-    cpdef int end_of(self, tuple path)
-    cpdef tuple path_to(self, int n)
+    cpdef int node_at(self, tuple path)
+    cpdef tuple path_of(self, int n)
     cpdef int add(self, tuple path, double reward)
+    cpdef int add_pending(self, tuple path, int change)
     cpdef double variance(self)
-    cpdef int wait(self, tuple path, int change)
-    cdef bint _is_busy(self, int n) noexcept
-    cdef void _count_busy(self, int n, int change) noexcept
+    cdef bint _is_exhausted(self, int n) noexcept
+    cdef void _count_exhausted(self, int n, int change) noexcept
     cpdef tuple descend(self, double exploration, SplitMix64 rng)
-    cpdef tuple wander(self, SplitMix64 rng)
-    cdef tuple _wander(self, int n, list path, SplitMix64 rng)
-    cdef tuple _finish(self, list path, SplitMix64 rng)
-    cpdef int most_visited(self)
-    cdef int _fresh(self, int n, SplitMix64 rng)
-    cdef int _idle(self, int n, int rank) noexcept
+    cdef void _score_children(self, int n, double exploration) noexcept
+    cdef int _highest_child(self, int n, bint skipping, SplitMix64 rng)
+    cpdef tuple random_path(self, SplitMix64 rng)
+    cdef tuple _random_path_from(self, int n, list path, SplitMix64 rng)
+    cdef tuple _complete(self, list path, SplitMix64 rng)
+    cdef int _unexplored_child(self, int n, SplitMix64 rng)
+    cdef int _open_child(self, int n, int rank) noexcept
+    cpdef tuple most_visited(self)
+
+
+cdef class Bounds(Tallies):
+    cdef tuple arguments  # of the constructor
+    cdef double[::1] slack  # by depth
+    cdef double[::1] gain
+    cdef int limit
+    cdef bint stepwise  # rewards are observed step by step
+    cdef bint kl  # upper bounds by the Kullback-Leibler divergence
+    cdef bint single_steps
+    cdef bint relative
+    cdef bint known_range
+    cdef double width, union
+    cdef double low, high  # the lowest and the highest reward (or step) observed or possible
+    cdef double base, ceiling  # the range in use
+    cdef readonly double scale  # and its width
+
+    cpdef set_width(self, double width, double union=*)
+    cdef bint _widen(self, double low, double high) noexcept
+    cdef bint _set_scale(self) noexcept
+    cpdef int add_steps(self, tuple path, double reward, list steps)
+    cdef _back_up(self, int n, int depth, bint everywhere)
+    cdef _recompute(self)
+    cdef double _bound(self, int n, int depth) noexcept
+    cdef double _highest_below(self, int n) noexcept
+    cdef double _upper(self, int n, double count) noexcept
+    cpdef tuple follow(self, SplitMix64 rng)
+
+
+cpdef double bernoulli_upper(double p, double most) noexcept

@@ -1,12 +1,31 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False, infer_types=True
-"""Counts and averages of rewards by node: the memory of searchers that have no model."""
+"""Visit counts, mean rewards and optimistic bounds by node: the memory of tree searchers.
+
+`Tallies` counts and averages, for UCT and random search. `Bounds` also keeps an optimistic bound
+for each node, backed up along one path per reward, for BAST, HOO, OLOP and best-first search. A
+node at depth d with n rewards has an estimate and an upper confidence bound of its expected value,
+
+    upper = estimate + scale sqrt((width + union log(n (n+1))) / n),
+
+where `scale` is the range of the rewards. Its bound follows in one of two ways:
+
+    by averages:  bound = min(upper + scale slack_d, highest bound of its children)
+    step by step: bound = gain_d upper + min(ceiling slack_d, highest bound of its children)
+
+By averages, the estimate is the mean reward through the node, and slack_d is how much the best arm
+below a node may exceed the mean there. Step by step, the estimate is the mean reward of the one
+step to the node, gain_d is the discount of that step, slack_d the sum of the discounts of the steps
+below, and `ceiling` the highest reward of a step. Unvisited nodes have an infinite bound, and a
+leaf has the slack of full depth, wherever it ends. A bound depends only on what lies below the
+node, so a reward changes the bounds on its path only, unless the range of rewards changes.
+"""
 
 from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import log, sqrt
+from cython.cimports.libc.math import exp, log, sqrt
 
 from bough.belief.nodes import aligned, grown, read_only
 
@@ -14,64 +33,78 @@ ROOT = 0
 NONE = -1
 INF = float("inf")
 
+#: The range of observed rewards is rounded up to a multiple of 1/PARTS of the power of two above
+#: it: all bounds are recomputed when it changes, so it should change rarely.
+PARTS = 32.0
+#: Rewards that differ by less are treated as equal.
+TINY = 1e-200
+
 TALLY = np.dtype(
     [
         (name, np.int32)
         for name in (
-            "child", "sibling", "parent", "index", "branching", "explored", "visits", "waiting",
-            "busy", "ended",
+            "child", "sibling", "parent", "index", "branching", "explored", "visits", "pending",
+            "exhausted", "ends",
         )
     ]
-    + [(name, np.float64) for name in ("average", "itself", "bound")],
+    + [(name, np.float64) for name in ("average", "own_average", "bound")],
     align=True,
 )  # fmt: skip
 
 
 class Tallies:
-    """The nodes that were visited, with what was received through them.
+    """The visited nodes, with the number and mean of the rewards received through them.
 
-    A node is *busy* if playing below it now would teach nothing new: all of its arms are pending
-    or, where rewards are exact, told. Selection leaves busy nodes out while there are others.
+    A node is *exhausted* while playing below it teaches nothing new: all of its arms are pending
+    or, where rewards are exact, known. Selection skips exhausted nodes while there are others.
     """
 
     def __init__(self, tree, exact=False):
         self.tree = tree
         self.exact = exact
-        self._set_widths()
+        self.ragged = tree.counts is None
+        self.widths = np.zeros(tree.depth + 1, dtype=np.int32)
+        for depth, count in enumerate(tree.counts or ()):
+            self.widths[depth] = count
         self.observations = 0
         self.arms = 0
-        self.within = 0.0
-        self.scatter = 0.0
+        self.squares_within = 0.0
+        self.squares_total = 0.0
         self.used = 0
         self.nodes_ = aligned(TALLY, 256)
-        self._new(NONE, 0, self._width((), 0))
+        self._add_node(NONE, 0, self._branching((), 0))
 
-    def _set_widths(self):
-        self.ragged = self.tree.counts is None
-        self.widths = np.zeros(self.tree.depth + 1, dtype=np.int32)
-        for d, count in enumerate(self.tree.counts or ()):
-            self.widths[d] = count
+    def __reduce__(self):
+        spread = self.observations, self.arms, self.squares_within, self.squares_total
+        nodes = np.array(np.asarray(self.nodes_)[: self.used])
+        return type(self), (self.tree, bool(self.exact)), (nodes, spread)
 
-    def _width(self, path, length):
-        """Return how many children the node has where so many steps of a path lead."""
-        if not self.ragged:
-            return self.widths[length]
-        width = self.tree.children(path[:length])
-        if width == INF:
-            raise ValueError(
-                f"the branching must be finite here, but node {path[:length]} has no end"
-            )
-        return int(width)
+    def __setstate__(self, state):
+        nodes, spread = state
+        self.observations, self.arms, self.squares_within, self.squares_total = spread
+        self.used = len(nodes)
+        self.nodes_ = grown(nodes, TALLY, max(256, self.used))
+
+    # ------------------------------------------------------------------ nodes
 
     @property
     def nodes(self):
         """The nodes as a read-only NumPy record array, parents by number; 0 is the root."""
         return read_only(self.nodes_, TALLY, self.used)
 
-    # ------------------------------------------------------------------ nodes
+    def _branching(self, path, length):
+        """Return the number of children of the node at the end of the first steps of a path."""
+        if not self.ragged:
+            return self.widths[length]
+        branching = self.tree.children(path[:length])
+        if branching == INF:
+            raise ValueError(
+                f"the branching must be finite here, but that of node {path[:length]} is infinite"
+            )
+        return int(branching)
 
-    def _new(self, parent, index, branching):
-        """Make a node, which the list of its parent does not hold yet."""
+    def _add_node(self, parent, index, branching):
+        """Return a new node, which is not yet in the list of its parent."""
         n = self.used
         self.nodes_[n].child = NONE
         self.nodes_[n].sibling = NONE
@@ -83,7 +116,7 @@ class Tallies:
 
     @cython.final
     def _find(self, n, index):
-        """Return the child with that index, or NONE; leave the one before it in `before`."""
+        """Return the child with that index, or NONE; leave the child before it in `before`."""
         self.before = NONE
         c = self.nodes_[n].child
         while c != NONE and self.nodes_[c].index < index:
@@ -93,33 +126,31 @@ class Tallies:
             return c
         return NONE
 
-    def end_of(self, path):
-        """Return the node at the end of a checked path, made if need be, lists in order."""
+    def node_at(self, path):
+        """Return the node at the end of a validated path, with the missing nodes added."""
         length = len(path)
         n = ROOT
         found = 0
         while True:
-            if self.ragged and self.nodes_[n].branching != self._width(path, found):
+            if self.ragged and self.nodes_[n].branching != self._branching(path, found):
                 raise ValueError(
                     f"the tree's branching function changed its mind about node {path[:found]}; "
-                    "it must always give the same answer"
+                    "it must always return the same number"
                 )
             if found == length:
-                break
+                return n
             c = self._find(n, path[found])
             if c == NONE:
                 break
             n = c
             found += 1
-        if found == length:
-            return n
-        # All is asked of the tree before anything is changed, since a function may raise.
-        widths = [self._width(path, i + 1) for i in range(found, length)]
+        # The tree is queried before anything is changed, since a branching function may raise.
+        branchings = [self._branching(path, i + 1) for i in range(found, length)]
         while self.used + length > self.nodes_.shape[0]:
             self.nodes_ = grown(self.nodes_, TALLY, 2 * self.nodes_.shape[0])
         before = self.before
         for i in range(found, length):
-            c = self._new(n, path[i], widths[i - found])
+            c = self._add_node(n, path[i], branchings[i - found])
             self.nodes_[n].explored += 1
             if before == NONE:
                 self.nodes_[c].sibling = self.nodes_[n].child
@@ -131,7 +162,7 @@ class Tallies:
             n = c
         return n
 
-    def path_to(self, n):
+    def path_of(self, n):
         """Return the path of a node."""
         path = []
         while self.nodes_[n].parent != NONE:
@@ -143,150 +174,193 @@ class Tallies:
     # ------------------------------------------------------------------ rewards
 
     def add(self, path, reward):
-        """Take in the reward of a checked path, for every node on it; return where it ends."""
-        end = self.end_of(path)
+        """Record the reward of a validated path at every node on it; return the last one."""
+        end = self.node_at(path)
         self.observations += 1
-        was_busy = self._is_busy(end)
+        was_exhausted = self._is_exhausted(end)
         is_leaf = self.nodes_[end].branching == 0
-        ended = self.nodes_[end].ended
-        # The change from what the same arm gave before. (Through an inner node others pass.)
-        change = reward - (self.nodes_[end].average if is_leaf else self.nodes_[end].itself)
-        if ended == 0:
+        ends = self.nodes_[end].ends
+        # The deviation from the earlier rewards of this arm. (Other paths pass inner nodes.)
+        change = reward - (self.nodes_[end].average if is_leaf else self.nodes_[end].own_average)
+        if ends == 0:
             self.arms += 1
         else:
-            self.within += change * change * ended / (ended + 1.0)
-        self.nodes_[end].ended += 1
+            self.squares_within += change * change * ends / (ends + 1.0)
+        self.nodes_[end].ends += 1
         if not is_leaf:
-            self.nodes_[end].itself += change / self.nodes_[end].ended
+            self.nodes_[end].own_average += change / self.nodes_[end].ends
         n = end
         while n != NONE:
             self.nodes_[n].visits += 1
             change = reward - self.nodes_[n].average
             self.nodes_[n].average += change / self.nodes_[n].visits
             if n == ROOT:
-                self.scatter += change * (reward - self.nodes_[n].average)
+                self.squares_total += change * (reward - self.nodes_[n].average)
             n = self.nodes_[n].parent
-        if self._is_busy(end) and not was_busy:
-            self._count_busy(end, 1)
+        if self._is_exhausted(end) and not was_exhausted:
+            self._count_exhausted(end, 1)
+        return end
+
+    def add_pending(self, path, change):
+        """Count one more (or one fewer) pending evaluation of a path; return its last node."""
+        end = self.node_at(path)
+        was_exhausted = self._is_exhausted(end)
+        n = end
+        while n != NONE:
+            self.nodes_[n].pending += change
+            n = self.nodes_[n].parent
+        is_exhausted = self._is_exhausted(end)
+        if is_exhausted != was_exhausted:
+            self._count_exhausted(end, 1 if is_exhausted else -1)
         return end
 
     def variance(self):
-        """Return the variance of rewards of one and the same arm, as far as anybody knows.
+        """Return an estimate of the variance of the rewards of one arm.
 
-        While no arm was played twice it is that of all rewards, which is the most it can be.
+        While no arm was played twice it is the variance of all rewards, an upper bound.
         """
         if self.observations > self.arms:
-            return self.within / (self.observations - self.arms)
-        return self.scatter / max(self.observations - 1.0, 1.0)
+            return self.squares_within / (self.observations - self.arms)
+        return self.squares_total / max(self.observations - 1.0, 1.0)
 
-    def wait(self, path, change):
-        """Count one more (or one fewer) pending evaluation of a checked path; return its end."""
-        end = self.end_of(path)
-        was_busy = self._is_busy(end)
-        n = end
-        while n != NONE:
-            self.nodes_[n].waiting += change
-            n = self.nodes_[n].parent
-        is_busy = self._is_busy(end)
-        if is_busy != was_busy:
-            self._count_busy(end, 1 if is_busy else -1)
-        return end
-
-    # ------------------------------------------------------------------ busy nodes
+    # ------------------------------------------------------------------ exhausted nodes
 
     @cython.final
-    def _is_busy(self, n):
+    def _is_exhausted(self, n):
         if self.nodes_[n].branching:
-            return self.nodes_[n].busy == self.nodes_[n].branching
-        return self.nodes_[n].waiting > 0 or (self.exact and self.nodes_[n].visits > 0)
+            return self.nodes_[n].exhausted == self.nodes_[n].branching
+        return self.nodes_[n].pending > 0 or (self.exact and self.nodes_[n].visits > 0)
 
-    def is_busy(self):
-        """Return whether all arms are pending or, where rewards are exact, told."""
-        return bool(self._is_busy(ROOT))
+    def is_exhausted(self):
+        """Return whether all arms are pending or, where rewards are exact, known."""
+        return bool(self._is_exhausted(ROOT))
 
-    def _count_busy(self, n, change):
-        """Count a node that has become (or is no longer) busy, as far up as it matters."""
+    def _count_exhausted(self, n, change):
+        """Count a node that has become (or is no longer) exhausted, as far up as it matters."""
         n = self.nodes_[n].parent
         while n != NONE:
-            was_busy = self._is_busy(n)
-            self.nodes_[n].busy += change
-            if self._is_busy(n) == was_busy:
+            was_exhausted = self._is_exhausted(n)
+            self.nodes_[n].exhausted += change
+            if self._is_exhausted(n) == was_exhausted:
                 return
             n = self.nodes_[n].parent
 
     # ------------------------------------------------------------------ selection
 
     def descend(self, exploration, rng):
-        """Return the path that UCT selects, and random below the nodes that exist.
-
-        At a node whose children were all visited, the one with the highest average
-        + exploration sqrt(log(visits of the node) / visits of the child); pending ones are visits.
-        """
+        """Return the path selected by UCT, random below the nodes that exist."""
         n = ROOT
         path = []
-        skipping = not self._is_busy(ROOT)
+        skipping = not self._is_exhausted(ROOT)
         while self.nodes_[n].explored == self.nodes_[n].branching:
             if self.nodes_[n].branching == 0:
                 return tuple(path)
-            log_visits = log(1.0 * self.nodes_[n].visits + self.nodes_[n].waiting)
-            best = -INF
-            choice = NONE
-            ties = 0
-            c = self.nodes_[n].child
-            while c != NONE:
-                if skipping and self._is_busy(c):
-                    c = self.nodes_[c].sibling
-                    continue
-                count = self.nodes_[c].visits + self.nodes_[c].waiting
-                # Of a child that is pending only, the parent's average is expected.
-                expected = self.nodes_[c if self.nodes_[c].visits else n].average
-                score = expected + exploration * sqrt(log_visits / count) if count else INF
-                if score > best:
-                    best = score
+            self._score_children(n, exploration)
+            n = self._highest_child(n, skipping, rng)
+            path.append(int(self.nodes_[n].index))
+        path.append(self._unexplored_child(n, rng))
+        return self._complete(path, rng)
+
+    def _score_children(self, n, exploration):
+        """Set bound = mean + exploration sqrt(log visits / visits of the child); pending count."""
+        log_visits = log(1.0 * self.nodes_[n].visits + self.nodes_[n].pending)
+        c = self.nodes_[n].child
+        while c != NONE:
+            count = self.nodes_[c].visits + self.nodes_[c].pending
+            # A child that is only pending is expected to give the parent's mean.
+            expected = self.nodes_[c if self.nodes_[c].visits else n].average
+            self.nodes_[c].bound = (
+                expected + exploration * sqrt(log_visits / count) if count else INF
+            )
+            c = self.nodes_[c].sibling
+
+    @cython.final
+    def _highest_child(self, n, skipping, rng):
+        """Return the child with the highest bound, a random one of several."""
+        best = -INF
+        choice = NONE
+        ties = 0
+        c = self.nodes_[n].child
+        while c != NONE:
+            if not (skipping and self._is_exhausted(c)):
+                bound = self.nodes_[c].bound
+                if choice == NONE or bound > best:
+                    best = bound
                     choice = c
                     ties = 1
-                elif score == best:
+                elif bound == best:
                     ties += 1
                     if rng.below(ties) == 0:
                         choice = c
-                c = self.nodes_[c].sibling
-            n = choice
-            path.append(int(self.nodes_[n].index))
-        path.append(self._fresh(n, rng))
-        return self._finish(path, rng)
+            c = self.nodes_[c].sibling
+        return choice
 
-    def wander(self, rng):
-        """Return a random path, at each node to any child alike (but to none that is busy)."""
-        return self._wander(ROOT, [], rng)
+    def random_path(self, rng):
+        """Return a random path, each child of a node equally likely (none that is exhausted)."""
+        return self._random_path_from(ROOT, [], rng)
 
-    def _wander(self, n, path, rng):
-        """Return a random completion of the path to a node."""
-        skipping = not self._is_busy(n)
+    def _random_path_from(self, n, path, rng):
+        """Return a random completion of the path of a node."""
+        skipping = not self._is_exhausted(n)
         while n != NONE:
-            width = self.nodes_[n].branching
-            if width == 0:
+            branching = self.nodes_[n].branching
+            if branching == 0:
                 return tuple(path)
-            if skipping and self.nodes_[n].busy:
-                index = self._idle(n, rng.below(width - self.nodes_[n].busy))
+            if skipping and self.nodes_[n].exhausted:
+                index = self._open_child(n, rng.below(branching - self.nodes_[n].exhausted))
             else:
-                index = rng.below(width)
+                index = rng.below(branching)
             path.append(int(index))
             n = self._find(n, index)
-        return self._finish(path, rng)
+        return self._complete(path, rng)
 
-    def _finish(self, path, rng):
-        """Return a random completion of a path that leads to where there are no nodes yet."""
+    def _complete(self, path, rng):
+        """Return a random completion of a path whose end has no node."""
         while True:
-            width = self._width(tuple(path) if self.ragged else (), len(path))
-            if width == 0:
+            branching = self._branching(tuple(path) if self.ragged else (), len(path))
+            if branching == 0:
                 return tuple(path)
-            path.append(rng.below(width))
+            path.append(rng.below(branching))
+
+    def _unexplored_child(self, n, rng):
+        """Return the index of a random unexplored child."""
+        rank = rng.below(self.nodes_[n].branching - self.nodes_[n].explored)
+        after = 0
+        c = self.nodes_[n].child
+        while c != NONE and rank >= self.nodes_[c].index - after:
+            rank -= self.nodes_[c].index - after
+            after = self.nodes_[c].index + 1
+            c = self.nodes_[c].sibling
+        return int(after + rank)
+
+    def _open_child(self, n, rank):
+        """Return the index of the child of that rank among those that are not exhausted."""
+        c = self.nodes_[n].child
+        while c != NONE and self.nodes_[c].index <= rank:
+            if self._is_exhausted(c):
+                rank += 1
+            c = self.nodes_[c].sibling
+        return rank
+
+    # ------------------------------------------------------------------ the best arm
+
+    def arm(self, path):
+        """Return the mean reward of an arm that was played, and its number of rewards."""
+        n = self.node_at(path)
+        mean = self.nodes_[n].own_average if self.nodes_[n].branching else self.nodes_[n].average
+        return mean, int(self.nodes_[n].ends)
+
+    def highest_lower(self, variance):
+        """Return the path of the arm with the highest mean - sqrt(variance / rewards)."""
+        nodes = self.nodes
+        arms = np.flatnonzero(nodes["ends"])
+        is_leaf = nodes["branching"][arms] == 0
+        means = np.where(is_leaf, nodes["average"][arms], nodes["own_average"][arms])
+        lower = means - np.sqrt(variance / nodes["ends"][arms])
+        return self.path_of(int(arms[np.argmax(lower)]))
 
     def most_visited(self):
-        """Return the arm where one comes by the most visited child each time, as a node.
-
-        Of those visited equally often, the one with the highest average.
-        """
+        """Return the path of the most visited child each time, the highest mean among equals."""
         n = ROOT
         while True:
             best = NONE
@@ -303,53 +377,236 @@ class Tallies:
                     best = c
                 c = self.nodes_[c].sibling
             if best == NONE:
-                return n
+                return self.path_of(n)
             n = best
 
-    def _fresh(self, n, rng):
-        """Return the index of a random unexplored child."""
-        rank = rng.below(self.nodes_[n].branching - self.nodes_[n].explored)
-        after = 0
-        c = self.nodes_[n].child
-        while c != NONE and rank >= self.nodes_[c].index - after:
-            rank -= self.nodes_[c].index - after
-            after = self.nodes_[c].index + 1
-            c = self.nodes_[c].sibling
-        return int(after + rank)
 
-    def _idle(self, n, rank):
-        """Return the index of the child that has so many before it that are not busy."""
-        c = self.nodes_[n].child
-        while c != NONE and self.nodes_[c].index <= rank:
-            if self._is_busy(c):
-                rank += 1
-            c = self.nodes_[c].sibling
-        return rank
+class Bounds(Tallies):
+    """Tallies with an optimistic bound for each node.
 
-    # ------------------------------------------------------------------ saving
+    `relative` says that the slack is in units of the range of rewards, `limit` is the depth below
+    which nodes are not told apart, and with `single_steps` a play ends at the first new node.
+    """
+
+    def __init__(
+        self, tree, slack, gain=None, reward_range=None, limit=None, kl=False, single_steps=False,
+        exact=False, relative=True,
+    ):  # fmt: skip
+        self.arguments = (
+            tree, slack, gain, reward_range, limit, kl, single_steps, exact, relative,
+        )  # fmt: skip
+        self.slack = np.array(slack, dtype=np.float64)
+        self.stepwise = gain is not None
+        self.gain = np.array(slack if gain is None else gain, dtype=np.float64)
+        self.limit = tree.depth if limit is None else limit
+        self.kl = kl
+        self.single_steps = single_steps
+        self.relative = relative
+        self.width = 0.0
+        self.union = 0.0
+        self.low = INF
+        self.high = -INF
+        self.known_range = reward_range is not None
+        self.base = 0.0
+        self.ceiling = 0.0
+        self.scale = 1.0
+        if self.known_range:
+            self.low, self.high = reward_range
+            self._set_scale()
+        Tallies.__init__(self, tree, exact)
+        self.nodes_[ROOT].bound = INF
 
     def __reduce__(self):
-        return _blank, (type(self),), self._state()
-
-    def _state(self):
-        """Return all there is to save, as plain objects and arrays."""
-        return {
-            "tree": self.tree,
-            "exact": bool(self.exact),
-            "nodes": np.array(np.asarray(self.nodes_)[: self.used]),
-            "observations": self.observations,
-            "spread": (self.arms, self.within, self.scatter),
-        }
+        state = Tallies.__reduce__(self)[2]
+        own = self.width, self.union, self.low, self.high, self.base, self.ceiling, self.scale
+        return type(self), self.arguments, (state, own)
 
     def __setstate__(self, state):
-        self.tree = state["tree"]
-        self.exact = state["exact"]
-        self.observations = state["observations"]
-        self.arms, self.within, self.scatter = state["spread"]
-        self._set_widths()
-        self.used = len(state["nodes"])
-        self.nodes_ = grown(state["nodes"], TALLY, max(256, self.used))
+        Tallies.__setstate__(self, state[0])
+        self.width, self.union, self.low, self.high, self.base, self.ceiling, self.scale = state[1]
+
+    def set_width(self, width, union=0.0):
+        """Change the confidence width, and recompute all bounds."""
+        self.width = width
+        self.union = union
+        self._recompute()
+
+    # ------------------------------------------------------------------ the range of rewards
+
+    def _widen(self, low, high):
+        """Extend the range of rewards; return whether the range in use has changed."""
+        if self.known_range or (low >= self.low and high <= self.high):
+            return False
+        self.low = min(self.low, low)
+        self.high = max(self.high, high)
+        return self._set_scale()
+
+    def _set_scale(self):
+        """Set the range in use from the lowest and the highest reward, rounded outwards."""
+        base, ceiling, scale = self.base, self.ceiling, self.scale
+        spread = self.high - self.low
+        if spread < TINY or self.known_range:
+            # A single reward only shows the magnitude of rewards, not their range.
+            self.base, self.ceiling = self.low, self.high
+            self.scale = spread or abs(self.high) or 1.0
+        else:
+            part = 1.0 / PARTS
+            while part * PARTS < spread:
+                part *= 2.0
+            while part * PARTS >= 2.0 * spread:
+                part *= 0.5
+            if self.stepwise:
+                self.base = part * (self.low // part)
+                self.ceiling = -part * (-self.high // part)
+                self.scale = self.ceiling - self.base
+            else:  # only the difference matters: then shifting the rewards changes nothing
+                self.scale = -part * (-spread // part)
+        return self.base != base or self.ceiling != ceiling or self.scale != scale
+
+    # ------------------------------------------------------------------ rewards
+
+    def add(self, path, reward):
+        """Record the reward of a validated path; return its last node."""
+        end = Tallies.add(self, path, reward)
+        self._back_up(end, len(path), self._widen(reward, reward))
+        return end
+
+    def add_steps(self, path, reward, steps):
+        """Record the reward of a path and the undiscounted rewards of its first steps."""
+        end = Tallies.add(self, path, reward)
+        low = INF
+        high = -INF
+        given = len(steps)
+        mean: cython.double = 0.0
+        n = end
+        for depth in range(len(path), 0, -1):
+            if depth <= given:
+                step: cython.double = steps[depth - 1]
+                low = min(low, step)
+                high = max(high, step)
+                mean += step / given
+                change = step - self.nodes_[n].own_average
+                self.nodes_[n].own_average += change / self.nodes_[n].visits
+            n = self.nodes_[n].parent
+        # The root keeps the mean of all steps, expected of a step without rewards.
+        change = mean - self.nodes_[ROOT].own_average
+        self.nodes_[ROOT].own_average += change / self.nodes_[ROOT].visits
+        self._back_up(end, len(path), self._widen(low, high))
+        return end
+
+    def add_pending(self, path, change):
+        """Count one more (or one fewer) pending evaluation of a path; return its last node."""
+        end = Tallies.add_pending(self, path, change)
+        self._back_up(end, len(path), False)
+        return end
+
+    # ------------------------------------------------------------------ bounds
+
+    def _back_up(self, n, depth, everywhere):
+        """Recompute the bounds from a node up to the root, or all."""
+        if everywhere:
+            self._recompute()
+            return
+        while n != NONE:
+            self.nodes_[n].bound = self._bound(n, depth)
+            depth -= 1
+            n = self.nodes_[n].parent
+
+    def _recompute(self):
+        """Recompute all bounds, children first: a node has a higher number than its parent."""
+        depths = np.zeros(self.used, dtype=np.int32)
+        view: cython.int[::1] = depths
+        for n in range(1, self.used):
+            view[n] = view[self.nodes_[n].parent] + 1
+        for n in range(self.used - 1, -1, -1):
+            self.nodes_[n].bound = self._bound(n, view[n])
+
+    def _bound(self, n, depth):
+        """Return the bound of a node whose children have theirs."""
+        count = self.nodes_[n].visits + self.nodes_[n].pending
+        if count == 0:
+            return INF
+        is_leaf = self.nodes_[n].branching == 0
+        slack = self.slack[self.slack.shape[0] - 1 if is_leaf else depth]
+        below = INF
+        if not is_leaf and depth < self.limit:
+            below = self._highest_below(n)
+        if self.stepwise:
+            gain = self.gain[depth]
+            step = gain * self._upper(n, count) if gain > 0.0 else 0.0
+            return step + min(self.ceiling * slack, below)
+        if self.relative:
+            slack *= self.scale
+        return min(self._upper(n, count) + slack, below)
+
+    def _highest_below(self, n):
+        """Return the highest bound of the children (without known arms if rewards are exact)."""
+        if self.nodes_[n].explored < self.nodes_[n].branching:
+            return INF
+        best = -INF
+        c = self.nodes_[n].child
+        while c != NONE:
+            if not (self.exact and self._is_exhausted(c)):
+                best = max(best, self.nodes_[c].bound)
+            c = self.nodes_[c].sibling
+        return best
+
+    def _upper(self, n, count):
+        """Return the upper confidence bound of a node's expected value."""
+        # A node that is only pending is expected to give what the one above it gave.
+        while self.nodes_[n].visits == 0 and self.nodes_[n].parent != NONE:
+            n = self.nodes_[n].parent
+        estimate = self.nodes_[n].own_average if self.stepwise else self.nodes_[n].average
+        if self.kl:
+            share = (estimate - self.base) / self.scale
+            return self.base + self.scale * bernoulli_upper(share, self.width / count)
+        squared = self.width / count
+        if self.union > 0.0:
+            squared += self.union * log(count * (count + 1.0)) / count
+        return estimate + self.scale * sqrt(squared)
+
+    def follow(self, rng):
+        """Return the path of the highest bounds, random below the limit and the existing nodes."""
+        n = ROOT
+        depth = 0
+        path = []
+        skipping = not self._is_exhausted(ROOT)
+        while depth < self.limit and self.nodes_[n].branching:
+            if self.nodes_[n].explored < self.nodes_[n].branching:
+                path.append(self._unexplored_child(n, rng))
+                return tuple(path) if self.single_steps else self._complete(path, rng)
+            n = self._highest_child(n, skipping, rng)
+            depth += 1
+            path.append(int(self.nodes_[n].index))
+            if self.single_steps and self.nodes_[n].visits + self.nodes_[n].pending == 0:
+                return tuple(path)  # its only evaluation was forgotten
+        return self._random_path_from(n, path, rng)
 
 
-def _blank(cls):
-    return cls.__new__(cls)
+def bernoulli_upper(p, most):
+    """Return the largest q <= 1 with kl(p, q) <= most, for the kl of two Bernoulli variables.
+
+    >>> round(bernoulli_upper(0.0, 1.0), 6)  # 1 - 1/e
+    0.632121
+    """
+    if p >= 1.0:
+        return 1.0
+    if p <= 0.0:
+        return 1.0 - exp(-most)
+    if most <= 0.0:
+        return p
+    entropy = -p * log(p) - (1.0 - p) * log(1.0 - p)
+    # Two values above the solution: kl >= 2 (q - p)^2, and kl >= -(1 - p) log(1 - q) - entropy.
+    # From there Newton's method descends to it and never passes it, since kl is convex in q.
+    q = min(p + sqrt(most / 2.0), 1.0 - exp(-(most + entropy) / (1.0 - p)))
+    for _ in range(60):
+        if q >= 1.0:
+            return 1.0  # up to rounding
+        excess = -entropy - p * log(q) - (1.0 - p) * log(1.0 - q) - most
+        step = excess * q * (1.0 - q) / (q - p)
+        if not step > 1e-15:
+            break
+        q -= step
+        if q <= p:
+            return p
+    return q

@@ -1,28 +1,29 @@
-"""Upper confidence bounds on trees (Kocsis and Szepesvari 2006)."""
+"""UCT: upper confidence bounds applied to trees (Kocsis and Szepesvari 2006)."""
 
 import numpy as np
 
 from bough._validation import at_least_zero
-from bough.searchers.baselines.tallied import Tallied
+from bough.searchers.baselines.counting import CountingSearcher
+from bough.searchers.baselines.tallies import Tallies
 from bough.trees import Path, Tree
 
-#: The constant that did best on average in `benchmarks/search.py`.
+#: The constant with the best average in `benchmarks/search.py`.
 EXPLORATION = 0.2
 
 
-class UCT(Tallied):
-    """Go down the tree as if every node were a bandit whose arms are its children.
+class UCT(CountingSearcher):
+    """Descend the tree as if every node were a bandit whose arms are its children.
 
-    At a node whose children were all visited it takes the one with the highest average reward
-    plus `exploration` sqrt(log n_node / n_child), in units of the range of rewards; before that, a
-    random one of those not yet visited.
+    At a node whose children were all visited, choose the child with the highest mean reward plus
+    `exploration` sqrt(log n_node / n_child), in units of the range of rewards; before that, a
+    random unvisited child.
 
     Parameters
     ----------
     tree : Tree
     exploration : float
     reward_range : (float, float), optional
-        The lowest and the highest reward there can be; by default those seen so far.
+        The lowest and the highest possible reward; by default those observed so far.
     rng : int or numpy.random.Generator
 
     Examples
@@ -44,8 +45,10 @@ class UCT(Tallied):
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
+        super().__init__(tree, reward_range, rng)
+        self._require_finite_branching()
         self.exploration = at_least_zero(exploration, "exploration")
-        super().__init__(tree, reward_range=reward_range, rng=rng)
+        self.tallies: Tallies = Tallies(tree)
 
     def _choose(self) -> Path:
         return self.tallies.descend(self.exploration * self._scale, self._random)

@@ -1,4 +1,4 @@
-"""Bounds of nodes from lists of all that was told: the slow truth for BAST, HOO and OLOP."""
+"""Bounds of nodes from lists of all rewards: a slow reference for BAST, HOO and OLOP."""
 
 import math
 
@@ -6,8 +6,8 @@ import numpy as np
 from strategies import noise_of
 
 
-class Told:
-    """All that was told, and the bounds that follow from their definition by recursion."""
+class Rewards:
+    """All rewards, and the bounds that follow from their definition by recursion."""
 
     def __init__(self, tree):
         self.tree = tree
@@ -43,20 +43,20 @@ class Told:
 
 
 def run(search, plays, reward=None):
-    """Ask and tell; return all that was told."""
-    told = Told(search.tree)
+    """Ask and tell; return all rewards."""
+    seen = Rewards(search.tree)
     for t in range(plays):
         path = search.ask()
         value = reward(path) if reward else noise_of(1, path) + 0.25 * noise_of(2, t)
         search.tell(path, value)
-        told.tell(path, value)
-    return told
+        seen.tell(path, value)
+    return seen
 
 
 def bounds_of(search):
     """Return the bound of every node that exists, by path."""
     nodes = search.tallies.nodes
-    return {search.tallies.path_to(n): float(nodes["bound"][n]) for n in range(len(nodes))}
+    return {search.tallies.path_of(n): float(nodes["bound"][n]) for n in range(len(nodes))}
 
 
 def assert_bounds(search, expected):

@@ -1,0 +1,434 @@
+"""Bandits on lists of arms: counts and means by arm, prior covariances, and their posterior."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough._validation import listed, real
+from bough.kernels import Kernel, Linear
+from bough.searchers.baselines.counting import CountingSearcher
+from bough.trees import Path, Tree
+
+Floats = NDArray[np.float64]
+#: A kernel of arms as a parameter: of paths, a function of two arms, or a matrix.
+ArmKernel = Kernel | Callable[[Any, Any], float] | Sequence[Sequence[float]] | Floats
+
+#: Bandits that evaluate every arm refuse trees that have more.
+MOST_ARMS = 1_000_000
+
+
+# ---------------------------------------------------------------------- memory
+
+
+class Arms:
+    """Visit counts and mean rewards of arms, numbered in the order in which they appear."""
+
+    def __init__(self, room: int = 64) -> None:
+        self.paths: list[Path] = []
+        self._numbers: dict[Path, int] = {}
+        self.observations = 0
+        self.played = 0  # arms that were played
+        self.visits = np.zeros(room, dtype=np.int64)
+        self.pending = np.zeros(room, dtype=np.int64)
+        self.counts = np.zeros(room)  # visits and pending evaluations together
+        self.means = np.zeros(room)
+        self.squares = np.zeros(room)  # sums of squared deviations from the mean
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def contains(self, path: Path) -> bool:
+        """Return whether an arm has a number."""
+        return path in self._numbers
+
+    def number_of(self, path: Path) -> int:
+        """Return the number of an arm, a new number if it is new."""
+        k = self._numbers.get(path)
+        if k is None:
+            k = len(self.paths)
+            if k == len(self.visits):
+                for name in ("visits", "pending", "counts", "means", "squares"):
+                    array = getattr(self, name)
+                    setattr(self, name, np.append(array, np.zeros_like(array)))
+            self.paths.append(path)
+            self._numbers[path] = k
+        return k
+
+    def path_of(self, k: int) -> Path:
+        """Return the path of an arm."""
+        return self.paths[k]
+
+    def add(self, path: Path, reward: float) -> None:
+        """Record a reward of an arm."""
+        k = self.number_of(path)
+        self.observations += 1
+        self.played += int(self.visits[k] == 0)
+        self.visits[k] += 1
+        self.counts[k] += 1
+        change = reward - self.means[k]
+        self.means[k] += change / self.visits[k]
+        self.squares[k] += change * (reward - self.means[k])
+
+    def add_pending(self, path: Path, change: int) -> None:
+        """Count one more (or one fewer) pending evaluation of an arm."""
+        k = self.number_of(path)
+        self.pending[k] += change
+        self.counts[k] += change
+
+    def variance(self) -> float:
+        """Return an estimate of the variance of the rewards of one arm."""
+        if self.observations > self.played:
+            return float(self.squares.sum()) / (self.observations - self.played)
+        # While no arm was played twice: the variance of all rewards, an upper bound.
+        rewards = self.means[self.visits > 0]
+        return float(rewards.var(ddof=1)) if len(rewards) > 1 else 0.0
+
+    def arm(self, path: Path) -> tuple[float, int]:
+        """Return the mean reward of an arm, and its number of rewards."""
+        k = self.number_of(path)
+        return float(self.means[k]), int(self.visits[k])
+
+    def most_visited(self) -> Path:
+        """Return the arm with the most rewards, the one with the highest mean among equals."""
+        return self.path_of(int(np.lexsort((-self.means, -self.visits))[0]))
+
+    def highest_lower(self, variance: float) -> Path:
+        """Return the arm with the highest mean - sqrt(variance / rewards)."""
+        played = np.flatnonzero(self.visits)
+        lower = self.means[played] - np.sqrt(variance / self.visits[played])
+        return self.path_of(int(played[np.argmax(lower)]))
+
+
+class AllArms(Arms):
+    """The leaves of a tree, numbered in the order of their paths."""
+
+    def __init__(self, tree: Tree, searcher: str) -> None:
+        self.tree = tree
+        self._refusal = f"{searcher} looks at every arm, and {tree!r} has {{}} of them; at most "
+        self._refusal += f"{MOST_ARMS:,} are possible. GPTS and UCT can search this tree"
+        leaves = self._leaves() if tree.counts is None else []
+        count = len(leaves) if tree.counts is None else tree.arms
+        if count is None or count > MOST_ARMS:
+            raise ValueError(self._refusal.format(f"{count:,}" if count else "infinitely many"))
+        self._count = count
+        super().__init__(room=count)
+        for path in leaves:
+            super().number_of(path)
+
+    def _leaves(self) -> list[Path]:
+        """Return the leaves of a ragged tree, in order."""
+        leaves: list[Path] = []
+        stack: list[Path] = [()]
+        while stack:
+            path = stack.pop()
+            branching = self.tree.children(path)
+            if len(leaves) + len(stack) + branching > MOST_ARMS:  # each has a leaf below
+                raise ValueError(self._refusal.format(f"more than {MOST_ARMS:,}"))
+            if branching == 0:
+                leaves.append(path)
+            stack.extend((*path, k) for k in range(int(branching) - 1, -1, -1))
+        return leaves
+
+    def __len__(self) -> int:
+        return self._count
+
+    def number_of(self, path: Path) -> int:
+        """Return the number of an arm."""
+        if self.tree.counts is None:
+            if path not in self._numbers:
+                raise ValueError(
+                    f"the tree's branching function changed its mind about path {path}; "
+                    "it must always return the same number"
+                )
+            return self._numbers[path]
+        k = 0
+        for step, count in zip(path, self.tree.counts, strict=True):
+            k = k * int(count) + step
+        return k
+
+    def path_of(self, k: int) -> Path:
+        """Return the path of an arm."""
+        if self.tree.counts is None:
+            return self.paths[k]
+        steps = []
+        for count in reversed(self.tree.counts):
+            k, step = divmod(k, int(count))
+            steps.append(step)
+        return tuple(reversed(steps))
+
+
+# ---------------------------------------------------------------------- searchers
+
+
+class Bandit(CountingSearcher):
+    """A searcher on a list of arms: its own, or the leaves of a tree in the order of their paths.
+
+    A list of arms becomes a tree of one step with the arms as labels: the path of the k-th arm is
+    `(k,)`, and `tree.decode((k,))` is `(arms[k],)`.
+    """
+
+    tallies: Arms
+
+    def __init__(
+        self,
+        tree: Tree | None,
+        arms: Sequence[Any] | None,
+        reward_range: tuple[float, float] | None,
+        rng: np.random.Generator | int | None,
+    ) -> None:
+        if (tree is None) == (arms is None):
+            raise ValueError(
+                f"{type(self).__name__} takes a tree, whose leaves are its arms, or a list of arms"
+            )
+        if arms is not None:
+            labels = listed(arms, "arms")
+            if not labels:
+                raise ValueError("arms must contain at least one arm, got none")
+            tree = Tree(len(labels), 1, labels=labels)
+        if not isinstance(tree, Tree):
+            raise TypeError(f"tree must be a bough.Tree, got {tree!r}; pass a list as arms=")
+        super().__init__(tree, reward_range, rng)
+        self.tallies = self._new_arms()
+
+    def _new_arms(self) -> Arms:
+        return AllArms(self.tree, type(self).__name__)
+
+    @abstractmethod
+    def _choose_arm(self) -> int:
+        """Return the number of the arm to play next."""
+
+    def _choose(self) -> Path:
+        return self.tallies.path_of(self._choose_arm())
+
+    def _highest_of(self, index: Floats, skip: NDArray[np.bool_] | None = None) -> int:
+        """Return the arm with the highest index, a random one of several, of those not skipped."""
+        if skip is not None:
+            index = np.where(skip, -np.inf, index)
+        first = int(index.argmax())
+        best = index == index[first]
+        ties = int(np.count_nonzero(best))
+        return first if ties == 1 else int(np.flatnonzero(best)[self._random.below(ties)])
+
+    def _skipped(self) -> NDArray[np.bool_] | None:
+        """Return which arms are pending; None if none are, or all."""
+        if not self._pending:
+            return None
+        skip = self.tallies.pending[: len(self.tallies)] > 0
+        return None if skip.all() else skip
+
+    def _expected(self) -> Floats:
+        """Return the mean of every arm; the overall mean for an arm that is only pending."""
+        arms = self.tallies
+        means = arms.means[: len(arms)]
+        if self._pending and arms.observations:
+            visits = arms.visits[: len(arms)]
+            overall = float(means @ visits) / arms.observations
+            means = np.where(visits == 0, overall, means)
+        return means
+
+
+class KernelBandit(Bandit):
+    """A bandit that knows the prior covariances of its arms, `prior`."""
+
+    def __init__(
+        self,
+        tree: Tree | None,
+        kernel: ArmKernel | None,
+        arms: Sequence[Any] | None,
+        reward_range: tuple[float, float] | None,
+        rng: np.random.Generator | int | None,
+    ) -> None:
+        super().__init__(tree, arms, reward_range, rng)
+        if arms is not None and kernel is None:
+            raise ValueError(
+                f"{type(self).__name__} needs a kernel for a list of arms: a matrix, or a function "
+                "of two arms"
+            )
+        if arms is not None and isinstance(kernel, Kernel):
+            raise TypeError(
+                f"{kernel!r} is a kernel of paths through a tree; for a list of arms give a "
+                "matrix, or a function of two arms"
+            )
+        paths = [self.tallies.path_of(k) for k in range(len(self.tallies))]
+        labels = paths if arms is None else list(arms)
+        kernel = Linear() if kernel is None else kernel
+        self.prior = Covariances(kernel, paths, labels, self.tree.depth)
+
+    @abstractmethod
+    def _observe(self, k: int, reward: float, noise: float | None) -> None:
+        """Record a reward of an arm; or raise, and change nothing."""
+
+    def _record(
+        self, path: Path, reward: float, noise: float | None, steps: Sequence[float] | None
+    ) -> None:
+        self._observe(self.tallies.number_of(path), reward, noise)
+        super()._record(path, reward, noise, steps)
+
+
+# ---------------------------------------------------------------------- covariances
+
+
+class Covariances:
+    """The prior covariances of a list of arms, one column at a time.
+
+    Parameters
+    ----------
+    kernel
+        A matrix, a function of two arms, or a `bough.kernels.Kernel` of the tree's paths.
+    paths
+        The paths of the arms.
+    labels
+        The arms as arguments of a function.
+    depth
+        The depth of the tree, for a kernel of paths.
+    """
+
+    def __init__(self, kernel: ArmKernel, paths: list[Path], labels: list[Any], depth: int) -> None:
+        self.labels = labels
+        self.function: Callable[[Any, Any], float] | None = None
+        self.matrix: Floats | None = None
+        self._columns: dict[int, Floats] = {}
+        if isinstance(kernel, Kernel):
+            self.shared = np.cumsum(kernel.increments(depth))  # by the number of shared steps
+            self.steps = np.full((len(paths), depth), -1, dtype=np.int32)
+            for k, path in enumerate(paths):
+                self.steps[k, : len(path)] = path
+            self.variances: Floats = self.shared[(self.steps >= 0).sum(axis=1)]
+        elif callable(kernel):
+            self.function = kernel
+            self.variances = np.array([self._call(label, label) for label in labels])
+        else:
+            self.matrix = _matrix(kernel, len(paths))
+            self.variances = self.matrix.diagonal().copy()
+        if (self.variances < 0).any():
+            k = int(np.argmin(self.variances))
+            raise ValueError(
+                f"kernel must not be negative on the diagonal, got the variance "
+                f"{self.variances[k]} for arm {labels[k]!r}"
+            )
+
+    def _call(self, a: Any, b: Any) -> float:
+        assert self.function is not None
+        return real(self.function(a, b), f"kernel({a!r}, {b!r})")
+
+    def column(self, k: int) -> Floats:
+        """Return the covariances of an arm with all arms."""
+        if self.matrix is not None:
+            row: Floats = self.matrix[k]
+            return row
+        if self.function is not None:
+            if k not in self._columns:  # the function may be slow
+                here = self.labels[k]
+                self._columns[k] = np.array([self._call(here, label) for label in self.labels])
+            return self._columns[k]
+        column = np.full(len(self.steps), self.shared[0])
+        alike = np.ones(len(self.steps), dtype=bool)
+        for i, step in enumerate(self.steps[k]):
+            if step < 0:
+                break
+            alike &= self.steps[:, i] == step
+            column[alike] = self.shared[i + 1]
+        return column
+
+
+def _matrix(kernel: Any, arms: int) -> Floats:
+    try:
+        matrix = np.array(kernel, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            "kernel must be a matrix, a function of two arms or, on a tree, a kernel such as "
+            f"Gaussian(3.0), got {kernel!r}"
+        ) from None
+    if matrix.shape != (arms, arms):
+        raise ValueError(
+            f"kernel must be a matrix of {arms} x {arms}, a row for each arm, got one of shape "
+            f"{matrix.shape}"
+        )
+    if not np.isfinite(matrix).all():
+        raise ValueError("kernel must be a matrix of finite numbers")
+    if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-9 * np.abs(matrix).max(initial=0.0)):
+        raise ValueError("kernel must be a symmetric matrix")
+    return matrix
+
+
+class ArmPosterior:
+    """The Gaussian posterior of all arms, updated by one observation at a time.
+
+    As long as there are fewer observations than arms it stores V = L^(-1) K, where L L' is the
+    Cholesky factor of the covariance of the observations and K their prior covariance with all
+    arms: an observation adds a row. After that it stores the posterior covariance of all arms,
+    which is smaller. So observation number t of N arms costs O(min(t, N) N).
+
+    Attributes
+    ----------
+    variances
+        The posterior variance of each arm.
+    of_rewards, of_ones
+        Posterior means for a prior mean of zero: of the rewards, and if every reward had been 1.
+        For a prior mean m the posterior means are `of_rewards + m (1 - of_ones)`.
+    """
+
+    def __init__(self, prior: Covariances) -> None:
+        self.prior = prior
+        arms = len(prior.variances)
+        self.variances: Floats = prior.variances.copy()
+        self.of_rewards = np.zeros(arms)
+        self.of_ones = np.zeros(arms)
+        self.rows = 0
+        self._factor = np.empty((min(64, arms), arms))
+        self._posterior: Floats | None = None
+
+    def covariances(self, k: int) -> Floats:
+        """Return the posterior covariances of an arm with all arms."""
+        if self._posterior is not None:
+            row: Floats = self._posterior[k].copy()
+            return row
+        factor = self._factor[: self.rows]
+        return self.prior.column(k) - factor[:, k] @ factor
+
+    def observe(self, k: int, reward: float, variance: float) -> None:
+        """Record a reward of an arm with noise of that variance (or of an unknown arm exactly)."""
+        along = self.covariances(k)
+        total = max(self.variances[k], 0.0) + variance
+        self.of_rewards += along * ((reward - self.of_rewards[k]) / total)
+        self.of_ones += along * ((1.0 - self.of_ones[k]) / total)
+        self.variances -= along * (along / total)
+        np.maximum(self.variances, 0.0, out=self.variances)
+        if variance == 0.0:
+            self.variances[k] = 0.0
+        self._append(along / math.sqrt(total))
+
+    def _append(self, row: Floats) -> None:
+        arms = len(self.variances)
+        if self._posterior is not None:
+            self._posterior -= np.outer(row, row)
+            return
+        if self.rows == len(self._factor):
+            longer = np.empty((min(2 * self.rows, arms), arms))
+            longer[: self.rows] = self._factor
+            self._factor = longer
+        self._factor[self.rows] = row
+        self.rows += 1
+        if self.rows == arms:
+            prior = np.array([self.prior.column(k) for k in range(arms)])
+            self._posterior = prior - self._factor.T @ self._factor
+            self._factor = self._factor[:0]
+
+    def variances_after(self, pending: list[int], noise: float) -> Floats:
+        """Return the variances after one more observation of each of these arms."""
+        variances: Floats = self.variances.copy()
+        rows: list[Floats] = []
+        for k in pending:
+            along = self.covariances(k)
+            for row in rows:
+                along -= row[k] * row
+            total = max(variances[k], 0.0) + noise * noise
+            if total > 0.0:
+                rows.append(along / math.sqrt(total))
+                variances -= rows[-1] ** 2
+        np.maximum(variances, 0.0, out=variances)
+        return variances
