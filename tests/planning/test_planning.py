@@ -18,7 +18,7 @@ from bough.planning.planner import Planner, Settings
 from bough.planning.repeats import Repeats
 from bough.planning.rollouts import Place, Play, Rollouts
 from bough.planning.scaling import Scale
-from bough.planning.simulator import Model
+from bough.planning.simulator import GenerativeModel
 
 SEARCHERS = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
 
@@ -168,10 +168,10 @@ def test_random_search_does_not_follow_one_lucky_path():
             return None, reward, False
 
     settings = Settings(budget=600, depth=3, searcher="random", discount=1.0)
-    found = Planner(Model(Lucky()), settings, 0).plan(())
+    found = Planner(GenerativeModel(Lucky()), settings, 0).plan(())
     assert found.path[0] == 0
     assert found.value == 3.0
-    whole = Planner(Model(Lucky()), settings, 0, receding=False).plan(())
+    whole = Planner(GenerativeModel(Lucky()), settings, 0, receding=False).plan(())
     assert whole.path == (1, 1, 1)
 
 
@@ -209,7 +209,7 @@ def test_one_action_and_thousands_of_steps():
 )  # fmt: skip
 def test_what_is_complete_is_known_at_every_place(actions, paths, ends):
     rollouts = Rollouts(
-        Model(Chain([0.1] * 9, actions, ends=ends)), 1.0, 1, np.random.default_rng(0)
+        GenerativeModel(Chain([0.1] * 9, actions, ends=ends)), 1.0, 1, np.random.default_rng(0)
     )
     rollouts.start(0, 10**6)
     for path in paths:
@@ -843,7 +843,7 @@ def test_what_is_no_simulator():
 
 def test_a_known_range_of_rewards_is_where_it_begins():
     settings = Settings(budget=10, depth=3, reward_range=(2.0, 6.0))
-    planner = Planner(Model(Chain([0.0, 1.0])), settings, 0)
+    planner = Planner(GenerativeModel(Chain([0.0, 1.0])), settings, 0)
     policy = planner._new_policy(10, ())
     assert policy.center == 4.0
     spread = math.sqrt(sum(0.95 ** (2 * i) for i in range(3)))
@@ -895,7 +895,7 @@ def test_a_known_range_counts_repeated_actions_and_the_end():
         settings = Settings(
             budget=90, depth=3, reward_range=(1.0, 2.0), searcher=searcher, discount=0.5
         )
-        policy = Planner(Model(world), settings, 0)._new_policy(90, ())
+        policy = Planner(GenerativeModel(world), settings, 0)._new_policy(90, ())
         assert policy.searcher.reward_range == pytest.approx(expected)
 
 

@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 from bough import planning
-from bough.planning.actions import actions_of
-from bough.planning.comparing import equal_states
-from bough.planning.randomness import generators_of, reseed
+from bough.planning.environments import (
+    actions_of,
+    equal_states,
+    generators_of,
+    has_ended,
+    reseed,
+)
 
 gymnasium = pytest.importorskip("gymnasium")
 spaces = gymnasium.spaces
@@ -87,7 +91,7 @@ def test_a_random_wrapper_makes_a_random_world(wrap):
     state = random.getstate()
     simulator = planning.simulator_of(env)
     assert random.getstate() == state  # the probe draws, and puts back
-    assert simulator.how == "native snapshots"
+    assert simulator.how == "deep copies"
     assert simulator.deterministic is False
 
 
@@ -122,11 +126,10 @@ class Counts(gymnasium.Wrapper):
 
 
 @pytest.mark.parametrize("wrap", [Holds, Counts, lambda env: Counts(Holds(env))])
-@pytest.mark.parametrize("how", ["native", "copy"])
-def test_a_plan_is_worth_what_it_says_whatever_the_wrapper_holds(wrap, how):
+def test_a_plan_is_worth_what_it_says_whatever_the_wrapper_holds(wrap):
     env = cart(wrap)
     env.step(0)
-    simulator = planning.simulator_of(env, how=how)
+    simulator = planning.simulator_of(env)
     assert simulator.deterministic
     found = planning.plan(simulator, budget=150, depth=8, discount=1.0, rng=0)
     assert found.value == pytest.approx(followed(env, found.actions), abs=1e-9)
@@ -179,7 +182,7 @@ def test_what_is_foreseen_is_what_comes(name, base):
         env.step(agent.act())
     assert agent.surprises == 0
     assert agent.last.kept > 0
-    assert agent.last.how == ("deep copies" if base == "bough/world-v0" else "native snapshots")
+    assert agent.last.how == "deep copies"
 
 
 def test_an_agent_may_come_before_the_first_reset():
@@ -569,8 +572,6 @@ def test_episodes_that_have_ended_are_not_planned_for(name, state):
 
 def test_ends_are_where_the_environment_says():
     """Every step of every state of the grids."""
-    from bough.planning.known import has_ended
-
     for name in ("CliffWalking-v1", "FrozenLake-v1", "Taxi-v4"):
         env = gymnasium.make(name)
         env.reset(seed=0)
@@ -588,7 +589,7 @@ def test_ends_are_where_the_environment_says():
 
 
 def test_several_environments_at_a_time():
-    with pytest.raises(TypeError, match="for one environment"):
+    with pytest.raises(TypeError, match="must be one environment"):
         planning.plan(gymnasium.make_vec("CartPole-v1", num_envs=2), budget=20)
 
 

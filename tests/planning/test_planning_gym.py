@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 from bough import planning
 from bough.cli.search import main
-from bough.planning.actions import actions_of
-from bough.planning.comparing import equal_states
+from bough.planning.environments import actions_of, equal_states
 
 gymnasium = pytest.importorskip("gymnasium")
 spaces = gymnasium.spaces
@@ -137,7 +136,7 @@ def test_wrappers_with_a_state_are_part_of_it():
     env.reset(seed=0)
     env.step(0)
     found = planning.plan(env, budget=200, depth=6, discount=1.0, rng=0)
-    assert found.how == "native snapshots"
+    assert found.how == "deep copies"
     assert len(found.actions) == 3  # three more until it is truncated
     assert found.value == (1 - 2) + (1 - 3) + (1 - 4)
     assert env.history == [0]

@@ -3,10 +3,8 @@
 from bough.exceptions import Unfaithful
 from bough.planning.agent import Agent, Episode, Summary
 from bough.planning.decision import Choice, Plan
-from bough.planning.environments import simulator_of
 from bough.planning.planner import plan
-from bough.planning.replay import recorded
-from bough.planning.simulator import Simulator
+from bough.planning.simulator import Simulator, recorded, simulator_of
 
 __all__ = [
     "Agent",

@@ -11,10 +11,9 @@ import numpy as np
 from bough._validation import whole
 from bough.exceptions import Unfaithful
 from bough.planning.decision import Plan
-from bough.planning.environments import maker_of, model_of
-from bough.planning.layers import is_environment
+from bough.planning.environments import is_environment
 from bough.planning.planner import Planner, Settings, read_rng
-from bough.planning.replay import recorded
+from bough.planning.simulator import maker_of, model_of, recorded
 from bough.run.progress import Bar
 
 

@@ -12,14 +12,13 @@ import numpy as np
 from bough._validation import above_zero, real, whole
 from bough.exceptions import Exhausted
 from bough.planning.decision import Plan
-from bough.planning.environments import model_of
 from bough.planning.gaussian import GaussianPolicy
 from bough.planning.habits import Habits
 from bough.planning.horizon import read_depth
 from bough.planning.policies import PeerPolicy, check_searcher, is_gaussian
 from bough.planning.rollouts import Play, Rollouts
 from bough.planning.scaling import Scale
-from bough.planning.simulator import Model
+from bough.planning.simulator import GenerativeModel, model_of
 from bough.searchers.base import checked_range
 from bough.searchers.baselines.olop import OLOP
 from bough.searchers.registry import PLANNERS
@@ -92,7 +91,7 @@ class Planner:
     """
 
     def __init__(
-        self, model: Model, settings: Settings, rng: Any = None, *, receding: bool = True
+        self, model: GenerativeModel, settings: Settings, rng: Any = None, *, receding: bool = True
     ) -> None:
         if settings.searcher == "best_first" and not model.deterministic:
             raise ValueError(

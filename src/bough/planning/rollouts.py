@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough._validation import real, shown
-from bough.planning.simulator import Model
+from bough.planning.simulator import GenerativeModel
 from bough.trees import Path
 
 #: Snapshots that are kept at a time; more would only save steps that are seldom taken.
@@ -55,7 +55,7 @@ class Rollouts:
 
     Parameters
     ----------
-    model : Model
+    model : GenerativeModel
     discount : float
         Within a repeated action; between actions discounting is the caller's.
     repeat : int
@@ -64,7 +64,7 @@ class Rollouts:
     """
 
     def __init__(
-        self, model: Model, discount: float, repeat: int, rng: np.random.Generator
+        self, model: GenerativeModel, discount: float, repeat: int, rng: np.random.Generator
     ) -> None:
         self.model = model
         self.repeat = repeat
