@@ -11,13 +11,10 @@ from hypothesis import strategies as st
 
 import bough
 from bough import planning
-from bough.planning.gaussian import SUM_NOISE
-from bough.planning.habits import Habits
-from bough.planning.horizon import default_depth, read_depth
-from bough.planning.planner import Planner, Settings
-from bough.planning.repeats import Repeats
-from bough.planning.rollouts import Place, Play, Rollouts
-from bough.planning.scaling import Scale
+from bough.planning.planner import Planner, Settings, default_horizon, horizon
+from bough.planning.playouts import Playout, Playouts, RolloutPolicy, State
+from bough.planning.policies import SUM_NOISE
+from bough.planning.rewards import RewardScale, StepNoise
 from bough.planning.simulator import GenerativeModel
 
 SEARCHERS = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
@@ -138,7 +135,7 @@ def test_the_first_action_is_given_out_by_the_rule_of_the_algorithm(searcher, bu
     agent = planning.Agent(world, budget=budget, depth=4, searcher=searcher, rng=seed)
     action = agent.act()
     totals = {}
-    for play in agent.planner.policy.plays:
+    for play in agent.planner.policy.playouts:
         total = sum(0.95**i * reward for i, reward in enumerate(play.rewards))
         totals.setdefault(play.path[0], []).append(total)
     assert agent.last.path[0] == action
@@ -208,10 +205,11 @@ def test_one_action_and_thousands_of_steps():
     st.sets(st.integers(1, 8), max_size=4),
 )  # fmt: skip
 def test_what_is_complete_is_known_at_every_place(actions, paths, ends):
-    rollouts = Rollouts(
+    rollouts = Playouts(
         GenerativeModel(Chain([0.1] * 9, actions, ends=ends)), 1.0, 1, np.random.default_rng(0)
     )
-    rollouts.start(0, 10**6)
+    rollouts.start(0)
+    rollouts.set_budget(10**6)
     for path in paths:
         rollouts.play(tuple(action % actions for action in path))
 
@@ -230,7 +228,7 @@ def test_what_is_complete_is_known_at_every_place(actions, paths, ends):
             assert complete(place, depth) == (place.complete >= depth)
         stack.extend(place.children.values())
     for depth in range(1, 6):
-        assert rollouts.is_complete(depth) == complete(rollouts.root, depth)
+        assert (rollouts.root.complete >= depth) == complete(rollouts.root, depth)
         for path in itertools.product(range(actions), repeat=depth):
             found = rollouts.unexplored(path, depth)
             assert (found is None) == complete(rollouts.root, depth)
@@ -268,13 +266,13 @@ def test_searching_everything_takes_no_longer_per_step_near_the_end():
         return reads / found.calls
 
     with pytest.MonkeyPatch.context() as patch:
-        init = Place.__init__
+        init = State.__init__
 
         def counted(self, *arguments):
             init(self, *arguments)
             self.children = counted_dict()
 
-        patch.setattr(Place, "__init__", counted)
+        patch.setattr(State, "__init__", counted)
         assert run(9) < 2 * run(6)
 
 
@@ -322,7 +320,7 @@ def test_common_prefixes_are_not_simulated_again():
 
 def test_a_few_snapshots_are_enough(monkeypatch):
     """Without a snapshot the way is taken again from the last one, and counted."""
-    monkeypatch.setattr("bough.planning.rollouts.MOST_SNAPSHOTS", 3)
+    monkeypatch.setattr("bough.planning.playouts.MOST_SNAPSHOTS", 3)
     world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
     found = planning.plan(world, budget=1000, depth=5, rng=0)
     assert found.stopped_by == "exhausted"
@@ -375,7 +373,7 @@ def scratch_belief(planner, rewards, noise):
     belief = bough.Belief(
         policy.tree, bough.kernels.Discounted(policy.discount, variance), policy.noise
     )
-    for play in policy.plays:
+    for play in policy.playouts:
         taken, length = len(play.rewards), len(play.path)
         given = np.array([*play.rewards, *[0.0] * (length - taken)])
         steps = weights[:length] * (given - policy.center) / policy.unit
@@ -383,7 +381,7 @@ def scratch_belief(planner, rewards, noise):
             beyond = min(policy.discount**depth / (1 - policy.discount), weights.sum())
             steps[-1] -= policy.center * (weights[length:].sum() + beyond) / policy.unit
         if rewards == "steps":
-            noises = policy._step_noise[0] * weights[:length]
+            noises = policy.step_noises[0] * weights[:length]
             belief.observe_steps(play.path, steps.tolist(), noise=noises.tolist())
         if rewards == "sum" or not noise:
             missing = 0.0 if play.ended else variance * np.sum(weights[length:] ** 2)
@@ -405,17 +403,17 @@ def test_the_rerooted_belief_is_that_of_what_was_seen_below_the_action(ends, noi
         kept = agent.last.kept
         if before is not None:
             # Kept is what was played below the action that was taken, one step shorter.
-            below = [p for p in before.plays if p.path[0] == taken and len(p.rewards) > 1]
+            below = [p for p in before.playouts if p.path[0] == taken and len(p.rewards) > 1]
             below = [p for p in below if not noise or p.states[0] == came]
             expected = [(p.path[1:], p.rewards[1:], p.ended) for p in below]
-            assert [p[:3] for p in agent.planner.policy.plays[:kept]] == expected[-kept:]
+            assert [p[:3] for p in agent.planner.policy.playouts[:kept]] == expected[-kept:]
             assert kept > 0 or not expected
         belief, depth = scratch_belief(agent.planner, rewards, noise)
         paths = list(itertools.product((0, 1), repeat=depth))
         if not noise:
-            ended = {p.path for p in agent.planner.policy.plays if p.ended}
+            ended = {p.path for p in agent.planner.policy.playouts if p.ended}
             paths = [p for p in paths if not any(p[: len(e)] == e for e in ended)] + sorted(ended)
-        now = agent.planner.policy.searcher.belief
+        now = agent.planner.policy.belief
         for one, other in zip(now.posterior(paths), belief.posterior(paths), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
         taken = agent.last.path[0]
@@ -458,10 +456,10 @@ def test_old_plans_say_what_was_believed_then(noise):
     )
 )
 def test_repeated_steps_tell_the_noise(plays):
-    repeats, groups = Repeats(), {}
+    repeats, groups = StepNoise(), {}
     for path, rewards in plays:
         rewards = rewards[: len(path)]
-        repeats.add(tuple(path), tuple(rewards))
+        repeats.add(Playout(tuple(path), tuple(rewards), False, ()))
         for i in range(len(path)):
             reward = rewards[i] if i < len(rewards) else 0.0
             groups.setdefault(tuple(path[: i + 1]), []).append(reward)
@@ -469,8 +467,8 @@ def test_repeated_steps_tell_the_noise(plays):
     freedom = sum(len(group) - 1 for group in groups.values())
     assert repeats.freedom == freedom
     assert repeats.squares == pytest.approx(squares, abs=1e-9)
-    assert 0.0 < repeats.noise(2.0) < 1.0
-    assert Repeats().noise(0.0) == Repeats().noise(2.0)
+    assert 0.0 < repeats.share(2.0) < 1.0
+    assert StepNoise().share(0.0) == StepNoise().share(2.0)
 
 
 plays_of_paths = st.lists(
@@ -482,7 +480,7 @@ plays_of_paths = st.lists(
     max_size=30,
 ).map(
     lambda made: [
-        Play(tuple(a for a, _ in steps), tuple(r for _, r in steps), ended, ())
+        Playout(tuple(a for a, _ in steps), tuple(r for _, r in steps), ended, ())
         for steps, ended in made
     ]
 )
@@ -490,7 +488,7 @@ plays_of_paths = st.lists(
 
 @given(plays_of_paths, st.floats(0.1, 0.99), st.floats(-3, 3), st.integers(1, 8), st.integers(0, 9))
 def test_paths_go_on_as_ended_best_elsewhere(plays, discount, center, depth, seed):
-    habits = Habits(3, discount, random.Random(seed))
+    habits = RolloutPolicy(3, discount, random.Random(seed))
     returns = {}
     for play in plays:
         habits.add(play, center)
@@ -506,7 +504,7 @@ def test_paths_go_on_as_ended_best_elsewhere(plays, discount, center, depth, see
     assert set(path) <= {0, 1, 2}
     for before in range(3):
         found = {a: np.mean(values) for a, values in returns.get(before, {}).items()}
-        best = habits._best_after(before)
+        best = habits.best_after(before)
         if len(found) < 3:
             assert best is None
         else:
@@ -516,20 +514,20 @@ def test_paths_go_on_as_ended_best_elsewhere(plays, discount, center, depth, see
 
 
 def test_habits_are_kept_but_for_a_whim():
-    habits = Habits(2, 0.9, random.Random(0))
+    habits = RolloutPolicy(2, 0.9, random.Random(0))
     for action in (0, 1):
         for after in (0, 1):
             # Two times the same is the end.
-            habits.add(Play((action, after), (1.0, 1.0), action == after, ()), 0.5)
+            habits.add(Playout((action, after), (1.0, 1.0), action == after, ()), 0.5)
     pairs = list(itertools.pairwise(habits.complete((0,), 10_000)))
     changes = np.mean([one != other for one, other in pairs])
     assert 0.93 < changes < 0.97  # a whim, one time in ten, is as often as not the same
 
 
 def test_without_an_end_there_are_no_habits():
-    habits = Habits(2, 0.9, random.Random(0))
+    habits = RolloutPolicy(2, 0.9, random.Random(0))
     for action, after in itertools.product((0, 1), repeat=2):
-        habits.add(Play((action, after), (1.0, float(after)), False, ()), 0.5)
+        habits.add(Playout((action, after), (1.0, float(after)), False, ()), 0.5)
     pairs = list(itertools.pairwise(habits.complete((0,), 10_000)))
     assert all(0.23 < pairs.count(p) / 10_000 < 0.27 for p in itertools.product((0, 1), repeat=2))
 
@@ -537,7 +535,7 @@ def test_without_an_end_there_are_no_habits():
 @given(plays_of_paths, st.floats(0.1, 1.0), st.booleans())
 def test_the_units_are_those_of_paths_that_lose_what_comes_after_an_end(plays, discount, goes_on):
     depth = 6
-    scale = Scale(discount, depth, goes_on=goes_on)
+    scale = RewardScale(discount, depth, continues=goes_on)
     whole = [play for play in plays if play.ended or len(play.rewards) == depth]
     for play in plays:
         scale.add(play.rewards, play.ended)
@@ -627,8 +625,8 @@ def test_an_agent_notices_that_the_world_went_elsewhere():
     action = agent.act()
     assert agent.surprises == 1
     assert agent.last.kept == 0
-    assert "went elsewhere" in agent.last.note
-    assert "went elsewhere" in repr(agent.last)
+    assert "not in the expected state" in agent.last.note
+    assert "not in the expected state" in repr(agent.last)
     expected = best_value(Chain(world.table), world.state, 0.95, 4)
     assert agent.last.value == pytest.approx(expected)
     assert action == agent.last.action
@@ -640,12 +638,12 @@ def test_in_a_random_world_paths_are_kept_that_led_to_the_state_that_came():
     agent.act()
     policy = agent.planner.policy
     state, _, _ = world.step(agent.last.action)
-    expected = [p for p in policy.plays if p.path[0] == agent.last.path[0]]
+    expected = [p for p in policy.playouts if p.path[0] == agent.last.path[0]]
     some = [p for p in expected if p.states[0] == state]
     assert 0 < len(some) < len(expected)
     agent.act()
     assert agent.last.kept == len(some)
-    now = agent.planner.policy.plays[: len(some)]
+    now = agent.planner.policy.playouts[: len(some)]
     assert [p.rewards for p in now] == [p.rewards[1:] for p in some]
 
 
@@ -740,15 +738,15 @@ def test_a_simulator_that_cannot_compare_states_is_planned_anew():
 # ---------------------------------------------------------------------- depth, time, what is shown
 
 
-def test_the_default_depth():
-    assert default_depth(2, 0.95, 1000) == 45  # log 0.1 / log 0.95 = 44.9
-    assert default_depth(2, 0.95, 100) == 20  # a fifth of the budget
-    assert default_depth(2, 0.5, 1000) == 4  # log 0.1 / log 0.5 = 3.3
-    assert default_depth(2, 0.5, 10**9) == 10  # 8^10 > 10^9: the smallest useful depth
-    assert default_depth(4, 0.95, 3) == 1
-    assert default_depth(1, 1.0, 50) == 10
-    assert read_depth("paper", 2, 0.95, 100) == 5
-    assert read_depth(7, 2, 0.95, 100) == 7
+def test_the_default_horizon():
+    assert default_horizon(2, 0.95, 1000) == 45  # log 0.1 / log 0.95 = 44.9
+    assert default_horizon(2, 0.95, 100) == 20  # a fifth of the budget
+    assert default_horizon(2, 0.5, 1000) == 4  # log 0.1 / log 0.5 = 3.3
+    assert default_horizon(2, 0.5, 10**9) == 10  # 8^10 > 10^9: the smallest useful depth
+    assert default_horizon(4, 0.95, 3) == 1
+    assert default_horizon(1, 1.0, 50) == 10
+    assert horizon("paper", 2, 0.95, 100) == 5
+    assert horizon(7, 2, 0.95, 100) == 7
 
 
 def test_with_time_and_no_budget_the_depth_grows():
@@ -814,7 +812,7 @@ def test_the_same_seed_gives_the_same_plan():
         ({"budget": 10, "depth": "deep"}, "depth must be an int"),
         ({"budget": 10, "rewards": "total"}, 'rewards must be "steps" or "sum"'),
         ({"budget": 10, "searcher": "gpb"}, "not made for planning"),
-        ({"budget": 10, "searcher": "best"}, "no searcher"),
+        ({"budget": 10, "searcher": "best"}, "is not a searcher"),
         ({"budget": 10, "searcher": None}, "searcher must be a name or a function"),
         ({"budget": 10, "searcher": 3}, "searcher must be a name or a function"),
         ({"budget": 10, "reward_range": (1, 0)}, "reward_range must be"),
@@ -862,6 +860,26 @@ def test_with_time_and_no_budget_no_stage_is_thrown_away(searcher, monkeypatch):
         assert math.isfinite(found.value)
         # The answer rests on a third of what was played at least: each stage has twice the steps.
         assert found.plays * found.depth >= found.calls / 3 - found.depth
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_playouts_that_are_deeper_than_the_next_tree_are_truncated(noise, monkeypatch):
+    """With a time limit the depth grows within a decision, and the next one starts shallow."""
+    clock = itertools.count()
+    monkeypatch.setattr("bough.planning.planner.time.perf_counter", lambda: next(clock) / 1000)
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2, 0.5, 0.4], 2, noise=noise, ends={6})
+    agent = planning.Agent(world, seconds=0.03, rng=0)
+    for _ in range(3):
+        world.step(agent.act())
+        assert agent.last.depth > 20  # the depth of the first stage
+    assert agent.last.kept > 0
+
+
+def test_a_truncated_playout():
+    playout = Playout((0, 1, 1), (1.0, 2.0), True, ("a", "b"))
+    assert playout.truncated(3) == playout
+    assert playout.truncated(2) == Playout((0, 1), (1.0, 2.0), True, ("a", "b"))
+    assert playout.truncated(1) == Playout((0,), (1.0,), False, ("a",))
 
 
 def test_with_time_and_no_budget_the_depth_grows_after_all_is_known():

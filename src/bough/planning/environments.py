@@ -16,6 +16,8 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -405,100 +407,107 @@ def global_seed(seed: int) -> Iterator[None]:
 # ---------------------------------------------------------------------- checks
 
 
+@dataclass
 class Check:
-    """Checks of one environment, each made once, and the number of their steps."""
+    """The result of checking the deep copies of an environment.
 
-    def __init__(self) -> None:
-        self._found: dict[str, Any] = {}
-        self._steps = 0
+    Attributes
+    ----------
+    difference
+        A difference between an environment and its copy; None if they agree.
+    deterministic
+        Whether the same steps have the same outcome with different random numbers.
+    steps
+        Number of steps taken that no simulator has reported yet.
+    """
 
-    def counted(self, simulator: Any) -> Any:
-        """Return a simulator that counts the steps of its checks."""
-        simulator.replayed += self._steps
-        self._steps = 0
-        return simulator
-
-    def difference(self, env: Any, make: Callable[[], Any] | None) -> str | None:
-        """Return a difference between an environment and its deep copy, or None.
-
-        Another environment takes the place of this one: a new one if `make` makes one, else a copy.
-        """
-        if "difference" not in self._found:
-            self._found["difference"] = self._compare(env, make)
-        return self._found["difference"]  # type: ignore[no-any-return]
-
-    def _compare(self, env: Any, make: Callable[[], Any] | None) -> str | None:
-        try:
-            shared = _shared_by_copy(env)
-            if shared is not None:
-                return f"it cannot be copied: the copy holds {shared!r} of the original"
-            original = stand_in(env) if make is None else restarted(make())
-            actions = _random_actions(original)
-            for action in actions[:CHECK_STEPS]:
-                ((_, _, ended),) = self._run(original, [action], CHECK_SEED)
-                if ended:
-                    original.reset()
-            clone = private_copy(original)
-        except Exception as error:  # anything that an environment may raise when it is copied
-            return f"it cannot be copied: {error!r}"
-        try:
-            # First the one, then the other: in turns, a copy that uses the original's state by
-            # mistake would find what it should.
-            expected = self._run(original, actions[CHECK_STEPS:], CHECK_SEED)
-            outcomes = self._run(clone, actions[CHECK_STEPS:], CHECK_SEED)
-        except Exception as error:  # anything that an environment may raise when a copy is stepped
-            return f"stepping a copy raised {error!r}"
-        finally:
-            original.close()
-        return _difference(expected, outcomes)
-
-    def is_deterministic(self, fresh: Callable[[], Any]) -> bool:
-        """Return whether the same steps have the same outcome with different random numbers.
-
-        `fresh` returns an environment in the same state each time.
-        """
-        if "deterministic" not in self._found:
-            self._found["deterministic"] = self._repeats(fresh)
-        return self._found["deterministic"] is True
-
-    def _repeats(self, fresh: Callable[[], Any]) -> bool:
-        actions = _random_actions(fresh())
-        while actions:  # until all were taken, even if episodes are short
-            runs = []
-            for seed in (CHECK_SEED, OTHER_SEED):
-                env = fresh()
-                reseed(env, seed + len(actions))
-                runs.append(self._run(env, actions, seed + len(actions)))
-            if _difference(*runs) is not None:
-                return False
-            actions = actions[len(runs[0]) :]
-        return True
-
-    def _run(self, env: Any, actions: list[Any], seed: int) -> list[Outcome]:
-        """Take steps until the episode ends, and leave module-level generators as they were."""
-        outcomes = []
-        with global_seed(seed):
-            for action in actions:
-                self._steps += 1
-                outcomes.append(copy.deepcopy(step_in(env, action)))
-                if outcomes[-1][2]:
-                    break
-        return outcomes
+    difference: str | None
+    deterministic: bool
+    steps: int
 
 
 _checks: dict[int, tuple[weakref.ref[Any], Check]] = {}
 
 
-def check_of(env: Any) -> Check:
-    """Return the checks of an environment, recorded or not, for as long as it lives."""
+def checked(env: Any, make: Callable[[], Any] | None) -> Check:
+    """Check the copies of an environment, once for as long as it lives, recorded or not."""
     if type(env).__name__ == "Recorded":
         env = env.env
     key = id(env)  # (an environment need not be hashable)
     reference, check = _checks.get(key, (None, None))
-    if check is None or reference is None or reference() is not env:
-        check = Check()
-        _checks[key] = weakref.ref(env, lambda _: _checks.pop(key, None)), check
+    if check is not None and reference is not None and reference() is env:
+        return check
+    counter = itertools.count()
+    difference = _copy_difference(env, make, counter)
+    fresh: Callable[[], Any] = partial(stand_in, env)
+    if difference is not None and make is not None:
+        fresh = partial(restarted, make())
+    deterministic = (difference is None or make is not None) and _repeats(fresh, counter)
+    check = Check(difference, deterministic, next(counter))
+    _checks[key] = weakref.ref(env, lambda _: _checks.pop(key, None)), check
     return check
+
+
+def _copy_difference(
+    env: Any, make: Callable[[], Any] | None, counter: "itertools.count[int]"
+) -> str | None:
+    """Return a difference between an environment and its deep copy, or None.
+
+    Another environment takes the place of this one: a new one if `make` makes one, else a copy.
+    """
+    try:
+        shared = _shared_by_copy(env)
+        if shared is not None:
+            return f"it cannot be copied: the copy holds {shared!r} of the original"
+        original = stand_in(env) if make is None else restarted(make())
+        actions = _random_actions(original)
+        for action in actions[:CHECK_STEPS]:
+            ((_, _, ended),) = _run(original, [action], CHECK_SEED, counter)
+            if ended:
+                original.reset()
+        clone = private_copy(original)
+    except Exception as error:  # anything that an environment may raise when it is copied
+        return f"it cannot be copied: {error!r}"
+    try:
+        # First the one, then the other: in turns, a copy that uses the original's state by mistake
+        # would find what it should.
+        expected = _run(original, actions[CHECK_STEPS:], CHECK_SEED, counter)
+        outcomes = _run(clone, actions[CHECK_STEPS:], CHECK_SEED, counter)
+    except Exception as error:  # anything that an environment may raise when a copy is stepped
+        return f"stepping a copy raised {error!r}"
+    finally:
+        original.close()
+    return _difference(expected, outcomes)
+
+
+def _repeats(fresh: Callable[[], Any], counter: "itertools.count[int]") -> bool:
+    """Return whether steps have the same outcome with different random numbers.
+
+    `fresh` returns an environment in the same state each time.
+    """
+    actions = _random_actions(fresh())
+    while actions:  # until all were taken, even if episodes are short
+        runs = []
+        for seed in (CHECK_SEED, OTHER_SEED):
+            env = fresh()
+            reseed(env, seed + len(actions))
+            runs.append(_run(env, actions, seed + len(actions), counter))
+        if _difference(*runs) is not None:
+            return False
+        actions = actions[len(runs[0]) :]
+    return True
+
+
+def _run(env: Any, actions: list[Any], seed: int, counter: "itertools.count[int]") -> list[Outcome]:
+    """Take and count steps until the episode ends; module-level generators stay as they are."""
+    outcomes = []
+    with global_seed(seed):
+        for action in actions:
+            next(counter)
+            outcomes.append(copy.deepcopy(step_in(env, action)))
+            if outcomes[-1][2]:
+                break
+    return outcomes
 
 
 def _random_actions(env: Any) -> list[Any]:

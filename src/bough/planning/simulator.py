@@ -12,8 +12,8 @@ from bough.planning.environments import (
     VALUES,
     Outcome,
     actions_of,
-    check_of,
     check_underway,
+    checked,
     equal_states,
     further_copy,
     is_deterministic,
@@ -26,8 +26,6 @@ from bough.planning.environments import (
     record_of,
     reseed,
     reseed_one,
-    restarted,
-    stand_in,
     step_in,
     wrappers_of,
 )
@@ -365,20 +363,18 @@ def simulator_of(
             deterministic = is_deterministic(env)
         return NativeSimulator(env, actions, deterministic)
     make = make or maker_of(env)
-    check = check_of(env)
-    wrong = None
-    if how in (None, "copy"):
-        wrong = check.difference(env, make)
-        if wrong is None:
-            if deterministic is None:
-                deterministic = known_of(env) is None or is_deterministic(env)
-                deterministic = deterministic and check.is_deterministic(partial(stand_in, env))
-            return check.counted(CopySimulator(env, actions, deterministic))
-    if how in (None, "replay") and record_of(env) is not None and make is not None:
-        if deterministic is None:
-            deterministic = check.is_deterministic(partial(restarted, make()))
-        simulator = check.counted(ReplaySimulator(env, actions, deterministic, make))
+    check = checked(env, make)
+    if deterministic is None:
+        deterministic = check.deterministic and (known_of(env) is None or is_deterministic(env))
+    wrong = check.difference
+    simulator: EnvironmentSimulator | None = None
+    if how in (None, "copy") and wrong is None:
+        simulator = CopySimulator(env, actions, deterministic)
+    elif how in (None, "replay") and record_of(env) is not None and make is not None:
+        simulator = ReplaySimulator(env, actions, deterministic, make)
         simulator.how += "" if wrong is None else f" ({wrong})"
+    if simulator is not None:
+        simulator.replayed, check.steps = check.steps, 0
         return simulator
     raise Unfaithful(
         ("" if wrong is None else f"{env} cannot be simulated on copies: {wrong}; ")
