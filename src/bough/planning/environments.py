@@ -168,23 +168,12 @@ def step_in(env: Any, action: Any) -> Outcome:
 
 
 def actions_of(space: Any, values: int = VALUES) -> list[Any]:
-    """Return the actions of a space as a list.
+    """Return the actions of a Discrete, MultiDiscrete, MultiBinary or bounded Box space.
 
-    Parameters
-    ----------
-    space
-        A Discrete, MultiDiscrete, MultiBinary, or bounded Box space. Each dimension of a Box is
-        covered by evenly spaced values, its ends included; all combinations are actions.
-    values
-        Number of values for each dimension of a Box.
+    Each dimension of a Box is covered by evenly spaced values, its ends included; all combinations
+    are actions.
 
-    Examples
-    --------
-    >>> from gymnasium.spaces import Box, Discrete, MultiDiscrete
-    >>> actions_of(Discrete(2, start=-1))
-    [-1, 0]
-    >>> [action.tolist() for action in actions_of(MultiDiscrete([1, 2]))]
-    [[0, 0], [0, 1]]
+    >>> from gymnasium.spaces import Box
     >>> [action.tolist() for action in actions_of(Box(-2, 2), values=3)]
     [[-2.0], [0.0], [2.0]]
     """

@@ -184,8 +184,11 @@ class Playouts:
     def advance(self, state: State) -> None:
         """Start from a known state, and keep what was simulated below it."""
         self.root = state
-        if self._snapshots > MOST_SNAPSHOTS // 2:  # (those of other actions are gone)
-            self._snapshots = _count_snapshots(state)
+        self._snapshots, stack = 0, [state]
+        while stack:
+            state = stack.pop()
+            self._snapshots += state.snapshot is not None
+            stack.extend(state.children.values())
 
     def set_budget(self, budget: int) -> None:
         """Allow a number of further steps."""
@@ -354,35 +357,23 @@ class Playouts:
 
         Of paths of the same value, one that ends if `end`, else one that does not.
         """
-        # Each state with the index of the one before it, and the action that leads to it.
-        levels = [[(self.root, 0, 0)]]
+        levels = [[self.root]]
         while len(levels) <= depth and levels[-1]:
-            levels.append(
-                [
-                    (child, i, action)
-                    for i, (state, _, _) in enumerate(levels[-1])
-                    for action, child in state.children.items()
-                ]
-            )
-        values = [(0.0, state.ended == end) for state, _, _ in levels[-1]]
-        chosen: list[list[int]] = []
-        for above, level in zip(levels[-2::-1], levels[:0:-1], strict=True):
-            best = [(0.0, state.ended == end) for state, _, _ in above]
-            pick = [-1] * len(above)
-            for k, (child, i, _) in enumerate(level):
-                total = child.reward + discount * values[k][0], values[k][1]
-                if pick[i] < 0 or total > best[i]:
-                    best[i], pick[i] = total, k
-            values = best
-            chosen.append(pick)
+            levels.append([child for state in levels[-1] for child in state.children.values()])
+        # For each state: the value of the best path from it, whether that is preferred, its action.
+        best = {state: (0.0, state.ended == end, -1) for level in levels for state in level}
+        for state in (state for level in levels[-2::-1] for state in level if state.children):
+            options = [
+                (child.reward + discount * best[child][0], best[child][1], action)
+                for action, child in state.children.items()
+            ]
+            best[state] = max(options, key=lambda option: option[:2])
         path: list[int] = []
-        k = 0
-        for level, pick in zip(levels[1:], reversed(chosen), strict=True):
-            k = pick[k]
-            if k < 0:
-                break
-            path.append(level[k][2])
-        return values[0][0], tuple(path)
+        state = self.root
+        while (action := best[state][2]) >= 0:
+            path.append(action)
+            state = state.children[action]
+        return best[self.root][0], tuple(path)
 
 
 def _checked(reward: Any, action: Any) -> float:
@@ -397,13 +388,3 @@ def _checked(reward: Any, action: Any) -> float:
             f"{action!r} gave {shown(reward)}"
         )
     return number
-
-
-def _count_snapshots(state: State) -> int:
-    """Return the number of snapshots at a state and below."""
-    count, stack = 0, [state]
-    while stack:
-        state = stack.pop()
-        count += state.snapshot is not None
-        stack.extend(state.children.values())
-    return count
