@@ -53,7 +53,7 @@ def test_an_interrupted_command_shows_what_it_has_found(interrupted):
     run = bough(*words)
     assert run.exit_code == 130
     assert "gpts" in run.output
-    assert "(2 of them)" in run.output  # of uct
+    assert "(2 of 3 episodes)" in run.output  # of uct
     assert "random" not in run.output
     interrupted(4)
     run = bough(*words, "--json")
@@ -129,7 +129,7 @@ def test_an_environment_that_draws_no_pictures(tmp_path, monkeypatch):
     monkeypatch.setattr(gymnasium, "make", lambda *names, **options: Blind(make(*names)))
     run = bough("CartPole-v1", "--budget", "10", "--render", str(tmp_path / "out.gif"))
     assert run.exit_code == 1
-    assert "--render needs pictures" in run.output
+    assert "--render needs images" in run.output
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ policy completes it.
 import math
 import random
 import sys
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -204,6 +205,18 @@ class Playouts:
         """Simulate a path until the budget or the episode ends; None if no step was possible."""
         return self._play_known(path) if self.model.deterministic else self._play_random(path)
 
+    def _take(self, path: Path) -> Iterator[tuple[int, float, bool]]:
+        """Take actions until the budget or the episode ends; yield each with reward and end."""
+        step, actions = self._step, self.model.actions
+        for action in path[: self.left]:
+            _, reward, ended = step(actions[action])
+            self.calls += 1
+            if type(reward) is not float or not -LARGEST <= reward <= LARGEST:
+                reward = _checked(reward, actions[action])
+            yield action, reward, ended
+            if ended:
+                return
+
     def _step_repeatedly(self, action: Any) -> tuple[None, float, bool]:
         """Repeat an action; the caller counts the last of its steps."""
         total = 0.0
@@ -224,25 +237,16 @@ class Playouts:
         self.model.restore(self.root.snapshot)
         if self.model.reseed is not None:
             self.model.reseed(int(self._rng.integers(2**63)))
-        step, snapshot, actions = self._step, self.model.snapshot, self.model.actions
         rewards: list[float] = []
         states: list[Any] = []
         ended = False
-        taken = 0
-        try:
-            for action in path[: self.left]:
-                _, reward, ended = step(actions[action])
-                taken += 1
-                if type(reward) is not float or not -LARGEST <= reward <= LARGEST:
-                    reward = _checked(reward, actions[action])
-                rewards.append(reward)
-                if taken <= self._states:
-                    states.append(snapshot())
-                if ended:
-                    break
-        finally:
-            self.calls += taken
-        return Playout(path if ended else path[:taken], tuple(rewards), ended, tuple(states))
+        for _, reward, is_last in self._take(path):
+            ended = is_last
+            rewards.append(reward)
+            if len(rewards) <= self._states:
+                states.append(self.model.snapshot())
+        taken = path if ended else path[: len(rewards)]
+        return Playout(taken, tuple(rewards), ended, tuple(states))
 
     # ------------------------------------------------------------------ deterministic transitions
 
@@ -267,27 +271,19 @@ class Playouts:
 
     def _explore(self, states: list[State], path: Path, rewards: list[float]) -> None:
         """Take the further steps of a path, until the budget or the episode ends."""
-        step, snapshot, actions = self._step, self.model.snapshot, self.model.actions
         state = states[-1]
         known = len(rewards)
-        room = (MOST_HEAVY if self.model.heavy else MOST_SNAPSHOTS) - self._snapshots
+        most = MOST_HEAVY if self.model.heavy else MOST_SNAPSHOTS
         self._at = None  # unknown in case of an error
-        taken = 0
         try:
-            for action in path[known : known + self.left]:
-                _, reward, ended = step(actions[action])
-                taken += 1
-                if type(reward) is not float or not -LARGEST <= reward <= LARGEST:
-                    reward = _checked(reward, actions[action])
-                child = State(None if ended or taken > room else snapshot(), reward, ended)
+            for action, reward, ended in self._take(path[known:]):
+                kept = not ended and self._snapshots < most
+                child = State(self.model.snapshot() if kept else None, reward, ended)
+                self._snapshots += kept
                 state.children[action] = state = child
                 states.append(child)
                 rewards.append(reward)
-                if ended:
-                    break
         finally:
-            self.calls += taken
-            self._snapshots += max(min(taken, room), 0)
             self._update_complete(states, known)
         self._at = state
 
