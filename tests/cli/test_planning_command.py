@@ -34,6 +34,47 @@ def interrupted(monkeypatch):
     return after
 
 
+def test_the_command():
+    run = bough("CartPole-v1", "--budget", "30", "--episodes", "2", "--most-steps", "5",
+                "--compare", "uct,random")  # fmt: skip
+    assert run.exit_code == 0, run.output
+    for word in ("gpts", "uct", "random", "5 +- 0", "30.0"):
+        assert word in run.output
+    words = ("FrozenLake-v1", "--make", "is_slippery=false", "--budget", "20", "--json",
+             "--depth", "paper")  # fmt: skip
+    facts = json.loads(bough(*words).output)
+    assert facts["searchers"]["gpts"]["simulator"] == "native snapshots"
+    assert len(facts["searchers"]["gpts"]["returns"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["NoSuchEnvironment-v0"], "cannot make NoSuchEnvironment-v0"),
+        (["CartPole-v1", "--searcher", "gpb"], "searcher must be one of"),
+        (["CartPole-v1", "--make", "color"], "--make takes NAME=VALUE"),
+        (["CartPole-v1", "--make", "color=red"], "cannot make CartPole-v1"),
+        (["CartPole-v1", "--discount", "2"], "is not in the range 0<x<=1"),
+        (["CartPole-v1", "--depth", "deep"], 'depth must be an int, "paper" or None'),
+        (["CartPole-v1", "--depth", "0"], "depth must be at least 1"),
+    ],
+)
+def test_the_command_refuses(words, message):
+    run = bough(*words)
+    assert run.exit_code != 0
+    assert message in run.output
+
+
+def test_the_command_draws(tmp_path):
+    pytest.importorskip("pygame")
+    image = pytest.importorskip("PIL.Image")
+    file = tmp_path / "out.gif"
+    run = bough("CartPole-v1", "--budget", "20", "--most-steps", "4", "--render", str(file))
+    assert run.exit_code == 0, run.output
+    with image.open(file) as picture:
+        assert 1 < picture.n_frames <= 5  # (equal ones are joined)
+
+
 def test_an_interrupted_run_has_the_episodes_that_ended(interrupted):
     agent = planning.Agent(gymnasium.make("CartPole-v1"), budget=10, rng=0)
     whole = agent.run(3, seed=0, most_steps=4, progress=False)
@@ -130,18 +171,3 @@ def test_an_environment_that_draws_no_pictures(tmp_path, monkeypatch):
     run = bough("CartPole-v1", "--budget", "10", "--render", str(tmp_path / "out.gif"))
     assert run.exit_code == 1
     assert "--render needs images" in run.output
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"most_steps": 0}, "most_steps must be at least 1"),
-        ({"most_steps": "a"}, "most_steps must be an int"),
-        ({"seed": -1}, "seed must be at least 0"),
-        ({"episodes": 0}, "episodes must be at least 1"),
-    ],
-)
-def test_a_run_refuses(options, message):
-    agent = planning.Agent(gymnasium.make("CartPole-v1"), budget=10, rng=0)
-    with pytest.raises((TypeError, ValueError), match=message):
-        agent.run(**options)

@@ -1,19 +1,16 @@
-"""Planning in Gymnasium environments, whichever way they are simulated."""
+"""Simulators of Gymnasium environments: native snapshots, deep copies, replay."""
 
 import copy
-import json
-import math
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bough import planning
-from bough.cli.search import main
 from bough.planning.environments import actions_of, equal_states
 
 gymnasium = pytest.importorskip("gymnasium")
 spaces = gymnasium.spaces
+
 
 NATIVE = [
     ("Acrobot-v1", {}),
@@ -248,9 +245,6 @@ def test_randomness_is_not_foreseen():
     assert env.unwrapped.np_random.bit_generator.state == before
 
 
-# ---------------------------------------------------------------------- actions
-
-
 def test_actions():
     assert actions_of(spaces.Discrete(3, start=5)) == [5, 6, 7]
     several = actions_of(spaces.MultiDiscrete([2, 3]))
@@ -279,80 +273,3 @@ def test_a_box_of_actions():
     found = planning.plan(env, budget=300, depth=3, rng=0)
     assert len(found.choices) == 5
     assert env.action_space.contains(found.action)
-
-
-# ---------------------------------------------------------------------- agents, the command
-
-
-def test_an_agent_balances_the_pole():
-    agent = planning.Agent(gymnasium.make("CartPole-v1"), budget=100, rng=0)
-    summary = agent.run(1, seed=0, most_steps=80, progress=False)
-    (episode,) = summary.episodes
-    assert episode.total == episode.steps == episode.decisions == 80
-    assert episode.calls <= 80 * 100
-    assert episode.surprises == 0
-    assert math.isinf(summary.error)
-    assert "by native snapshots" in repr(summary)
-
-
-def test_an_agent_notices_what_it_did_not_foresee():
-    env = made("CartPole-v1")
-    agent = planning.Agent(env, budget=40, rng=0)
-    env.step(agent.act())
-    env.step(1 - agent.act())  # not what it said
-    agent.act()
-    assert agent.surprises == 1
-    assert agent.last.kept == 0
-    copied = planning.Agent(planning.simulator_of(env, how="copy"), budget=20, rng=0)
-    env.step(copied.act())
-    copied.act()
-    assert copied.surprises == 0
-    assert copied.last.kept > 0
-    env.step(1 - copied.last.action)
-    copied.act()
-    assert copied.surprises == 1
-
-
-def bough(*words):
-    return CliRunner().invoke(main, ["plan", *words])
-
-
-def test_the_command():
-    run = bough("CartPole-v1", "--budget", "30", "--episodes", "2", "--most-steps", "5",
-                "--compare", "uct,random")  # fmt: skip
-    assert run.exit_code == 0, run.output
-    for word in ("gpts", "uct", "random", "5 +- 0", "30.0"):
-        assert word in run.output
-    words = ("FrozenLake-v1", "--make", "is_slippery=false", "--budget", "20", "--json",
-             "--depth", "paper")  # fmt: skip
-    facts = json.loads(bough(*words).output)
-    assert facts["searchers"]["gpts"]["simulator"] == "native snapshots"
-    assert len(facts["searchers"]["gpts"]["returns"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["NoSuchEnvironment-v0"], "cannot make NoSuchEnvironment-v0"),
-        (["CartPole-v1", "--searcher", "gpb"], "searcher must be one of"),
-        (["CartPole-v1", "--make", "color"], "--make takes NAME=VALUE"),
-        (["CartPole-v1", "--make", "color=red"], "cannot make CartPole-v1"),
-        (["CartPole-v1", "--discount", "2"], "is not in the range 0<x<=1"),
-        (["CartPole-v1", "--depth", "deep"], 'depth must be an int, "paper" or None'),
-        (["CartPole-v1", "--depth", "0"], "depth must be at least 1"),
-    ],
-)
-def test_the_command_refuses(words, message):
-    run = bough(*words)
-    assert run.exit_code != 0
-    assert message in run.output
-
-
-def test_the_command_draws(tmp_path):
-    pytest.importorskip("pygame")
-    image = pytest.importorskip("PIL.Image")
-    file = tmp_path / "out.gif"
-    run = bough("CartPole-v1", "--budget", "20", "--most-steps", "4", "--render", str(file))
-    assert run.exit_code == 0, run.output
-    with image.open(file) as picture:
-        assert 1 < picture.n_frames <= 5  # (equal ones are joined)
