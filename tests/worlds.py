@@ -4,7 +4,7 @@ import numpy as np
 
 
 class Corridor:
-    """A walk that pays 100 at place 3, and 7 a step towards it."""
+    """A walk with a reward of 100 at place 3, and of 7 for each step towards it."""
 
     actions = ("left", "right", "stay")
     deterministic = True
@@ -26,7 +26,7 @@ class Corridor:
 
 
 class Chain:
-    """States 0, 1, 2, ..; actions move by their numbers; rewards come from a table."""
+    """States 0, 1, 2, ...: actions move by their numbers, rewards are listed in a table."""
 
     deterministic = True
 
@@ -46,7 +46,7 @@ class Chain:
         return one == other
 
     def step(self, action):
-        assert self.state not in self.ends, "an episode that has ended goes on"
+        assert self.state not in self.ends, "step after the end of an episode"
         self.steps += 1
         shift = int(self.random.random() < self.noise)
         self.state = (3 * self.state + action + 1 + shift) % len(self.table)
@@ -54,7 +54,7 @@ class Chain:
 
 
 def best_value(world, state, discount, depth):
-    """Dynamic programming, a page long in any textbook."""
+    """Return the value of a state by dynamic programming."""
     if depth == 0:
         return 0.0
     values = []

@@ -9,15 +9,15 @@ from worlds import Chain, best_value
 from bough import planning
 
 
-def test_a_simulator_that_others_have_moved_is_brought_back():
-    """An agent leaves the simulator elsewhere than where its last play ended."""
+def test_a_simulator_that_was_moved_is_restored():
+    """After a decision the simulator is not where the last playout ended."""
 
     class Hashed(Chain):
         def step(self, action):
             self.state = hash((self.state, action)) % 2**32
             return self.state, self.state / 2**32, False
 
-    for seed in range(60):
+    for seed in range(20):
         world = Hashed([0.0])
         world.state = seed
         agent = planning.Agent(world, budget=12, depth=4, rng=seed)
@@ -36,8 +36,8 @@ def shown(plan):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
-def test_old_plans_say_what_was_believed_then(noise):
-    """Their searchers have gone on to other decisions meanwhile."""
+def test_old_plans_keep_their_beliefs(noise):
+    """Their beliefs were reused for other decisions meanwhile."""
     worlds = [Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2, noise=noise) for _ in range(2)]
     agent, same = (planning.Agent(world, budget=100, depth=4, rng=0) for world in worlds)
     plans, then = [], []
@@ -51,14 +51,14 @@ def test_old_plans_say_what_was_believed_then(noise):
         assert certificate == expected[0]
         assert choices == expected[1]
         assert tree == expected[2]
-        # (All but the time it took.)
+        # (All but the duration.)
         assert text.splitlines()[:-1] == expected[3].splitlines()[:-1]
 
 
 # ---------------------------------------------------------------------- reuse of playouts
 
 
-def test_an_agent_keeps_the_steps_it_has_simulated():
+def test_an_agent_reuses_simulated_steps():
     world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
     agent = planning.Agent(world, budget=500, depth=5, rng=0)
     calls = []
@@ -72,13 +72,13 @@ def test_an_agent_keeps_the_steps_it_has_simulated():
     assert calls == [62, 32, 32, 32]  # afterwards only the last of five levels is new
 
 
-def test_an_agent_notices_that_the_world_went_elsewhere():
+def test_an_unexpected_state_is_a_surprise():
     world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
     agent = planning.Agent(world, budget=100, depth=4, rng=0)
     world.step(agent.act())
     agent.act()
     assert agent.surprises == 0
-    world.state = (world.state + 1) % 5  # and not where any action leads
+    world.state = (world.state + 1) % 5  # where no action leads
     action = agent.act()
     assert agent.surprises == 1
     assert agent.last.kept == 0
@@ -89,7 +89,7 @@ def test_an_agent_notices_that_the_world_went_elsewhere():
     assert action == agent.last.action
 
 
-def test_in_a_random_world_paths_are_kept_that_led_to_the_state_that_came():
+def test_with_random_transitions_playouts_through_the_new_state_are_reused():
     world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2, noise=0.5)
     agent = planning.Agent(world, budget=200, depth=4, rng=0)
     agent.act()
@@ -117,7 +117,7 @@ def test_playouts_that_are_deeper_than_the_next_tree_are_truncated(noise, monkey
     assert agent.last.kept > 0
 
 
-def test_after_an_error_an_agent_is_not_surprised():
+def test_an_error_is_not_a_surprise():
     class Failing(Chain):
         fails = False
 
@@ -144,7 +144,7 @@ def test_after_an_error_an_agent_is_not_surprised():
     assert agent.last.kept > 0
 
 
-def test_a_simulator_that_cannot_compare_states_is_planned_anew():
+def test_without_comparison_of_states_nothing_is_reused():
     class Bare(Chain):
         same = None
 
@@ -190,7 +190,7 @@ class Starting(Chain):
         self.state = state
 
 
-def test_an_action_is_not_repeated_if_the_world_went_elsewhere():
+def test_an_action_is_not_repeated_in_an_unexpected_state():
     world = Chain([0.1, 0.7, 0.3, 0.9, 0.2, 0.6, 0.4], 2)
     agent = planning.Agent(world, budget=90, depth=3, repeat=3, rng=0)
     world.step(agent.act())
@@ -199,7 +199,7 @@ def test_an_action_is_not_repeated_if_the_world_went_elsewhere():
     agent.act()
     assert agent.last is first
     assert world.steps == steps + 1  # to see where the action leads
-    world.state = (world.state + 1) % 7  # a reset, for example, that nobody told the agent of
+    world.state = (world.state + 1) % 7  # for example by a reset
     agent.act()
     assert agent.last is not first
     assert agent.surprises == 1
@@ -232,7 +232,7 @@ def test_an_agent_notices_an_unexpected_state(cart_pole):
     env.reset(seed=3)
     agent = planning.Agent(env, budget=40, rng=0)
     env.step(agent.act())
-    env.step(1 - agent.act())  # not what it said
+    env.step(1 - agent.act())  # not the recommended action
     agent.act()
     assert agent.surprises == 1
     assert agent.last.kept == 0

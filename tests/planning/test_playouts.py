@@ -25,47 +25,47 @@ def test_a_truncated_playout():
     st.integers(1, 3), st.lists(st.lists(st.integers(0, 2), min_size=4, max_size=4), max_size=40),
     st.sets(st.integers(1, 8), max_size=4),
 )  # fmt: skip
-def test_what_is_complete_is_known_at_every_place(actions, paths, ends):
-    rollouts = Playouts(
+def test_each_state_knows_to_which_depth_it_is_complete(actions, paths, ends):
+    playouts = Playouts(
         GenerativeModel(Chain([0.1] * 9, actions, ends=ends)), 1.0, 1, np.random.default_rng(0)
     )
-    rollouts.start(0)
-    rollouts.set_budget(10**6)
+    playouts.start(0)
+    playouts.set_budget(10**6)
     for path in paths:
-        rollouts.play(tuple(action % actions for action in path))
+        playouts.play(tuple(action % actions for action in path))
 
-    def complete(place, depth):
-        if place.ended or depth == 0:
+    def complete(state, depth):
+        if state.ended or depth == 0:
             return True
-        children = place.children
+        children = state.children
         return len(children) == actions and all(
             complete(child, depth - 1) for child in children.values()
         )
 
-    stack = [rollouts.root]
+    stack = [playouts.root]
     while stack:
-        place = stack.pop()
+        state = stack.pop()
         for depth in range(1, 6):
-            assert complete(place, depth) == (place.complete >= depth)
-        stack.extend(place.children.values())
+            assert complete(state, depth) == (state.complete >= depth)
+        stack.extend(state.children.values())
     for depth in range(1, 6):
-        assert (rollouts.root.complete >= depth) == complete(rollouts.root, depth)
+        assert (playouts.root.complete >= depth) == complete(playouts.root, depth)
         for path in itertools.product(range(actions), repeat=depth):
-            found = rollouts.unexplored(path, depth)
-            assert (found is None) == complete(rollouts.root, depth)
+            found = playouts.unexplored(path, depth)
+            assert (found is None) == complete(playouts.root, depth)
             if found is not None:
-                place = rollouts.root
+                state = playouts.root
                 for action in found[:-1]:
-                    if action not in place.children:
+                    if action not in state.children:
                         assert found == path
                         break
-                    place = place.children[action]
+                    state = state.children[action]
                 else:
-                    assert found[-1] not in place.children
+                    assert found[-1] not in state.children
 
 
-def test_searching_everything_takes_no_longer_per_step_near_the_end():
-    """The whole tree is not walked through at every play: places are read a few times each."""
+def test_the_cost_per_step_does_not_grow_with_the_tree():
+    """A playout does not walk through the whole tree: each state is read a few times."""
     reads = 0
 
     def counting(name):
@@ -104,14 +104,14 @@ def test_common_prefixes_are_not_simulated_again():
     assert found.calls == sum(2**i for i in range(1, 7))  # every edge once
 
 
-def test_one_action_and_thousands_of_steps():
+def test_a_path_of_thousands_of_steps():
     found = planning.plan(Chain([1.0], actions=1), budget=5000, depth=3000, discount=1.0, rng=0)
     assert found.value == 3000.0
     assert found.stopped_by == "exhausted"
 
 
-def test_a_few_snapshots_are_enough(monkeypatch):
-    """Without a snapshot the way is taken again from the last one, and counted."""
+def test_steps_to_return_without_a_snapshot_are_counted(monkeypatch):
+    """Without a snapshot the steps from the last one are taken again, and counted."""
     monkeypatch.setattr("bough.planning.playouts.MOST_SNAPSHOTS", 3)
     world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
     found = planning.plan(world, budget=1000, depth=5, rng=0)
@@ -123,8 +123,8 @@ def test_a_few_snapshots_are_enough(monkeypatch):
         assert planning.plan(world, budget=budget, depth=5, rng=0).calls <= budget
 
 
-def test_the_random_state_of_the_world_is_not_used():
-    """Each simulated path is reseeded, so a plan does not know what will be drawn."""
+def test_each_random_playout_is_reseeded():
+    """A plan does not know the next random numbers of the world."""
 
     class Lottery:
         actions = (0, 1)
@@ -149,12 +149,12 @@ def test_the_random_state_of_the_world_is_not_used():
     world = Lottery()
     found = planning.plan(world, budget=600, depth=1, rng=0)
     assert len(set(world.seeds)) == found.plays == 600
-    assert 0.4 < found.value < 0.6  # whoever knew the numbers to come would expect 1
+    assert 0.4 < found.value < 0.6  # 1 with foresight
     assert found.std > 0
 
 
 @pytest.mark.parametrize("reward", [math.nan, math.inf, 1e60])
-def test_rewards_that_are_no_numbers_are_refused(reward):
+def test_infinite_rewards_are_refused(reward):
     world = Chain([0.0, reward, 0.0])
     with pytest.raises(ValueError, match="rewards must be finite numbers .* action 0 gave"):
         planning.plan(world, budget=50, rng=0)
@@ -166,7 +166,7 @@ def test_rewards_that_are_no_numbers_are_refused(reward):
 )
 @pytest.mark.parametrize("noise", [0.0, 0.5])
 @pytest.mark.parametrize("repeat", [1, 2])
-def test_rewards_of_a_wrong_kind_are_refused(reward, noise, repeat):
+def test_rewards_of_a_wrong_type_are_refused(reward, noise, repeat):
     world = Chain([reward] * 3, noise=noise)
     with pytest.raises(ValueError, match="rewards must be finite numbers .* action [01] gave"):
         planning.plan(world, budget=50, repeat=repeat, rng=0)
@@ -174,7 +174,7 @@ def test_rewards_of_a_wrong_kind_are_refused(reward, noise, repeat):
 
 
 @pytest.mark.parametrize("reward", [1, True, np.float32(1.0), np.int64(1), np.array(1.0)])
-def test_rewards_of_other_kinds_of_numbers(reward):
+def test_rewards_of_other_numeric_types(reward):
     found = planning.plan(Chain([reward] * 3), budget=50, depth=2, discount=0.5, rng=0)
     assert found.value == 1.5
     assert type(found.value) is float

@@ -37,24 +37,24 @@ plays_of_paths = st.lists(
 
 
 @given(plays_of_paths, st.floats(0.1, 0.99), st.floats(-3, 3), st.integers(1, 8), st.integers(0, 9))
-def test_paths_go_on_as_ended_best_elsewhere(plays, discount, center, depth, seed):
-    habits = RolloutPolicy(3, discount, random.Random(seed))
+def test_the_rollout_policy_prefers_the_best_ends(plays, discount, center, depth, seed):
+    policy = RolloutPolicy(3, discount, random.Random(seed))
     returns = {}
     for play in plays:
-        habits.add(play, center)
+        policy.add(play, center)
         for i in range(1, len(play.rewards)):
-            # What the end gave, if there was one, less all that is expected from there on.
+            # The reward of the end, if there was one, less what is expected from there on.
             away = len(play.rewards) - 1 - i
             worth = play.rewards[-1] - center / (1 - discount)
             value = discount**away * worth if play.ended else 0.0
             returns.setdefault(play.path[i - 1], {}).setdefault(play.path[i], []).append(value)
-    path = habits.complete((0,), depth)
+    path = policy.complete((0,), depth)
     assert len(path) == depth
     assert path[0] == 0
     assert set(path) <= {0, 1, 2}
     for before in range(3):
         found = {a: np.mean(values) for a, values in returns.get(before, {}).items()}
-        best = habits.best_after(before)
+        best = policy.best_after(before)
         if len(found) < 3:
             assert best is None
         else:
@@ -63,22 +63,22 @@ def test_paths_go_on_as_ended_best_elsewhere(plays, discount, center, depth, see
                 assert found[action] == pytest.approx(max(found.values()), rel=1e-9, abs=1e-9)
 
 
-def test_habits_are_kept_but_for_a_whim():
-    habits = RolloutPolicy(2, 0.9, random.Random(0))
+def test_the_rollout_policy_is_epsilon_greedy():
+    policy = RolloutPolicy(2, 0.9, random.Random(0))
     for action in (0, 1):
         for after in (0, 1):
-            # Two times the same is the end.
-            habits.add(Playout((action, after), (1.0, 1.0), action == after, ()), 0.5)
-    pairs = list(itertools.pairwise(habits.complete((0,), 10_000)))
+            # An episode ends when an action is repeated.
+            policy.add(Playout((action, after), (1.0, 1.0), action == after, ()), 0.5)
+    pairs = list(itertools.pairwise(policy.complete((0,), 10_000)))
     changes = np.mean([one != other for one, other in pairs])
-    assert 0.93 < changes < 0.97  # a whim, one time in ten, is as often as not the same
+    assert 0.93 < changes < 0.97  # half of the random actions, one in ten, are the same
 
 
-def test_without_an_end_there_are_no_habits():
-    habits = RolloutPolicy(2, 0.9, random.Random(0))
+def test_without_an_end_the_rollout_policy_is_uniform():
+    policy = RolloutPolicy(2, 0.9, random.Random(0))
     for action, after in itertools.product((0, 1), repeat=2):
-        habits.add(Playout((action, after), (1.0, float(after)), False, ()), 0.5)
-    pairs = list(itertools.pairwise(habits.complete((0,), 10_000)))
+        policy.add(Playout((action, after), (1.0, float(after)), False, ()), 0.5)
+    pairs = list(itertools.pairwise(policy.complete((0,), 10_000)))
     assert all(0.23 < pairs.count(p) / 10_000 < 0.27 for p in itertools.product((0, 1), repeat=2))
 
 
@@ -86,9 +86,9 @@ def test_without_an_end_there_are_no_habits():
 
 
 @given(plays_of_paths, st.floats(0.1, 1.0), st.booleans())
-def test_the_units_are_those_of_paths_that_lose_what_comes_after_an_end(plays, discount, goes_on):
+def test_the_units_include_what_is_lost_by_an_end(plays, discount, continues):
     depth = 6
-    scale = RewardScale(discount, depth, continues=goes_on)
+    scale = RewardScale(discount, depth, continues=continues)
     whole = [play for play in plays if play.ended or len(play.rewards) == depth]
     for play in plays:
         scale.add(play.rewards, play.ended)
@@ -99,7 +99,7 @@ def test_the_units_are_those_of_paths_that_lose_what_comes_after_an_end(plays, d
     assert center == pytest.approx(rewards.mean(), abs=1e-9)
     weights = discount ** np.arange(depth)
     forever = discount**depth / (1 - discount) if discount < 1 else math.inf
-    beyond = min(forever, weights.sum()) if goes_on else 0.0
+    beyond = min(forever, weights.sum()) if continues else 0.0
     worth = rewards @ weights - center * beyond * np.array([play.ended for play in whole])
     spread = math.sqrt(np.sum(weights**2))
     expected = max(worth.std(), rewards.std() * spread)
@@ -116,19 +116,19 @@ def test_the_units_are_those_of_paths_that_lose_what_comes_after_an_end(plays, d
         max_size=12,
     )
 )
-def test_repeated_steps_tell_the_noise(plays):
-    repeats, groups = StepNoise(), {}
+def test_the_noise_is_that_of_repeated_steps(plays):
+    noise, groups = StepNoise(), {}
     for path, rewards in plays:
         rewards = rewards[: len(path)]
-        repeats.add(Playout(tuple(path), tuple(rewards), False, ()))
+        noise.add(Playout(tuple(path), tuple(rewards), False, ()))
         for i in range(len(path)):
             reward = rewards[i] if i < len(rewards) else 0.0
             groups.setdefault(tuple(path[: i + 1]), []).append(reward)
     squares = sum(len(group) * np.var(group) for group in groups.values())
     freedom = sum(len(group) - 1 for group in groups.values())
-    assert repeats.freedom == freedom
-    assert repeats.squares == pytest.approx(squares, abs=1e-9)
-    assert 0.0 < repeats.share(2.0) < 1.0
+    assert noise.freedom == freedom
+    assert noise.squares == pytest.approx(squares, abs=1e-9)
+    assert 0.0 < noise.share(2.0) < 1.0
     assert StepNoise().share(0.0) == StepNoise().share(2.0)
 
 
@@ -143,7 +143,7 @@ def test_the_units_of_rewards_do_not_matter(scale, seed):
     assert other.value == pytest.approx(unit * one.value, rel=1e-12)
 
 
-def test_a_known_range_of_rewards_is_where_it_begins():
+def test_a_known_reward_range_sets_the_first_units():
     settings = Settings(budget=10, depth=3, reward_range=(2.0, 6.0))
     planner = Planner(GenerativeModel(Chain([0.0, 1.0])), settings, 0)
     policy = planner._new_policy(10, ())
@@ -153,7 +153,7 @@ def test_a_known_range_of_rewards_is_where_it_begins():
     assert policy.noise == SUM_NOISE
 
 
-def test_a_known_range_counts_repeated_actions_and_the_end():
+def test_a_known_reward_range_includes_repeated_actions_and_the_end():
     settings = Settings(budget=90, depth=3, reward_range=(1.0, 2.0), repeat=3, discount=0.5)
     assert settings.action_range == (1.0, 3.5)  # an action may end the episode at once
     assert Settings(budget=9, reward_range=(-2.0, -1.0), repeat=2).action_range == (-3.9, -1.0)
@@ -167,8 +167,8 @@ def test_a_known_range_counts_repeated_actions_and_the_end():
         assert policy.searcher.reward_range == pytest.approx(expected)
 
 
-def test_a_whole_plan_is_made_for_what_it_says_it_is_worth():
-    """What lies beyond its depth is for those who plan again on the way."""
+def test_only_agents_look_beyond_the_horizon():
+    """A plan that is followed to its end ignores later rewards."""
     whole = planning.plan(Chain([1.0, 2.0]), budget=5, depth=3, rng=0)
     assert whole.policy.scale.beyond == 0.0
     agent = planning.Agent(Chain([1.0, 2.0]), budget=5, depth=3, rng=0)
@@ -176,9 +176,9 @@ def test_a_whole_plan_is_made_for_what_it_says_it_is_worth():
     assert agent.last.policy.scale.beyond == pytest.approx(sum(0.95**i for i in range(3)))
 
 
-def test_an_end_in_the_last_step_costs_what_would_come_after_it():
+def test_an_end_in_the_last_step_has_a_cost():
     class Cliff(Chain):
-        """To the right more is paid, once."""
+        """Action 3 has a higher reward and ends the episode."""
 
         def step(self, action):
             self.steps += 1
@@ -195,7 +195,7 @@ def test_an_end_in_the_last_step_costs_what_would_come_after_it():
 
 
 def scratch_belief(planner, rewards, noise):
-    """The belief that the plays of a planner make, told one by one to a new one."""
+    """Return a new belief with the playouts of a planner."""
     policy = planner.policy
     depth = policy.tree.depth
     weights = np.array(policy.weights)
@@ -223,7 +223,7 @@ def scratch_belief(planner, rewards, noise):
 @pytest.mark.parametrize("rewards", ["steps", "sum"])
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 @pytest.mark.parametrize("ends", [(), {4}])
-def test_the_rerooted_belief_is_that_of_what_was_seen_below_the_action(ends, noise, rewards):
+def test_the_next_belief_has_the_observations_below_the_action(ends, noise, rewards):
     world = Chain([0.1, 0.7, 0.3, 0.9, 0.2, -0.4, 0.8], 2, ends=ends, noise=noise)
     agent = planning.Agent(world, budget=60, depth=6, rewards=rewards, rng=0)
     taken = came = None
@@ -232,7 +232,7 @@ def test_the_rerooted_belief_is_that_of_what_was_seen_below_the_action(ends, noi
         action = agent.act()
         kept = agent.last.kept
         if before is not None:
-            # Kept is what was played below the action that was taken, one step shorter.
+            # The playouts below the action that was taken, one step shorter.
             below = [p for p in before.playouts if p.path[0] == taken and len(p.rewards) > 1]
             below = [p for p in below if not noise or p.states[0] == came]
             expected = [(p.path[1:], p.rewards[1:], p.ended) for p in below]
@@ -259,7 +259,7 @@ def test_the_rerooted_belief_is_that_of_what_was_seen_below_the_action(ends, noi
     st.sampled_from(["kl_olop", "olop", "random", "uct"]), st.integers(10, 120), st.booleans(),
     st.integers(0, 10**6),
 )  # fmt: skip
-def test_the_first_action_is_given_out_by_the_rule_of_the_algorithm(searcher, budget, noisy, seed):
+def test_the_first_action_follows_the_rule_of_the_algorithm(searcher, budget, noisy, seed):
     world = Chain([0.3, -1.0, 2.0, 0.7, 1.1, 0.2, 5.0], 3, noise=0.4 * noisy, seed=seed)
     agent = planning.Agent(world, budget=budget, depth=4, searcher=searcher, rng=seed)
     action = agent.act()
@@ -275,7 +275,7 @@ def test_the_first_action_is_given_out_by_the_rule_of_the_algorithm(searcher, bu
     assert means[action] == pytest.approx(max(means.values()), rel=1e-9, abs=1e-9)
 
 
-def test_random_search_does_not_follow_one_lucky_path():
+def test_random_search_averages_over_paths():
     """Of two actions the first is better on average, and the second has the best single path."""
 
     class Lucky:
