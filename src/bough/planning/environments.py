@@ -130,32 +130,22 @@ def is_deterministic(env: Any) -> bool:
     return all(len(moves) == 1 for state in table.values() for moves in state.values())
 
 
-def was_reset(env: Any) -> bool:
-    """Return whether an environment was reset, as far as that is known."""
-    if not all(getattr(wrapper, "_has_reset", True) for wrapper in wrappers_of(env)):
-        return False
+def why_not_underway(env: Any) -> str | None:
+    """Return why no episode is under way, as far as that is known; None if one is."""
     known = known_of(env)
-    return known is None or getattr(env.unwrapped, known.attributes[0], None) is not None
-
-
-def has_ended(env: Any) -> bool:
-    """Return whether the episode has ended, as far as that is known."""
+    is_reset = all(getattr(wrapper, "_has_reset", True) for wrapper in wrappers_of(env))
+    if known is not None and getattr(env.unwrapped, known.attributes[0], None) is None:
+        is_reset = False
+    if not is_reset:
+        return "the environment was not reset yet"
+    ended = known is not None and known.has_ended(env.unwrapped)
     for wrapper in wrappers_of(env):
         kind = type(wrapper).__name__
-        if kind == "Recorded" and wrapper.ended:
-            return True
-        if kind == "TimeLimit" and (wrapper._elapsed_steps or 0) >= wrapper._max_episode_steps:
-            return True
-    known = known_of(env)
-    return known is not None and bool(known.has_ended(env.unwrapped))
-
-
-def check_underway(env: Any) -> None:
-    """Raise an error unless an episode is under way."""
-    if not was_reset(env):
-        raise ValueError("the environment was not reset yet: call env.reset() first")
-    if has_ended(env):
-        raise ValueError("the episode has ended: call env.reset() first")
+        if kind == "TimeLimit":
+            ended = ended or (wrapper._elapsed_steps or 0) >= wrapper._max_episode_steps
+        elif kind == "Recorded":
+            ended = ended or wrapper.ended
+    return "the episode has ended" if ended else None
 
 
 def step_in(env: Any, action: Any) -> Outcome:
@@ -252,7 +242,7 @@ def further_copy(clone: Any) -> Any:
 def stand_in(env: Any) -> Any:
     """Return a copy in the current state of an environment; reset, if no episode is under way."""
     clone = private_copy(env)
-    if not was_reset(env) or has_ended(env):
+    if why_not_underway(env) is not None:
         clone.reset(seed=CHECK_SEED)
     return clone
 
@@ -276,6 +266,7 @@ def equal_states(one: Any, other: Any) -> bool:
 
 
 def _equal(one: Any, other: Any, begun: dict[tuple[int, int], Any]) -> bool:
+    """Compare two objects; `begun` holds the pairs whose comparison has begun, by their ids."""
     if one is other:
         return True
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):

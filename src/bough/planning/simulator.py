@@ -12,7 +12,6 @@ from bough.planning.environments import (
     VALUES,
     Outcome,
     actions_of,
-    check_underway,
     checked,
     equal_states,
     further_copy,
@@ -27,6 +26,7 @@ from bough.planning.environments import (
     reseed,
     reseed_one,
     step_in,
+    why_not_underway,
     wrappers_of,
 )
 
@@ -168,6 +168,11 @@ class EnvironmentSimulator:
         self.replayed = 0
         self._model: Any = None
 
+    def _check_underway(self) -> None:
+        reason = why_not_underway(self.env)
+        if reason is not None:
+            raise ValueError(f"{reason}: call env.reset() first")
+
     def step(self, action: Any) -> Outcome:
         """Take an action in the model."""
         return step_in(self._model, action)
@@ -203,7 +208,7 @@ class NativeSimulator(EnvironmentSimulator):
 
     def present(self) -> Any:
         """Return a snapshot of the environment."""
-        check_underway(self.env)
+        self._check_underway()
         return self._read_present(self.env)
 
     def restore(self, snapshot: Any) -> None:
@@ -241,7 +246,7 @@ class CopySimulator(EnvironmentSimulator):
 
     def present(self) -> Any:
         """Return a copy of the environment."""
-        check_underway(self.env)
+        self._check_underway()
         return private_copy(self.env)
 
     def snapshot(self) -> Any:
@@ -274,7 +279,7 @@ class ReplaySimulator(EnvironmentSimulator):
                 "and step the one that `recorded` returned, which is also the `env` of an agent, "
                 "and not the one within"
             )
-        check_underway(self.env)
+        self._check_underway()
         done = tuple(self.record.done)
         observation = self._replay(done)
         if not equal_states(observation, self.record.last):
@@ -329,8 +334,8 @@ def simulator_of(
     how : "native", "copy", "replay" or None
         `"native"`: the state is a few known attributes (classic control, toy text). `"copy"`: deep
         copies. `"replay"`: reset and replay the actions, for an environment wrapped by `recorded`.
-        By default the first of these that works. Deep copies, and wrappers that are not known, are
-        checked first against another environment of the same kind.
+        By default the first of these that works. Deep copies are checked first against another
+        environment of the same kind.
     deterministic : bool, optional
         Whether the same actions always have the same outcome; by default it is known, or detected
         by stepping two copies with different random numbers. Randomness that only shows after 20
