@@ -240,7 +240,6 @@ def test_with_a_time_limit_an_exhausted_tree_grows():
         ({"budget": 10, "searcher": "best"}, "is not a searcher"),
         ({"budget": 10, "searcher": None}, "searcher must be a name or a function"),
         ({"budget": 10, "searcher": 3}, "searcher must be a name or a function"),
-        ({"budget": 10, "reward_range": (1, 0)}, "reward_range must be"),
         ({"budget": 10, "repeat": 0}, "repeat must be at least 1"),
     ],
 )

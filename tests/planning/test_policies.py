@@ -14,7 +14,6 @@ import bough
 from bough import planning
 from bough.planning.planner import Planner, Settings
 from bough.planning.playouts import Playout, RolloutPolicy
-from bough.planning.policies import SUM_NOISE
 from bough.planning.rewards import RewardScale, StepNoise
 from bough.planning.simulator import GenerativeModel
 
@@ -141,30 +140,6 @@ def test_the_units_of_rewards_do_not_matter(scale, seed):
     other = planning.plan(Chain([unit * r for r in table]), budget=60, rng=seed)
     assert one.actions == other.actions
     assert other.value == pytest.approx(unit * one.value, rel=1e-12)
-
-
-def test_a_known_reward_range_sets_the_first_units():
-    settings = Settings(budget=10, depth=3, reward_range=(2.0, 6.0))
-    planner = Planner(GenerativeModel(Chain([0.0, 1.0])), settings, 0)
-    policy = planner._new_policy(10, ())
-    assert policy.center == 4.0
-    spread = math.sqrt(sum(0.95 ** (2 * i) for i in range(3)))
-    assert policy.unit == pytest.approx(4.0 / math.sqrt(12) * spread)
-    assert policy.noise == SUM_NOISE
-
-
-def test_a_known_reward_range_includes_repeated_actions_and_the_end():
-    settings = Settings(budget=90, depth=3, reward_range=(1.0, 2.0), repeat=3, discount=0.5)
-    assert settings.action_range == (1.0, 3.5)  # an action may end the episode at once
-    assert Settings(budget=9, reward_range=(-2.0, -1.0), repeat=2).action_range == (-3.9, -1.0)
-    assert Settings(budget=9, reward_range=(-2.0, 2.0)).action_range == (-2.0, 2.0)
-    world = Chain([0.0, 1.0, 2.0], ends={1})
-    for searcher, expected in (("olop", (0.0, 2.0)), ("uct", (0.0, 3.5))):
-        settings = Settings(
-            budget=90, depth=3, reward_range=(1.0, 2.0), searcher=searcher, discount=0.5
-        )
-        policy = Planner(GenerativeModel(world), settings, 0)._new_policy(90, ())
-        assert policy.searcher.reward_range == pytest.approx(expected)
 
 
 def test_only_agents_look_beyond_the_horizon():

@@ -114,7 +114,7 @@ class Agent:
     env
         A Gymnasium environment, which planning never changes; or a `Simulator` that is the world
         itself, which is restored after every decision.
-    discount, budget, seconds, depth, searcher, rewards, reward_range, repeat, rng
+    discount, budget, seconds, depth, searcher, rewards, repeat, rng
         As for `plan`. With `repeat` each action is returned this many times.
 
     Attributes
@@ -149,13 +149,10 @@ class Agent:
         depth: int | str | None = None,
         searcher: Any = "gpts",
         rewards: str = "steps",
-        reward_range: tuple[float, float] | None = None,
         repeat: int = 1,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        self.settings = Settings(
-            discount, budget, seconds, depth, searcher, rewards, reward_range, repeat
-        )
+        self.settings = Settings(discount, budget, seconds, depth, searcher, rewards, repeat)
         rng = new_rng(rng)
         # (A simulator that was made for an environment refers to it.)
         self.env = env if is_environment(env) else getattr(env, "env", env)

@@ -16,7 +16,7 @@ from bough.planning.playouts import Playout, Playouts, RolloutPolicy
 from bough.planning.policies import BaselinePolicy, GPTSPolicy
 from bough.planning.rewards import RewardScale
 from bough.planning.simulator import GenerativeModel, model_of
-from bough.searchers.base import checked_range, new_generator
+from bough.searchers.base import new_generator
 from bough.searchers.baselines.olop import OLOP
 from bough.searchers.registry import PLANNERS, SEARCHERS
 from bough.theory.planning import paper_depth, useful_depth
@@ -45,7 +45,6 @@ class Settings:
     depth: Any = None
     searcher: Any = "gpts"
     rewards: str = "steps"
-    reward_range: tuple[float, float] | None = None
     repeat: int = 1
 
     def __post_init__(self) -> None:
@@ -66,8 +65,6 @@ class Settings:
         if self.rewards not in ("steps", "sum"):
             raise ValueError(f'rewards must be "steps" or "sum", got {self.rewards!r}')
         _check_searcher(self.searcher)
-        if self.reward_range is not None:
-            checked_range(self.reward_range)
         horizon(self.depth, 2, 0.5, 1)  # raises an error if the depth is invalid
         if self.discount == 1.0 and self.searcher in (*PLANNERS, "best_first"):
             raise ValueError(f"{self.searcher} needs a discount below 1, got {self.discount!r}")
@@ -76,15 +73,6 @@ class Settings:
     def action_discount(self) -> float:
         """The discount of one action, which may be repeated for several steps."""
         return self.discount**self.repeat
-
-    @property
-    def action_range(self) -> tuple[float, float] | None:
-        """The range of the reward of one action, of as many steps as it is repeated or fewer."""
-        if self.reward_range is None:
-            return None
-        low, high = self.reward_range
-        most = math.fsum(self.discount**i for i in range(self.repeat))
-        return low * (most if low < 0 else 1.0), high * (most if high > 0 else 1.0)
 
 
 def _check_searcher(searcher: Any) -> None:
@@ -237,7 +225,7 @@ class Planner:
         depth = self._depth(budget)
         if self._scale is None:
             continues = self.model.deterministic and self.receding
-            self._scale = RewardScale(discount, depth, settings.action_range, continues=continues)
+            self._scale = RewardScale(discount, depth, continues=continues)
         elif len(self._scale.weights) != depth:
             self._scale.set_depth(discount, depth)
         tree = Tree(len(self.model.actions), depth)
@@ -373,7 +361,6 @@ def plan(
     depth: int | str | None = None,
     searcher: Any = "gpts",
     rewards: str = "steps",
-    reward_range: tuple[float, float] | None = None,
     repeat: int = 1,
     rng: np.random.Generator | int | None = None,
 ) -> Plan:
@@ -400,9 +387,6 @@ def plan(
         searcher for a tree.
     rewards : "steps" or "sum"
         Observations of the searcher: the immediate rewards of all steps, or their discounted sum.
-    reward_range : (float, float), optional
-        The lowest and the highest reward of a single step, if they are known; by default they are
-        estimated. (The reward after the end of an episode is always 0.)
     repeat : int
         Number of steps for which each action is taken.
     rng : int or numpy.random.Generator
@@ -421,7 +405,7 @@ def plan(
     >>> found.action in (0, 1), found.calls <= 200, found.how
     (True, True, 'native snapshots')
     """
-    settings = Settings(discount, budget, seconds, depth, searcher, rewards, reward_range, repeat)
+    settings = Settings(discount, budget, seconds, depth, searcher, rewards, repeat)
     rng = new_rng(rng)
     model = model_of(env_or_simulator)
     present = model.present()

@@ -330,17 +330,10 @@ class BaselinePolicy:
         self.playouts: list[Playout] = []
         self._observes_steps = rewards == "steps"
         options: dict[str, Any] = {}
-        if isinstance(searcher, str):
-            known = scale.reward_range
-            if known is not None:  # rewards after an end are 0
-                known = (min(known[0], 0.0), max(known[1], 0.0))
-            if searcher in (*PLANNERS, "best_first"):
-                options["discount"] = discount
-                options["reward_range"] = known
-            elif known is not None and searcher != "random":
-                options["reward_range"] = (known[0] * scale.rest[0], known[1] * scale.rest[0])
-            if searcher in PLANNERS:
-                options["budget"] = budget
+        if searcher in (*PLANNERS, "best_first"):
+            options["discount"] = discount
+        if searcher in PLANNERS:
+            options["budget"] = budget
         seed = int(rng.integers(2**63)) if isinstance(searcher, str) else None
         self.searcher = make_searcher(searcher, tree, seed, options)
 

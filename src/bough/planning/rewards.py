@@ -26,8 +26,6 @@ class RewardScale:
     ----------
     discount, depth
         Discount and number of the rewards of a playout.
-    reward_range : (float, float), optional
-        The lowest and the highest immediate reward, if they are known.
     continues : bool
         Whether an episode that has not ended continues beyond the depth, so that even an end in the
         last step has a cost.
@@ -37,11 +35,9 @@ class RewardScale:
         self,
         discount: float,
         depth: int,
-        reward_range: tuple[float, float] | None = None,
         *,
         continues: bool = False,
     ) -> None:
-        self.reward_range = reward_range
         self.continues = continues
         self.noise = 0.0  # of a sum, in units of its standard deviation; 0 before the first fit
         self._steps = self._playouts = self._ends = 0
@@ -98,10 +94,7 @@ class RewardScale:
     def fitted(self) -> tuple[float, float]:
         """Return the expected reward of a step, and the standard deviation of a playout's sum."""
         if self._origin is None:
-            if self.reward_range is None:
-                return 0.0, (self._largest or 1.0) * self.spread
-            low, high = self.reward_range
-            return (low + high) / 2, (high - low) / math.sqrt(12) * self.spread
+            return 0.0, (self._largest or 1.0) * self.spread
         mean = self._sum / self._steps
         step = math.sqrt(max(self._squares / self._steps - mean * mean, 0.0))
         center = self._origin + mean
