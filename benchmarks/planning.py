@@ -1,6 +1,6 @@
-"""What planners earn in Gymnasium environments, and what it costs: `-m benchmarks.planning`.
+"""Returns and costs of planners in Gymnasium environments: `python -m benchmarks.planning`.
 
-Finished episodes are kept in a file of JSON lines, and a run that is given the same file goes on.
+Finished episodes are stored in a file of JSON lines; a run with the same file resumes.
 Needs the extra `bench` (Gymnasium, highway-env).
 """
 
@@ -25,8 +25,8 @@ from bough.problems.trees import child_hash
 DISCOUNT = 0.95
 TREE_DISCOUNT = 0.7
 TREE_PATHS = (100, 300, 1000)
-#: Name in the table, searcher, what it is told.
-ENTRANTS = {
+#: Name in the table, searcher, observations.
+COMPETITORS = {
     "GPTS steps": ("gpts", "steps"),
     "GPTS sum": ("gpts", "sum"),
     "OLOP": ("olop", "steps"),
@@ -34,9 +34,9 @@ ENTRANTS = {
     "UCT": ("uct", "sum"),
     "random": ("random", "sum"),
 }
-#: On trees with noise too, though it is made for exact rewards: it takes each reading for exact.
-TREE_ENTRANTS = {
-    **ENTRANTS,
+#: Best-first search is made for exact rewards: on trees with noise it takes them for exact.
+TREE_COMPETITORS = {
+    **COMPETITORS,
     "OPD": (lambda tree: bough.baselines.BestFirst(tree, discount=TREE_DISCOUNT, rng=0), "steps"),
 }
 
@@ -70,14 +70,14 @@ def highway():
 
 @dataclass(frozen=True)
 class Task:
-    """An environment, the budgets, and how long and how often it is played."""
+    """An environment, with the budgets and the number and length of episodes."""
 
     name: str
     make: Callable[[], Any]
     budgets: tuple[int, ...]
     seeds: int = 20
     most_steps: int | None = None
-    count_steps: bool = False  # the return is minus the number of steps, whatever was added to it
+    count_steps: bool = False  # the return is minus the number of steps, without shaping
 
 
 def _maker(name, **keywords):
@@ -95,9 +95,9 @@ TASKS = [
 ]
 
 
-def episode(task: Task, entrant: str, budget: int, seed: int) -> dict[str, Any]:
+def episode(task: Task, competitor: str, budget: int, seed: int) -> dict[str, Any]:
     """Play one episode."""
-    searcher, rewards = ENTRANTS[entrant]
+    searcher, rewards = COMPETITORS[competitor]
     env = task.make()
     begin = time.process_time()
     agent = planning.Agent(
@@ -108,7 +108,7 @@ def episode(task: Task, entrant: str, budget: int, seed: int) -> dict[str, Any]:
     env.close()
     return {
         "task": task.name,
-        "entrant": entrant,
+        "competitor": competitor,
         "budget": budget,
         "seed": seed,
         "total": -played.steps if task.count_steps else played.total,
@@ -119,18 +119,18 @@ def episode(task: Task, entrant: str, budget: int, seed: int) -> dict[str, Any]:
     }
 
 
-def run_all(tasks: list[Task], file: pathlib.Path, entrants: list[str]) -> list[dict[str, Any]]:
-    """Play what is not yet in the file; return all of it."""
+def run_all(tasks: list[Task], file: pathlib.Path, competitors: list[str]) -> list[dict[str, Any]]:
+    """Run the episodes that are not yet in the file; return all rows."""
     done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    have = {(row["task"], row["entrant"], row["budget"], row["seed"]) for row in done}
+    have = {(row["task"], row["competitor"], row["budget"], row["seed"]) for row in done}
     with file.open("a") as log:
         for task in tasks:
             for budget in task.budgets:
                 for seed in range(task.seeds):
-                    for entrant in entrants:
-                        if (task.name, entrant, budget, seed) in have:
+                    for competitor in competitors:
+                        if (task.name, competitor, budget, seed) in have:
                             continue
-                        row = episode(task, entrant, budget, seed)
+                        row = episode(task, competitor, budget, seed)
                         done.append(row)
                         log.write(json.dumps(row) + "\n")
                         log.flush()
@@ -146,7 +146,7 @@ def interval(totals: list[float]) -> tuple[float, float]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the mean returns, with intervals, as a table."""
-    names = [name for name in ENTRANTS if any(row["entrant"] == name for row in rows)]
+    names = [name for name in COMPETITORS if any(row["competitor"] == name for row in rows)]
     lines = ["| environment | steps a decision | seeds | " + " | ".join(names) + " |"]
     lines.append("|" + "---|" * (3 + len(names)))
     keys = list(dict.fromkeys((row["task"], row["budget"]) for row in rows))
@@ -156,7 +156,7 @@ def table(rows: list[dict[str, Any]]) -> str:
             totals = [
                 row["total"]
                 for row in rows
-                if (row["task"], row["budget"], row["entrant"]) == (task, budget, name)
+                if (row["task"], row["budget"], row["competitor"]) == (task, budget, name)
             ]
             counts.append(len(totals))
             if not totals:
@@ -170,7 +170,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 class HashTree:
-    """A tree whose every edge has a reward in [0, 1], a hash of the way to it, and normal noise."""
+    """A tree in which each edge has a hashed reward in [0, 1] and normal noise."""
 
     def __init__(self, problem: DiscountedBandits, noise: float) -> None:
         self.actions = range(5)
@@ -191,12 +191,12 @@ class HashTree:
         return None, self.state / 2**64 + self.noise * self.random.standard_normal(), False
 
 
-def tree_regrets(entrant: str, paths: int, seeds: int) -> str:
-    """Return by how much the best path is better than the plan, whose return has noise 0.1.
+def tree_regrets(competitor: str, paths: int, seeds: int) -> str:
+    """Return the regret of plans whose returns have noise 0.1.
 
-    5^10 paths, discount 0.7; in units of what a reward of 1 in every step would give.
+    5^10 paths, discount 0.7; in units of the return of a reward of 1 in every step.
     """
-    searcher, rewards = TREE_ENTRANTS[entrant]
+    searcher, rewards = TREE_COMPETITORS[competitor]
     weights = [TREE_DISCOUNT**i for i in range(10)]
     unit = sum(weights)
     regrets = []
@@ -213,7 +213,7 @@ def tree_regrets(entrant: str, paths: int, seeds: int) -> str:
 
 
 def overhead(name: str, budget: int, decisions: int = 60) -> str:
-    """Return what the planner costs beside the environment, which takes the same steps again."""
+    """Return the time of the planner beside that of the environment for the same steps."""
     env = gymnasium.make(name)
     agent = planning.Agent(env, discount=DISCOUNT, budget=budget, rng=0)
     agent.run(1, seed=0, most_steps=10, progress=False)  # tables are made once
@@ -239,20 +239,20 @@ def overhead(name: str, budget: int, decisions: int = 60) -> str:
 
 
 @click.command()
-@click.option("--only", help="Names of environments, or parts of them, with commas.")
-@click.option("--entrants", default=",".join(ENTRANTS), show_default=True)
-@click.option("--seeds", type=int, help="Instead of those of each environment.")
+@click.option("--only", help="Names of environments, or parts of them, comma-separated.")
+@click.option("--competitors", default=",".join(COMPETITORS), show_default=True)
+@click.option("--seeds", type=int, help="Number of seeds.  [default: that of each environment]")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=pathlib.Path),
     default="planning.jsonl",
-    help="Where finished episodes are kept.",
+    help="File of finished episodes.",
 )
-@click.option("--table-only", is_flag=True, help="Play nothing: print what is in the file.")
-@click.option("--costs-only", is_flag=True, help="Discounted trees and the overhead alone.")
+@click.option("--table-only", is_flag=True, help="Only print the table of finished episodes.")
+@click.option("--costs-only", is_flag=True, help="Only discounted trees and the overhead.")
 def main(
     only: str | None,
-    entrants: str,
+    competitors: str,
     seeds: int | None,
     out: pathlib.Path,
     table_only: bool,
@@ -268,12 +268,12 @@ def main(
         print(table([json.loads(line) for line in out.read_text().splitlines()]))
         return
     if not costs_only:
-        print(table(run_all(tasks, out, entrants.split(","))))
+        print(table(run_all(tasks, out, competitors.split(","))))
     print("\n| discounted tree | " + " | ".join(f"{paths} paths" for paths in TREE_PATHS) + " |")
     print("|" + "---|" * (1 + len(TREE_PATHS)))
-    for entrant in TREE_ENTRANTS:
-        cells = [tree_regrets(entrant, paths, seeds or 16) for paths in TREE_PATHS]
-        print(f"| {entrant} | " + " | ".join(cells) + " |", flush=True)
+    for competitor in TREE_COMPETITORS:
+        cells = [tree_regrets(competitor, paths, seeds or 16) for paths in TREE_PATHS]
+        print(f"| {competitor} | " + " | ".join(cells) + " |", flush=True)
     print("\n| environment | budget | steps | alone, ms | planned, ms | overhead |")
     print("|---|---|---|---|---|---|")
     for name in ("CartPole-v1", "MountainCar-v0", "Acrobot-v1"):

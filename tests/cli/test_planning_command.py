@@ -1,4 +1,4 @@
-"""Episodes, one after another, and `bough plan`: what is refused, and what is shown in the end."""
+"""The command `bough plan`."""
 
 import json
 
@@ -18,7 +18,7 @@ def bough(*words):
 
 @pytest.fixture
 def interrupted(monkeypatch):
-    """Return a function that says how many episodes there will be until Ctrl-C is pressed."""
+    """Return a function that sets the number of episodes before Ctrl-C is pressed."""
     played = Agent._episode
 
     def after(count):
@@ -34,7 +34,48 @@ def interrupted(monkeypatch):
     return after
 
 
-def test_an_interrupted_run_has_the_episodes_that_ended(interrupted):
+def test_the_command():
+    run = bough("CartPole-v1", "--budget", "30", "--episodes", "2", "--most-steps", "5",
+                "--compare", "uct,random")  # fmt: skip
+    assert run.exit_code == 0, run.output
+    for word in ("gpts", "uct", "random", "5 +- 0", "30.0"):
+        assert word in run.output
+    words = ("FrozenLake-v1", "--make", "is_slippery=false", "--budget", "20", "--json",
+             "--depth", "paper")  # fmt: skip
+    facts = json.loads(bough(*words).output)
+    assert facts["searchers"]["gpts"]["simulator"] == "native snapshots"
+    assert len(facts["searchers"]["gpts"]["returns"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["NoSuchEnvironment-v0"], "cannot make NoSuchEnvironment-v0"),
+        (["CartPole-v1", "--searcher", "gpb"], "searcher must be one of"),
+        (["CartPole-v1", "--make", "color"], "--make takes NAME=VALUE"),
+        (["CartPole-v1", "--make", "color=red"], "cannot make CartPole-v1"),
+        (["CartPole-v1", "--discount", "2"], "is not in the range 0<x<=1"),
+        (["CartPole-v1", "--depth", "deep"], 'depth must be an int, "paper" or None'),
+        (["CartPole-v1", "--depth", "0"], "depth must be at least 1"),
+    ],
+)
+def test_invalid_arguments_of_the_command(words, message):
+    run = bough(*words)
+    assert run.exit_code != 0
+    assert message in run.output
+
+
+def test_the_command_renders(tmp_path):
+    pytest.importorskip("pygame")
+    image = pytest.importorskip("PIL.Image")
+    file = tmp_path / "out.gif"
+    run = bough("CartPole-v1", "--budget", "20", "--most-steps", "4", "--render", str(file))
+    assert run.exit_code == 0, run.output
+    with image.open(file) as picture:
+        assert 1 < picture.n_frames <= 5  # (equal frames are merged)
+
+
+def test_an_interrupted_run_has_the_finished_episodes(interrupted):
     agent = planning.Agent(gymnasium.make("CartPole-v1"), budget=10, rng=0)
     whole = agent.run(3, seed=0, most_steps=4, progress=False)
     assert not whole.interrupted
@@ -46,14 +87,14 @@ def test_an_interrupted_run_has_the_episodes_that_ended(interrupted):
         agent.run(3, seed=0, most_steps=4, progress=False)
 
 
-def test_an_interrupted_command_shows_what_it_has_found(interrupted):
+def test_an_interrupted_command_prints_its_results(interrupted):
     words = ("CartPole-v1", "--budget", "10", "--most-steps", "4", "--compare", "uct,random",
              "--episodes", "3")  # fmt: skip
     interrupted(5)
     run = bough(*words)
     assert run.exit_code == 130
     assert "gpts" in run.output
-    assert "(2 of them)" in run.output  # of uct
+    assert "(2 of 3 episodes)" in run.output  # of uct
     assert "random" not in run.output
     interrupted(4)
     run = bough(*words, "--json")
@@ -69,9 +110,9 @@ def test_an_interrupted_command_shows_what_it_has_found(interrupted):
     assert run.stdout == ""
 
 
-def test_what_was_found_is_shown_if_a_later_searcher_fails():
+def test_results_are_printed_if_a_later_searcher_fails():
     words = ("FrozenLake-v1", "--budget", "10", "--most-steps", "3", "--compare", "best_first")
-    run = bough(*words)  # which is slippery
+    run = bough(*words)  # slippery by default
     assert run.exit_code == 1
     assert "gpts" in run.stdout
     assert "best_first is for deterministic problems" in run.stderr
@@ -90,8 +131,8 @@ def test_what_was_found_is_shown_if_a_later_searcher_fails():
         (["--render", "no/such/directory/out.gif"], "cannot write"),
     ],
 )
-def test_wrong_options_are_refused_before_the_first_episode(words, message, monkeypatch):
-    monkeypatch.setattr(Agent, "__init__", None)  # nobody gets that far
+def test_invalid_options_are_refused_before_the_first_episode(words, message, monkeypatch):
+    monkeypatch.setattr(Agent, "__init__", None)  # not called
     run = bough("CartPole-v1", *words)
     assert run.exit_code == 2
     assert message in run.output
@@ -105,20 +146,20 @@ def test_a_missing_package_is_noticed_before_the_first_episode(monkeypatch, tmp_
     assert "needs Pillow" in run.output
 
 
-def test_names_may_have_spaces_and_come_twice():
+def test_names_of_searchers_may_have_spaces_and_be_repeated():
     run = bough("CartPole-v1", "--budget", "10", "--most-steps", "3", "--json",
                 "--compare", "uct, random,uct, gpts,")  # fmt: skip
     assert run.exit_code == 0, run.output
     assert list(json.loads(run.stdout)["searchers"]) == ["gpts", "uct", "random"]
 
 
-def test_whatever_an_environment_makes_of_its_keywords_is_one_line():
+def test_errors_of_an_environment_are_one_line():
     run = bough("FrozenLake-v1", "--make", "map_name=nowhere")
     assert run.exit_code == 2
     assert "cannot make FrozenLake-v1: KeyError: 'nowhere'" in run.output
 
 
-def test_an_environment_that_draws_no_pictures(tmp_path, monkeypatch):
+def test_an_environment_without_images(tmp_path, monkeypatch):
     pytest.importorskip("PIL")
 
     class Blind(gymnasium.Wrapper):
@@ -129,19 +170,4 @@ def test_an_environment_that_draws_no_pictures(tmp_path, monkeypatch):
     monkeypatch.setattr(gymnasium, "make", lambda *names, **options: Blind(make(*names)))
     run = bough("CartPole-v1", "--budget", "10", "--render", str(tmp_path / "out.gif"))
     assert run.exit_code == 1
-    assert "--render needs pictures" in run.output
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"most_steps": 0}, "most_steps must be at least 1"),
-        ({"most_steps": "a"}, "most_steps must be an int"),
-        ({"seed": -1}, "seed must be at least 0"),
-        ({"episodes": 0}, "episodes must be at least 1"),
-    ],
-)
-def test_a_run_refuses(options, message):
-    agent = planning.Agent(gymnasium.make("CartPole-v1"), budget=10, rng=0)
-    with pytest.raises((TypeError, ValueError), match=message):
-        agent.run(**options)
+    assert "--render needs images" in run.output

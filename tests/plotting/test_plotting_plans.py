@@ -29,7 +29,7 @@ def plan(request):
 
 def test_what_is_believed_is_in_the_units_of_the_rewards(plan):
     data = plotting.tree_data(plan)
-    plays = [play.path for play in plan.policy.plays]
+    plays = [play.path for play in plan.policy.playouts]
     assert data.visits[0] == len(plays)
     assert data.visits[1] == sum(path[0] == data.step[1] for path in plays)
     belief, unit = plan.searcher.belief, plan.policy.unit
@@ -48,10 +48,10 @@ def test_what_is_believed_is_in_the_units_of_the_rewards(plan):
 
 def test_the_bounds_end_with_the_certificate(plan):
     data = plotting.convergence_data(plan)
-    assert len(data.values) == data.at[-1] == len(plan.policy.plays)
+    assert len(data.values) == data.at[-1] == len(plan.policy.playouts)
     assert data.lower[-1] == pytest.approx(plan.certificate.lower, rel=1e-9)
     assert data.upper[-1] == pytest.approx(plan.certificate.upper, rel=1e-9)
-    assert max(data.values) == pytest.approx(max(map(plan.policy.total, plan.policy.plays)))
+    assert max(data.values) == pytest.approx(max(map(plan.policy.total, plan.policy.playouts)))
 
 
 def test_the_page_has_the_actions_by_name(plan):

@@ -6,14 +6,14 @@ import math
 import os
 import pathlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from bough.cli.shell import INTERRUPTED, Finite, echo
 from bough.planning.agent import Agent, Summary
-from bough.planning.planner import Settings
-from bough.planning.policies import NAMES
+from bough.planning.planner import NAMES, Settings
 
 
 @click.command("plan", short_help="Act in a Gymnasium environment.")
@@ -21,37 +21,49 @@ from bough.planning.policies import NAMES
 @click.option(
     "--budget",
     type=click.IntRange(min=1),
-    help="Simulated steps a decision.  [default: 200, if no time is given]",
+    help="Simulated steps per decision.  [default: 200, unless --seconds is given]",
 )
-@click.option("--seconds", type=Finite(min=0, min_open=True), help="Time a decision.")
+@click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit of a decision.")
 @click.option(
-    "--episodes", type=click.IntRange(min=1), default=1, show_default=True, help="How many."
+    "--episodes",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of episodes.",
 )
 @click.option("--searcher", default="gpts", show_default=True, help=", ".join(NAMES) + ".")
-@click.option("--compare", "others", help="More searchers, with commas, on the same episodes.")
+@click.option("--compare", "others", help="Further searchers, comma-separated, same episodes.")
 @click.option(
     "--discount",
     type=Finite(0, 1, min_open=True),
     default=0.95,
     show_default=True,
-    help="Of one step.",
+    help="Discount of one step.",
 )
-@click.option("--depth", help="Steps to look ahead, or paper for the paper's D(T).")
+@click.option("--depth", help="Number of actions of a path, or paper for the paper's D(T).")
 @click.option(
-    "--rewards", type=click.Choice(["steps", "sum"]), default="steps", show_default=True,
-    help="Tell each step's reward, or their sum only.",
-)  # fmt: skip
-@click.option("--repeat", type=click.IntRange(min=1), default=1, help="Take each action so often.")
-@click.option("--most-steps", type=click.IntRange(min=1), help="End episodes after so many steps.")
-@click.option("--make", "keywords", multiple=True, help="NAME=VALUE, for making the environment.")
+    "--rewards",
+    type=click.Choice(["steps", "sum"]),
+    default="steps",
+    show_default=True,
+    help="Observations: the reward of each step, or their discounted sum.",
+)
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True,
-    help="Of the first episode and of the planner.",
-)  # fmt: skip
+    "--repeat", type=click.IntRange(min=1), default=1, help="Number of steps of each action."
+)
+@click.option("--most-steps", type=click.IntRange(min=1), help="Maximum steps of an episode.")
+@click.option("--make", "keywords", multiple=True, help="NAME=VALUE, argument of the environment.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the first episode and of the planner.",
+)
 @click.option(
     "--render",
     type=click.Path(dir_okay=False, path_type=pathlib.Path),
-    help="Write the first episode to this file, a GIF.",
+    help="GIF file for the first episode.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def command(
@@ -80,30 +92,38 @@ def command(
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
     if budget is None and seconds is None:
         budget = 200
-    ahead = int(depth) if depth is not None and depth.isdecimal() else depth
-    names = list(dict.fromkeys([searcher, *_listed(others)]))
+    words = [word.strip() for word in (others or "").split(",")]
+    names = list(dict.fromkeys([searcher, *filter(None, words)]))
     options: dict[str, Any] = {
-        "discount": discount, "budget": budget, "seconds": seconds, "depth": ahead,
-        "rewards": rewards, "repeat": repeat,
-    }  # fmt: skip
-    try:  # all that can be wrong is said before anything is played
+        "discount": discount,
+        "budget": budget,
+        "seconds": seconds,
+        "depth": int(depth) if depth is not None and depth.isdecimal() else depth,
+        "rewards": rewards,
+        "repeat": repeat,
+    }
+    try:  # report wrong options before the first episode
         for name in names:
             Settings(searcher=name, **options)
     except (TypeError, ValueError) as error:
         raise click.UsageError(str(error)) from None
     if render is not None:
-        _check_picture(render)
-    env = _made(environment, keywords, render)
+        _check_render(render)
+    env = _make(environment, keywords, render)
     results: dict[str, Summary] = {}
     frames: list[Any] = []
     failure: Exception | None = None
     interrupted = False
     for name in names:
+        watch = _collector(frames) if render is not None and name == searcher else None
         try:
             results[name] = Agent(env, searcher=name, rng=seed, **options).run(
-                episodes, seed=seed, most_steps=most_steps, progress=False if as_json else None,
-                watch=_watcher(frames, name == searcher and render is not None),
-            )  # fmt: skip
+                episodes,
+                seed=seed,
+                most_steps=most_steps,
+                progress=False if as_json else None,
+                watch=watch,
+            )
             interrupted = results[name].interrupted
         except KeyboardInterrupt:
             interrupted = True
@@ -111,10 +131,26 @@ def command(
             failure = error
         if interrupted or failure is not None:
             break
-    if results:  # what was found is not lost
+    if results:  # print what was found so far in any case
         if render is not None:
             _write(frames, render)
-        _show(environment, options, seed, results, render, as_json)
+        facts: dict[str, Any] = {
+            "environment": environment,
+            "budget": budget,
+            "seconds": seconds,
+            "seed": seed,
+        }
+        if as_json:
+            facts["interrupted"] = interrupted
+            facts["searchers"] = {name: _facts(summary) for name, summary in results.items()}
+            echo(json.dumps(facts, indent=2))
+        else:
+            limit = f"{budget} steps a decision" if budget else f"{seconds} s a decision"
+            count = max(len(summary.episodes) for summary in results.values())
+            echo(f"{environment}: {count} episode{'s' * (count > 1)}, {limit}, seed {seed}")
+            echo(_table(results, count))
+            if render is not None:
+                echo(f"the first episode of {searcher} is in {render}")
     if failure is not None:
         raise failure
     if interrupted:
@@ -122,40 +158,8 @@ def command(
         sys.exit(INTERRUPTED)
 
 
-def _listed(words: str | None) -> list[str]:
-    """Return the words between commas."""
-    return [word for word in map(str.strip, (words or "").split(",")) if word]
-
-
-def _show(
-    environment: str,
-    options: dict[str, Any],
-    seed: int,
-    results: dict[str, Summary],
-    render: pathlib.Path | None,
-    as_json: bool,
-) -> None:
-    budget, seconds = options["budget"], options["seconds"]
-    facts: dict[str, Any] = {
-        "environment": environment,
-        "budget": budget,
-        "seconds": seconds,
-        "seed": seed,
-    }
-    if as_json:
-        rows = {name: _facts(summary) for name, summary in results.items()}
-        facts["interrupted"] = any(summary.interrupted for summary in results.values())
-        echo(json.dumps({**facts, "searchers": rows}, indent=2))
-        return
-    limit = f"{budget} steps a decision" if budget else f"{seconds} s a decision"
-    episodes = max(len(summary.episodes) for summary in results.values())
-    echo(f"{environment}: {episodes} episode{'s' * (episodes > 1)}, {limit}, seed {seed}")
-    echo(_table(results))
-    if render is not None:
-        echo(f"the first episode of {next(iter(results))} is in {render}")
-
-
-def _made(name: str, keywords: tuple[str, ...], render: pathlib.Path | None) -> Any:
+def _make(name: str, keywords: tuple[str, ...], render: pathlib.Path | None) -> Any:
+    """Make an environment."""
     try:
         import gymnasium
     except ImportError:
@@ -175,32 +179,30 @@ def _made(name: str, keywords: tuple[str, ...], render: pathlib.Path | None) -> 
         options["render_mode"] = "rgb_array"
     try:
         return gymnasium.make(name, **options)
-    except Exception as error:  # (whatever the environment itself makes of its keywords)
-        told = isinstance(error, (gymnasium.error.Error, TypeError, ImportError))
-        why = str(error) if told else f"{type(error).__name__}: {error}"
+    except Exception as error:  # anything that the environment may raise for its arguments
+        clear = isinstance(error, (gymnasium.error.Error, TypeError, ImportError))
+        why = str(error) if clear else f"{type(error).__name__}: {error}"
         raise click.UsageError(f"cannot make {name}: {why}") from error
 
 
-def _watcher(frames: list[Any], watching: bool) -> Any:
-    """Return what collects the pictures of the first episode."""
-    if not watching:
-        return None
-    state = {"over": False}
+def _collector(frames: list[Any]) -> Callable[[Any, bool], None]:
+    """Return a function for `Agent.run(watch=)` that collects the frames of the first episode."""
+    episodes = 0
 
-    def watch(env: Any, beginning: bool) -> None:
-        if beginning and frames:
-            state["over"] = True
-        if not state["over"]:
+    def watch(env: Any, is_reset: bool) -> None:
+        nonlocal episodes
+        episodes += is_reset
+        if episodes == 1:
             frame = env.render()
             if not hasattr(frame, "shape"):
-                raise TypeError(f"--render needs pictures, but this environment draws {frame!r}")
+                raise TypeError(f"--render needs images, but this environment renders {frame!r}")
             frames.append(frame)
 
     return watch
 
 
-def _check_picture(file: pathlib.Path) -> None:
-    """Say what is wrong with where the picture is to go, before there is one."""
+def _check_render(file: pathlib.Path) -> None:
+    """Report problems with the GIF file before the first episode."""
     if file.suffix.lower() != ".gif":
         raise click.UsageError(f"--render writes a GIF, to a file that ends with .gif: got {file}.")
     if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
@@ -212,13 +214,12 @@ def _check_picture(file: pathlib.Path) -> None:
 
 
 def _write(frames: list[Any], file: pathlib.Path) -> None:
+    """Write the frames as a GIF."""
     from PIL import Image
 
-    pictures = [Image.fromarray(frame) for frame in frames]
+    first, *others = [Image.fromarray(frame) for frame in frames]
     try:
-        pictures[0].save(
-            file, format="GIF", save_all=True, append_images=pictures[1:], duration=40, loop=0
-        )
+        first.save(file, format="GIF", save_all=True, append_images=others, duration=40, loop=0)
     except OSError as error:
         raise click.ClickException(f"cannot write {file}: {error}") from None
 
@@ -236,16 +237,16 @@ def _facts(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _table(results: dict[str, Summary]) -> str:
-    most = max(len(summary.episodes) for summary in results.values())
+def _table(results: dict[str, Summary], episodes: int) -> str:
+    """Return a row for each searcher, marked if it has fewer episodes."""
     lines = [f"  {'searcher':<12}{'return':>20}{'steps':>9}{'simulated':>11}{'ms':>9}"]
     for name, summary in results.items():
         error = f" +- {summary.error:.3g}" if math.isfinite(summary.error) else ""
-        steps = sum(e.steps for e in summary.episodes) / len(summary.episodes)
+        count = len(summary.episodes)
         lines.append(
-            f"  {name:<12}{f'{summary.mean:.6g}{error}':>20}{steps:>9.1f}"
+            f"  {name:<12}{f'{summary.mean:.6g}{error}':>20}{summary.steps:>9.1f}"
             f"{summary.calls_per_decision:>11.1f}{summary.milliseconds:>9.2f}"
-            + (f"  ({count} of them)" if (count := len(summary.episodes)) < most else "")
+            + (f"  ({count} of {episodes} episodes)" if count < episodes else "")
         )
-    lines.append("  (simulated and ms: simulator steps and milliseconds a decision)")
+    lines.append("  (simulated and ms: simulator steps and milliseconds per decision)")
     return "\n".join(lines)

@@ -1,16 +1,14 @@
-"""Planning in Markov decision processes: which action next, with few steps of a simulator."""
+"""Planning in Markov decision processes, with few steps of a simulator for each action."""
 
 from bough.exceptions import Unfaithful
 from bough.planning.agent import Agent, Episode, Summary
-from bough.planning.decision import Choice, Plan
-from bough.planning.environments import simulator_of
+from bough.planning.decision import ActionValue, Plan
 from bough.planning.planner import plan
-from bough.planning.replay import recorded
-from bough.planning.simulator import Simulator
+from bough.planning.simulator import Simulator, recorded, simulator_of
 
 __all__ = [
+    "ActionValue",
     "Agent",
-    "Choice",
     "Episode",
     "Plan",
     "Simulator",

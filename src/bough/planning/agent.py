@@ -1,4 +1,4 @@
-"""Acting with a receding horizon: plan, take one action, plan again from where it led."""
+"""Agents: receding-horizon control, which plans, takes one action, and plans again."""
 
 import math
 import time
@@ -11,32 +11,31 @@ import numpy as np
 from bough._validation import whole
 from bough.exceptions import Unfaithful
 from bough.planning.decision import Plan
-from bough.planning.environments import maker_of, model_of
-from bough.planning.layers import is_environment
-from bough.planning.planner import Planner, Settings, read_rng
-from bough.planning.replay import recorded
+from bough.planning.environments import is_environment
+from bough.planning.planner import Planner, Settings, new_rng
+from bough.planning.simulator import maker_of, model_of, recorded
 from bough.run.progress import Bar
 
 
 @dataclass(frozen=True)
 class Episode:
-    """What happened from a reset to the end.
+    """The outcome of one episode.
 
     Attributes
     ----------
     total
         The sum of rewards, not discounted.
     steps
-        How long it lasted.
+        Number of steps.
     decisions
-        How often it was planned; less than the steps if actions are repeated.
+        Number of plans; less than the steps if actions are repeated.
     calls, replayed
-        Steps of the simulator, and those that only led back to a state seen before (or from there
-        to the next, to see whether an action that is repeated goes on as it began).
+        Numbers of steps of the simulator, and of those that only led back to a previous state (or
+        checked that a repeated action leads where it was expected to).
     planning
-        Seconds that planning took, simulation included.
+        Seconds of planning, simulation included.
     surprises
-        How often the environment went elsewhere than foreseen.
+        Number of states that were not the expected ones.
     """
 
     total: float
@@ -50,7 +49,7 @@ class Episode:
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What came of some episodes; `interrupted` if there would have been more but for Ctrl-C."""
+    """The outcome of several episodes; `interrupted` if Ctrl-C prevented further ones."""
 
     episodes: tuple[Episode, ...]
     how: str
@@ -58,36 +57,40 @@ class Summary:
 
     @property
     def mean(self) -> float:
-        """The mean of the returns."""
+        """The mean return."""
         return math.fsum(e.total for e in self.episodes) / len(self.episodes)
 
     @property
     def error(self) -> float:
-        """The standard error of that mean; infinite for one episode."""
+        """The standard error of the mean; infinite for one episode."""
         count = len(self.episodes)
         if count < 2:
             return math.inf
-        spread = math.fsum((e.total - self.mean) ** 2 for e in self.episodes) / (count - 1)
-        return math.sqrt(spread / count)
+        squares = math.fsum((e.total - self.mean) ** 2 for e in self.episodes)
+        return math.sqrt(squares / (count - 1) / count)
+
+    @property
+    def steps(self) -> float:
+        """The mean number of steps of an episode."""
+        return sum(e.steps for e in self.episodes) / len(self.episodes)
 
     @property
     def calls_per_decision(self) -> float:
-        """Steps of the simulator for one decision."""
+        """The mean number of steps of the simulator for one decision."""
         return sum(e.calls for e in self.episodes) / max(sum(e.decisions for e in self.episodes), 1)
 
     @property
     def milliseconds(self) -> float:
-        """What a decision took."""
+        """The mean duration of a decision."""
         decisions = max(sum(e.decisions for e in self.episodes), 1)
         return 1e3 * math.fsum(e.planning for e in self.episodes) / decisions
 
     def __repr__(self) -> str:
         count = len(self.episodes)
         error = f" +- {self.error:.3g}" if count > 1 else ""
-        steps = sum(e.steps for e in self.episodes) / count
         lines = [
             f"return      {self.mean:.6g}{error} over {count} episode{'s' if count > 1 else ''}",
-            f"steps       {steps:.1f} an episode",
+            f"steps       {self.steps:.1f} an episode",
             f"simulated   {self.calls_per_decision:.1f} steps a decision, by {self.how}",
             f"time        {self.milliseconds:.2f} ms a decision",
         ]
@@ -96,35 +99,33 @@ class Summary:
             lines.append(f"replayed    {replayed} steps")
         surprises = sum(e.surprises for e in self.episodes)
         if surprises:
-            lines.append(f"surprises   {surprises}: the environment went elsewhere than foreseen")
+            lines.append(f"surprises   {surprises} states that were not the expected ones")
         return "\n".join(lines)
 
 
 class Agent:
     """Acts in an environment by planning every action.
 
-    What was simulated for one decision is kept for the next, as far as it holds: the belief is
-    rooted where the action led, with everything observed below it.
+    Playouts of one decision are reused for the next, where they hold: the belief is rooted at the
+    state that the action led to, with all observations below it.
 
     Parameters
     ----------
     env
-        A Gymnasium environment, which is never changed by planning; or a `Simulator`, then of the
-        world itself, which is put back after every decision.
-    keep : bool
-        Whether to keep anything.
-    discount, budget, seconds, depth, searcher, rewards, reward_range, repeat, rng
-        As for `plan`. With `repeat` an action is given out so many times before another is planned.
+        A Gymnasium environment, which planning never changes; or a `Simulator` that is the world
+        itself, which is restored after every decision.
+    discount, budget, seconds, depth, searcher, rewards, repeat, rng
+        As for `plan`. With `repeat` each action is returned this many times.
 
     Attributes
     ----------
     env
-        The environment to reset and step: the one handed in, unless it cannot be copied. Then it is
-        `recorded`, from when the agent is made.
-    last
-        The `Plan` of the last decision.
+        The environment to reset and step: the given one, unless it cannot be copied. Then it is
+        `recorded`.
+    last : Plan
+        The plan of the last decision.
     surprises
-        How often the environment went elsewhere than foreseen.
+        Number of states that were not the expected ones.
 
     Examples
     --------
@@ -148,22 +149,16 @@ class Agent:
         depth: int | str | None = None,
         searcher: Any = "gpts",
         rewards: str = "steps",
-        reward_range: tuple[float, float] | None = None,
         repeat: int = 1,
-        keep: bool = True,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        self.settings = Settings(
-            discount, budget, seconds, depth, searcher, rewards, reward_range, repeat
-        )
-        rng = read_rng(rng)
-        self.keep = keep
-        # (A simulator that was made for an environment leads to it.)
+        self.settings = Settings(discount, budget, seconds, depth, searcher, rewards, repeat)
+        rng = new_rng(rng)
+        # (A simulator that was made for an environment refers to it.)
         self.env = env if is_environment(env) else getattr(env, "env", env)
         try:
             self.model = model_of(env)
         except Unfaithful:
-            # What is done in it from now on can be recorded and replayed, if it is done in `env`.
             if maker_of(env) is None:
                 raise
             self.env = recorded(env)
@@ -171,43 +166,42 @@ class Agent:
         self.planner = Planner(self.model, self.settings, rng)
         self.last: Plan | None = None
         self.surprises = 0
-        self._before: Plan | None = None  # the decision that the planner may go on from
-        self._again = 0  # how often the last action is still to be given out
-        self._at: Any = None  # the state in which it was given out
-        self._tried = 0  # steps of the simulator to see where it leads
+        self._previous: Plan | None = None  # the decision whose playouts may be reused
+        self._repeats = 0  # number of times that the last action is still to be returned
+        self._at: Any = None  # the state in which it was returned
+        self._tried = 0  # steps of the simulator to see where a repeated action leads
 
     def reset(self) -> None:
-        """Forget the last decision: a new episode begins."""
-        self.last = self._before = None
-        self._again = 0
+        """Forget the last decision, at the start of a new episode."""
+        self.last = self._previous = None
+        self._repeats = 0
 
     def act(self) -> Any:
-        """Return the action for the present state of the environment."""
-        if self._again and self.last is not None and self._goes_on(self.last.action):
-            self._again -= 1
+        """Return the action for the current state of the environment."""
+        if self._repeats and self.last is not None and self._is_expected(self.last.action):
+            self._repeats -= 1
             return self.last.action
-        self._again = 0
+        self._repeats = 0
         present = self._at = self.model.present()
         note = None
-        kept = self._before if self.keep else None
-        self._before = None  # (if something fails now, there is nothing to go on from)
-        if kept is not None and not self.planner.took(kept.path[0], present):
-            note = "the environment went elsewhere than foreseen: planned anew"
+        previous, self._previous = self._previous, None  # (None in case of an error)
+        if previous is not None and not self.planner.advance(previous.path[0], present):
             if self.model.same is None:
-                note = "the simulator cannot compare states: planned anew"
+                note = "the simulator cannot compare states: no playouts were reused"
             elif not self.model.deterministic:
-                note = "no path that was simulated led to this state: planned anew"
+                note = "no playout led to this state: none was reused"
             else:
+                note = "the environment is not in the expected state: no playouts were reused"
                 self.surprises += 1
         try:
-            self.last = self._before = self.planner.plan(present, note)
+            self.last = self._previous = self.planner.plan(present, note)
         finally:
             self.model.leave(present)
-        self._again = self.settings.repeat - 1
+        self._repeats = self.settings.repeat - 1
         return self.last.action
 
-    def _goes_on(self, action: Any) -> bool:
-        """Return whether the world is where the action led that is repeated, if anybody can say."""
+    def _is_expected(self, action: Any) -> bool:
+        """Return whether the world is where a repeated action led, as far as that is known."""
         model = self.model
         if not model.deterministic or model.same is None:
             return True
@@ -229,20 +223,20 @@ class Agent:
         progress: bool | None = None,
         watch: Callable[[Any, bool], None] | None = None,
     ) -> Summary:
-        """Act until so many episodes have ended, or Ctrl-C is pressed after the first of them.
+        """Act for a number of episodes, or until Ctrl-C is pressed after the first of them.
 
         Parameters
         ----------
         episodes : int
         seed : int, optional
-            Of the first episode; the next one has the next number.
+            Seed of the first episode; the next one has the next number.
         most_steps : int, optional
-            Ends an episode.
+            Maximum number of steps of an episode.
         progress : bool, optional
-            Whether to show a bar; by default on a terminal.
+            Whether to show a progress bar; by default on a terminal.
         watch
-            Is called with the environment after every reset (with True) and step (with False), to
-            render it for example.
+            Function that is called with the environment after every reset (with True) and step
+            (with False), to render it for example.
         """
         whole(episodes, "episodes", least=1)
         if seed is not None:
@@ -288,6 +282,6 @@ class Agent:
             ended = terminated or truncated
             if watch is not None:
                 watch(self.env, False)
-        surprises = self.surprises - before
         replayed += self._tried - tried
+        surprises = self.surprises - before
         return Episode(total, steps, decisions, calls, replayed, planning, surprises)

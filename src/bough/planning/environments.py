@@ -1,146 +1,515 @@
-"""A simulator for a Gymnasium environment: three ways to get one, chosen automatically."""
+"""Gymnasium environments: their states, actions, copies and random numbers.
+
+A deep copy is relied on only after a check: an environment and its copy take the same steps and
+must give the same outcomes, bit for bit. Some copies do not, such as those of physics engines that
+live outside of Python.
+"""
 
 import copy
-from collections.abc import Callable
-from functools import cache, partial
-from typing import Any
+import gc
+import itertools
+import math
+import random
+import sys
+import types
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
-from bough.exceptions import Unfaithful
-from bough.planning.actions import VALUES, actions_of
-from bough.planning.copying import CopySimulator
-from bough.planning.known import state_of
-from bough.planning.layers import is_environment, record_of
-from bough.planning.native import (
-    NativeSimulator,
-    WrappedSimulator,
-    is_deterministic,
-    strangers,
-)
-from bough.planning.probing import PROBE_SEED, Probe, probe_of, stand_in
-from bough.planning.replay import ReplaySimulator
-from bough.planning.simulator import Model
+import numpy as np
+
+from bough._validation import whole
+
+#: Default number of values for each dimension of a Box.
+VALUES = 5
+#: Maximum number of actions: a tree with more at every node is hopeless.
+MOST_ACTIONS = 10_000
+#: Number of steps that a check compares, after this many others.
+CHECK_STEPS = 10
+#: Arbitrary seeds of the checks.
+CHECK_SEED, OTHER_SEED = 12_345, 54_321
+#: Sources of random numbers. All of them can be reseeded in place.
+GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+#: Objects that hold nothing of an environment's own: classes, modules, functions of C libraries.
+CLOSED = (type, types.ModuleType, types.BuiltinFunctionType)
+
+Outcome = tuple[Any, float, bool]  # observation, reward, whether the episode ended
 
 
-def simulator_of(
-    env: Any,
-    *,
-    how: str | None = None,
-    deterministic: bool | None = None,
-    values: int = VALUES,
-    make: Callable[[], Any] | None = None,
-) -> Any:
-    """Return a simulator of a Gymnasium environment, which is never touched itself.
+class Known(NamedTuple):
+    """Attributes that hold the state of an environment, and a test for the end of its episode."""
 
-    Parameters
-    ----------
-    env
-        The environment. Simulators follow it: they plan for the state in which it is at the time.
-    how : "native", "copy", "replay" or None
-        `"native"`: the state is a few attributes that are known (classic control, toy text).
-        `"copy"`: deep copies. Both only if they pass a probe: an original and its simulator take
-        the same steps and must see the same (native ones only in wrappers that are not known).
-        `"replay"`: reset and replay, for an environment wrapped by `recorded`. By default the first
-        of these that works.
-    deterministic : bool, optional
-        Whether the same actions always lead to the same; by default it is known or found out, by
-        stepping two copies with different random numbers. What becomes random only after
-        20 steps is not noticed.
-    values : int
-        How many values each dimension of a Box of actions is covered by.
-    make
-        Makes an environment like this one; by default `gymnasium.make(env.spec)`. The probe and
-        replays need it.
+    attributes: tuple[str, ...]
+    has_ended: Callable[[Any], bool] = lambda env: False
 
-    Examples
-    --------
-    >>> import gymnasium
-    >>> env = gymnasium.make("FrozenLake-v1", is_slippery=True)
-    >>> simulator = simulator_of(env)
-    >>> simulator.how, simulator.deterministic, simulator.actions
-    ('native snapshots', False, [0, 1, 2, 3])
+
+#: Environments whose state is known, by the module (in `gymnasium.envs`) and name of their class.
+KNOWN = {
+    "classic_control.acrobot.AcrobotEnv": Known(("state",), lambda env: env._terminal()),
+    "classic_control.cartpole.CartPoleEnv": Known(
+        ("state", "steps_beyond_terminated"), lambda env: env.steps_beyond_terminated is not None
+    ),
+    "classic_control.continuous_mountain_car.Continuous_MountainCarEnv": Known(
+        ("state",), lambda env: env.state[0] >= env.goal_position
+    ),
+    "classic_control.mountain_car.MountainCarEnv": Known(
+        ("state",), lambda env: env.state[0] >= env.goal_position
+    ),
+    "classic_control.pendulum.PendulumEnv": Known(("state", "last_u")),
+    "toy_text.cliffwalking.CliffWalkingEnv": Known(
+        ("s", "lastaction"), lambda env: env.s == env.nS - 1
+    ),
+    "toy_text.frozen_lake.FrozenLakeEnv": Known(
+        ("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H")
+    ),
+    "toy_text.taxi.TaxiEnv": Known(
+        ("s", "lastaction", "fickle_step", "taxi_orientation"),
+        lambda env: len(set(tuple(env.decode(env.s))[2:])) == 1,  # passenger at the destination
+    ),
+}
+#: Wrappers that only observe: they are left out of what is simulated.
+OBSERVERS = {"HumanRendering", "OrderEnforcing", "PassiveEnvChecker", "Recorded"}
+OBSERVERS |= {"RecordEpisodeStatistics", "RecordVideo", "RenderCollection"}
+
+
+def is_environment(thing: Any) -> bool:
+    """Return whether this is an environment rather than a simulator."""
+    return hasattr(thing, "action_space") and hasattr(thing, "unwrapped")
+
+
+def wrappers_of(env: Any) -> list[Any]:
+    """Return the wrappers of an environment, the outermost first."""
+    found = []
+    while env is not env.unwrapped:
+        found.append(env)
+        env = env.env
+    return found
+
+
+def record_of(env: Any) -> Any | None:
+    """Return the wrapper that `recorded` put around an environment, if there is one."""
+    return next((w for w in wrappers_of(env) if type(w).__name__ == "Recorded"), None)
+
+
+def known_of(env: Any) -> Known | None:
+    """Return the entry of an environment in `KNOWN`, if it has one."""
+    kind = type(env.unwrapped)
+    module = str(kind.__module__).removeprefix("gymnasium.envs.")
+    return KNOWN.get(f"{module}.{kind.__qualname__}")
+
+
+def _is_observer(wrapper: Any) -> bool:
+    return type(wrapper).__name__ in OBSERVERS
+
+
+def is_known_wrapper(wrapper: Any) -> bool:
+    """Return whether the state of a wrapper is known."""
+    return _is_observer(wrapper) or type(wrapper).__name__ == "TimeLimit"
+
+
+def _module_of(thing: Any) -> str:
+    return str(getattr(type(thing), "__module__", ""))  # some classes of C libraries have none
+
+
+def _table_of(env: Any) -> Any:
+    """Return the transition table of a toy-text environment, if it is one."""
+    return getattr(env.unwrapped, "P", None) if ".toy_text." in _module_of(env.unwrapped) else None
+
+
+def is_deterministic(env: Any) -> bool:
+    """Return whether the transitions of a known environment are deterministic."""
+    table = _table_of(env)
+    if table is None:
+        return not getattr(env.unwrapped, "torque_noise_max", 0.0)
+    if getattr(env.unwrapped, "fickle_passenger", False):
+        return False
+    return all(len(moves) == 1 for state in table.values() for moves in state.values())
+
+
+def why_not_underway(env: Any) -> str | None:
+    """Return why no episode is under way, as far as that is known; None if one is."""
+    known = known_of(env)
+    is_reset = all(getattr(wrapper, "_has_reset", True) for wrapper in wrappers_of(env))
+    if known is not None and getattr(env.unwrapped, known.attributes[0], None) is None:
+        is_reset = False
+    if not is_reset:
+        return "the environment was not reset yet"
+    ended = known is not None and known.has_ended(env.unwrapped)
+    for wrapper in wrappers_of(env):
+        kind = type(wrapper).__name__
+        if kind == "TimeLimit":
+            ended = ended or (wrapper._elapsed_steps or 0) >= wrapper._max_episode_steps
+        elif kind == "Recorded":
+            ended = ended or wrapper.ended
+    return "the episode has ended" if ended else None
+
+
+def step_in(env: Any, action: Any) -> Outcome:
+    """Take a step with a copy of the action: some environments change the array in place."""
+    observation, reward, terminated, truncated, _ = env.step(copy.copy(action))
+    return observation, reward, terminated or truncated
+
+
+# ---------------------------------------------------------------------- actions
+
+
+def actions_of(space: Any, values: int = VALUES) -> list[Any]:
+    """Return the actions of a Discrete, MultiDiscrete, MultiBinary or bounded Box space.
+
+    Each dimension of a Box is covered by evenly spaced values, its ends included; all combinations
+    are actions.
+
+    >>> from gymnasium.spaces import Box
+    >>> [action.tolist() for action in actions_of(Box(-2, 2), values=3)]
+    [[-2.0], [0.0], [2.0]]
     """
-    if how not in (None, "native", "copy", "replay"):
-        raise ValueError(f'how must be "native", "copy", "replay" or None, got {how!r}')
-    if hasattr(env, "single_action_space"):
-        raise TypeError(f"a plan is for one environment, not for several at a time, got {env}")
-    actions = actions_of(env.action_space, values)
-    known = state_of(env) is not None
-    if how == "native" and not known:
-        raise ValueError(f"where {env} keeps its state is not known: leave out how='native'")
-    if known and how in (None, "native") and not strangers(env):
-        return NativeSimulator(
-            env, actions, is_deterministic(env) if deterministic is None else deterministic
+    values = whole(values, "values", least=1)
+    kind = type(space).__name__
+    if kind == "Discrete":
+        # Some environments compare with `is`, or index tables: plain ints suit them all.
+        return [int(space.start) + k for k in range(int(space.n))]
+    if kind == "MultiDiscrete":
+        starts, counts = np.ravel(space.start), np.ravel(space.nvec)
+        ranges = [[int(s) + k for k in range(int(n))] for s, n in zip(starts, counts, strict=True)]
+    elif kind == "MultiBinary":
+        ranges = [[0, 1]] * int(np.prod(space.shape))
+    elif kind == "Box":
+        if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+            raise ValueError(f"a Box of actions must be bounded, got {space}")
+        ends = zip(np.ravel(space.low).tolist(), np.ravel(space.high).tolist(), strict=True)
+        ranges = [_covering(low, high, values, space.dtype) for low, high in ends]
+    else:
+        raise TypeError(
+            f"actions must be Discrete, MultiDiscrete, MultiBinary or a Box, got {space}; "
+            "pass a Simulator of your own, whose actions may be anything"
         )
-    probe = probe_of(env)
-    own = make or maker_of(env)
-    # (If nobody can make the wrappers too, the bare environment is tried alone.)
-    another = own or maker_of(env.unwrapped)
-    wrong: list[str] = []
-    for way, kind in (("native", WrappedSimulator), ("copy", CopySimulator)):
-        if how not in (None, way) or (way == "native" and not known):
-            continue
-        # (Of environments that are known only the wrappers are to be tried.)
-        why = probe.why_unfaithful(env, kind, own if known else another, alone=own is None)
-        if why is None:
-            if deterministic is None:
-                deterministic = not known or is_deterministic(env)  # (else its table tells)
-                deterministic = deterministic and probe.looks_deterministic(partial(stand_in, env))
-            return _counted(kind(env, actions, deterministic), probe, wrong)
-        if why not in wrong:
-            wrong.append(why)
-    if how in (None, "replay") and record_of(env) is not None and own is not None:
-        if deterministic is None:
-            deterministic = probe.looks_deterministic(partial(_beginning, cache(own)))
-        return _counted(ReplaySimulator(env, actions, deterministic, own), probe, wrong)
-    raise Unfaithful(
-        (f"{env} cannot be simulated on copies: {'; '.join(wrong)}; " if wrong else "")
-        + "to replay it from its seed instead, wrap it before it is reset, "
-        "env = bough.planning.recorded(env)"
-        + ("" if own is not None else "; and give make=, which makes another, as its spec cannot")
-    )
+    count = math.prod(len(row) for row in ranges)
+    if count > MOST_ACTIONS:
+        raise ValueError(
+            f"{space} makes {count} actions, more than the maximum of {MOST_ACTIONS}"
+            + ("; pass fewer values, simulator_of(env, values=2)" if kind == "Box" else "")
+        )
+    shape, dtype = space.shape, space.dtype
+    return [np.array(row, dtype=dtype).reshape(shape) for row in itertools.product(*ranges)]
 
 
-def _counted(simulator: Any, probe: Probe, wrong: list[str]) -> Any:
-    """Let a simulator say how many steps it took to choose it, and why it is no quicker one."""
-    simulator.replayed += probe.taken()
-    if wrong:
-        simulator.how += f" ({'; '.join(wrong)})"
-    return simulator
+def _covering(low: float, high: float, values: int, dtype: Any) -> list[Any]:
+    """Return evenly spaced values of a Box's type: there may be fewer integers."""
+    points = np.linspace(low, high, values) if values > 1 else np.array([(low + high) / 2])
+    rounded = np.rint(points) if np.issubdtype(dtype, np.integer) else points
+    return np.unique(rounded.astype(dtype)).tolist()  # type: ignore[no-any-return]
 
 
-def _beginning(make: Callable[[], Any]) -> Any:
-    """Return an environment that was reset, to the same state each time."""
-    env = make()
-    env.reset(seed=PROBE_SEED)
+# ---------------------------------------------------------------------- copies
+
+
+def shared_parts(env: Any) -> list[Any]:
+    """Return the parts that all copies share: they are large, and no step changes them."""
+    specs = [vars(wrapper).get("_cached_spec") for wrapper in wrappers_of(env)]
+    return [env.unwrapped.spec, _table_of(env), *specs]
+
+
+def private_copy(env: Any) -> Any:
+    """Return a copy without observers and rendering."""
+    shared = shared_parts(env)
+    memo: dict[int, Any] = {id(thing): thing for thing in shared}
+    if "pygame" in sys.modules:
+        for thing in reachable(env, shared):
+            if _module_of(thing).partition(".")[0] == "pygame":
+                memo[id(thing)] = None
+    clone = copy.deepcopy(env.unwrapped, memo)
+    if getattr(clone, "render_mode", None) is not None:
+        clone.render_mode = None
+    # From the inside out: a wrapper may hold any of the environments within, not only the next.
+    for wrapper in reversed(wrappers_of(env)):
+        if _is_observer(wrapper):
+            memo[id(wrapper)] = clone
+        else:
+            memo[id(wrapper.env)] = clone
+            clone = copy.deepcopy(wrapper, memo)
+    return clone
+
+
+def further_copy(clone: Any) -> Any:
+    """Return a copy of a copy."""
+    return copy.deepcopy(clone, {id(thing): thing for thing in shared_parts(clone)})
+
+
+def stand_in(env: Any) -> Any:
+    """Return a copy in the current state of an environment; reset, if no episode is under way."""
+    clone = private_copy(env)
+    if why_not_underway(env) is not None:
+        clone.reset(seed=CHECK_SEED)
+    return clone
+
+
+def restarted(env: Any) -> Any:
+    """Return an environment after a reset to the same state each time."""
+    env.reset(seed=CHECK_SEED)
     return env
 
 
-def maker_of(env: Any) -> Callable[[], Any] | None:
-    """Return what makes an environment like this one, without a picture; None if nobody knows."""
+# ---------------------------------------------------------------------- equality of states
+
+
+def equal_states(one: Any, other: Any) -> bool:
+    """Compare two states: numbers, arrays, containers, and objects by their contents.
+
+    A state equals its deep copies, bit for bit; NaN equals NaN. Random generators are not compared:
+    their next numbers are not part of a state that a planner may know.
+    """
+    return _equal(one, other, {})
+
+
+def _equal(one: Any, other: Any, begun: dict[tuple[int, int], Any]) -> bool:
+    """Compare two objects; `begun` holds the pairs whose comparison has begun, by their ids."""
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return _equal_arrays(np.asarray(one), np.asarray(other), begun)
+    if isinstance(one, (int, float, complex, str, bytes, np.generic)):
+        return bool(one == other or (one != one and other != other))
+    if isinstance(one, GENERATORS):
+        return isinstance(other, GENERATORS)
+    pair = id(one), id(other)
+    if pair in begun:  # a cycle: this pair is already being compared
+        return True
+    begun[pair] = one, other  # (kept alive, or other objects might get their ids)
+    if isinstance(one, (tuple, list, deque)):
+        if not isinstance(other, (tuple, list, deque)) or len(one) != len(other):
+            return False
+        return all(_equal(a, b, begun) for a, b in zip(one, other, strict=True))
+    if isinstance(one, dict):
+        if not isinstance(other, dict) or one.keys() != other.keys():
+            return False
+        return all(_equal(one[key], other[key], begun) for key in one)
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, (set, frozenset, types.FunctionType, type)):
+        return bool(one == other)
+    if isinstance(one, types.MethodType):
+        return one.__func__ is other.__func__ and _equal(one.__self__, other.__self__, begun)
+    try:  # compare the parts that a copy would be made of
+        parts, others = one.__reduce_ex__(4), other.__reduce_ex__(4)
+    except Exception:  # an object that cannot be pickled is not known to be equal
+        return False
+    if isinstance(parts, str) or isinstance(others, str):
+        return bool(parts == others)
+    lists = [[list(x) if hasattr(x, "__next__") else x for x in rest] for rest in (parts, others)]
+    return _equal(lists[0], lists[1], begun)
+
+
+def _equal_arrays(one: Any, other: Any, begun: dict[tuple[int, int], Any]) -> bool:
+    if one.dtype.hasobject or other.dtype.hasobject:
+        return one.shape == other.shape and _equal(one.tolist(), other.tolist(), begun)
+    return np.array_equal(one, other, equal_nan=one.dtype.kind in "fc" and other.dtype.kind in "fc")
+
+
+# ---------------------------------------------------------------------- random numbers
+
+
+def reachable(thing: Any, skip: Sequence[Any] = ()) -> Iterator[Any]:
+    """Yield an object and everything that it holds, at any depth, each object once."""
+    seen = {id(other): other for other in (*skip, thing)}
+    queue = deque([thing])
+    while queue:
+        thing = queue.popleft()
+        yield thing
+        for part in _parts(thing):
+            if id(part) not in seen:
+                seen[id(part)] = part  # (kept alive, or another object might get its id)
+                queue.append(part)
+
+
+def _parts(thing: Any) -> list[Any]:
+    if isinstance(thing, (*GENERATORS, *CLOSED)):
+        return []
+    if isinstance(thing, types.FunctionType):  # (it refers to its module, too)
+        return [thing.__closure__, thing.__defaults__, thing.__kwdefaults__]
+    return gc.get_referents(thing)
+
+
+def is_random_state(thing: Any) -> bool:
+    """Return whether this is a random generator, or the state of one."""
+    if isinstance(thing, dict):
+        return "bit_generator" in thing
+    if isinstance(thing, tuple):  # of NumPy's legacy generators, and of Python's
+        legacy = len(thing) == 5 and isinstance(thing[0], str) and thing[0] == "MT19937"
+        return legacy or (len(thing) == 3 and isinstance(thing[1], tuple) and len(thing[1]) == 625)
+    return isinstance(thing, GENERATORS)
+
+
+def generators_of(env: Any) -> list[Any]:
+    """Return all random generators that an environment holds, its own `np_random` first."""
+    own = getattr(env.unwrapped, "np_random", None)  # (created on first access)
+    found = [
+        x for x in reachable(env, shared_parts(env)) if isinstance(x, GENERATORS) and x is not own
+    ]
+    return found if own is None else [own, *found]
+
+
+def reseed(env: Any, seed: int) -> None:
+    """Reseed all generators of an environment in place: parts of it may share one."""
+    for stream, generator in enumerate(generators_of(env)):
+        reseed_one(generator, seed, stream)
+
+
+def reseed_one(generator: Any, seed: int, stream: int = 0) -> None:
+    """Reseed a generator, independently of those of other streams."""
+    source = np.random.SeedSequence(seed, spawn_key=(stream,) if stream else ())
+    if isinstance(generator, random.Random):
+        generator.seed(int(source.generate_state(1, np.uint64)[0]))
+    elif isinstance(generator, np.random.RandomState):
+        generator.seed(source.generate_state(4))
+    else:
+        bits = getattr(generator, "bit_generator", generator)
+        bits.state = type(bits)(source).state
+
+
+@contextmanager
+def global_seed(seed: int) -> Iterator[None]:
+    """Reseed the module-level generators of Python and NumPy, and restore them in the end."""
+    python = random.getstate()
+    numpy = np.random.get_state()  # noqa: NPY002 - environments may still use it
     try:
-        spec = copy.deepcopy(env.spec)
-    except ValueError:  # a wrapper does not say how it was made
-        return None
-    if spec is None:
-        return None
-    import gymnasium
-    from gymnasium.envs.registration import load_env_creator
-
-    spec.additional_wrappers = tuple(w for w in spec.additional_wrappers if w.name != "Recorded")
-    for wrapper in spec.additional_wrappers:
-        try:
-            load_env_creator(wrapper.entry_point)
-        except (ImportError, AttributeError):  # its class is nowhere to be found
-            return None
-        if wrapper.kwargs is None:
-            return None
-    spec.kwargs.pop("render_mode", None)
-    spec.disable_env_checker = True
-    return lambda: gymnasium.make(spec)
+        random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
 
 
-def model_of(env_or_simulator: Any) -> Model:
-    """Return what the planner sees of an environment or a simulator."""
-    if is_environment(env_or_simulator):
-        return Model(simulator_of(env_or_simulator), counted=0)
-    return Model(env_or_simulator)
+# ---------------------------------------------------------------------- checks
+
+
+@dataclass
+class Check:
+    """The result of checking the deep copies of an environment.
+
+    Attributes
+    ----------
+    difference
+        A difference between an environment and its copy; None if they agree.
+    deterministic
+        Whether the same steps have the same outcome with different random numbers.
+    steps
+        Number of steps taken that no simulator has reported yet.
+    """
+
+    difference: str | None
+    deterministic: bool
+    steps: int
+
+
+_checks: dict[int, tuple[weakref.ref[Any], Check]] = {}
+
+
+def checked(env: Any, make: Callable[[], Any] | None) -> Check:
+    """Check the copies of an environment, once for as long as it lives, recorded or not."""
+    if type(env).__name__ == "Recorded":
+        env = env.env
+    key = id(env)  # (an environment need not be hashable)
+    reference, check = _checks.get(key, (None, None))
+    if check is not None and reference is not None and reference() is env:
+        return check
+    counter = itertools.count()
+    difference = _copy_difference(env, make, counter)
+    fresh: Callable[[], Any] = partial(stand_in, env)
+    if difference is not None and make is not None:
+        fresh = partial(restarted, make())
+    deterministic = (difference is None or make is not None) and _repeats(fresh, counter)
+    check = Check(difference, deterministic, next(counter))
+    _checks[key] = weakref.ref(env, lambda _: _checks.pop(key, None)), check
+    return check
+
+
+def _copy_difference(
+    env: Any, make: Callable[[], Any] | None, counter: "itertools.count[int]"
+) -> str | None:
+    """Return a difference between an environment and its deep copy, or None.
+
+    Another environment takes the place of this one: a new one if `make` makes one, else a copy.
+    """
+    try:
+        shared = _shared_by_copy(env)
+        if shared is not None:
+            return f"it cannot be copied: the copy holds {shared!r} of the original"
+        original = stand_in(env) if make is None else restarted(make())
+        actions = _random_actions(original)
+        for action in actions[:CHECK_STEPS]:
+            ((_, _, ended),) = _run(original, [action], CHECK_SEED, counter)
+            if ended:
+                original.reset()
+        clone = private_copy(original)
+    except Exception as error:  # anything that an environment may raise when it is copied
+        return f"it cannot be copied: {error!r}"
+    try:
+        # First the one, then the other: in turns, a copy that uses the original's state by mistake
+        # would find what it should.
+        expected = _run(original, actions[CHECK_STEPS:], CHECK_SEED, counter)
+        outcomes = _run(clone, actions[CHECK_STEPS:], CHECK_SEED, counter)
+    except Exception as error:  # anything that an environment may raise when a copy is stepped
+        return f"stepping a copy raised {error!r}"
+    finally:
+        original.close()
+    return _difference(expected, outcomes)
+
+
+def _repeats(fresh: Callable[[], Any], counter: "itertools.count[int]") -> bool:
+    """Return whether steps have the same outcome with different random numbers.
+
+    `fresh` returns an environment in the same state each time.
+    """
+    actions = _random_actions(fresh())
+    while actions:  # until all were taken, even if episodes are short
+        runs = []
+        for seed in (CHECK_SEED, OTHER_SEED):
+            env = fresh()
+            reseed(env, seed + len(actions))
+            runs.append(_run(env, actions, seed + len(actions), counter))
+        if _difference(*runs) is not None:
+            return False
+        actions = actions[len(runs[0]) :]
+    return True
+
+
+def _run(env: Any, actions: list[Any], seed: int, counter: "itertools.count[int]") -> list[Outcome]:
+    """Take and count steps until the episode ends; module-level generators stay as they are."""
+    outcomes = []
+    with global_seed(seed):
+        for action in actions:
+            next(counter)
+            outcomes.append(copy.deepcopy(step_in(env, action)))
+            if outcomes[-1][2]:
+                break
+    return outcomes
+
+
+def _random_actions(env: Any) -> list[Any]:
+    """Draw actions without using the generator of the environment's own action space."""
+    space = copy.deepcopy(env.action_space)
+    space.seed(CHECK_SEED)
+    return [space.sample() for _ in range(2 * CHECK_STEPS)]
+
+
+def _difference(expected: list[Outcome], outcomes: list[Outcome]) -> str | None:
+    for i, (one, other) in enumerate(zip(expected, outcomes, strict=False)):
+        for name, a, b in zip(("observation", "reward", "end"), one, other, strict=True):
+            if not equal_states(a, b):
+                return f"{name} of a copy differs after {i + 1} steps: {b!r} instead of {a!r}"
+    return None
+
+
+def _shared_by_copy(env: Any) -> Any | None:
+    """Return a part of an environment that its copy uses too, perhaps through a function."""
+    shared = shared_parts(env)
+    # (Environments of a class may share its spaces, each with a generator.)
+    spaces = [x for x in reachable(env, shared) if _module_of(x).startswith("gymnasium.spaces.")]
+    generators = [x for x in reachable(env, shared + spaces) if isinstance(x, GENERATORS)]
+    ids = {id(part) for part in (*wrappers_of(env), env.unwrapped, *generators)}
+    return next((x for x in reachable(private_copy(env), shared) if id(x) in ids), None)

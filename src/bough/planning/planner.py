@@ -1,4 +1,4 @@
-"""One decision after another: search from a state, recommend, keep what still holds."""
+"""The planner: search from a state, recommend actions, and reuse playouts for the next decision."""
 
 import math
 import random
@@ -12,29 +12,32 @@ import numpy as np
 from bough._validation import above_zero, real, whole
 from bough.exceptions import Exhausted
 from bough.planning.decision import Plan
-from bough.planning.environments import model_of
-from bough.planning.gaussian import GaussianPolicy
-from bough.planning.habits import Habits
-from bough.planning.horizon import read_depth
-from bough.planning.policies import PeerPolicy, check_searcher, is_gaussian
-from bough.planning.rollouts import Play, Rollouts
-from bough.planning.scaling import Scale
-from bough.planning.simulator import Model
-from bough.searchers.base import checked_range
+from bough.planning.playouts import Playout, Playouts, RolloutPolicy
+from bough.planning.policies import BaselinePolicy, GPTSPolicy
+from bough.planning.rewards import RewardScale
+from bough.planning.simulator import GenerativeModel, model_of
+from bough.searchers.base import new_generator
 from bough.searchers.baselines.olop import OLOP
-from bough.searchers.registry import PLANNERS
+from bough.searchers.registry import PLANNERS, SEARCHERS
+from bough.theory.depth import paper_depth, useful_depth
 from bough.trees import Path, Tree
 
+#: Names of the searchers for planning.
+NAMES = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
+#: Weight of a reward at the horizon.
+LEAST_WEIGHT = 0.1
+#: Least number of paths of full depth that a budget allows.
+LEAST_PATHS = 5
 #: Steps of the first stage, if only time is limited; each further stage has twice as many.
 FIRST_STAGE = 100
-#: The newest plays are kept for the next decision: at most so many times as many as were played
-#: for the last one, since to tell them again takes time.
-MOST_KEPT = 4
+#: The newest playouts are reused for the next decision: at most this many times the number of new
+#: ones of the last decision, since observing them again takes time.
+MOST_REUSED = 4
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to plan: checked when it is made."""
+    """Checked arguments of `plan`."""
 
     discount: float = 0.95
     budget: int | None = None
@@ -42,7 +45,6 @@ class Settings:
     depth: Any = None
     searcher: Any = "gpts"
     rewards: str = "steps"
-    reward_range: tuple[float, float] | None = None
     repeat: int = 1
 
     def __post_init__(self) -> None:
@@ -62,37 +64,80 @@ class Settings:
             above_zero(self.seconds, "seconds")
         if self.rewards not in ("steps", "sum"):
             raise ValueError(f'rewards must be "steps" or "sum", got {self.rewards!r}')
-        check_searcher(self.searcher)
-        if self.reward_range is not None:
-            checked_range(self.reward_range)
-        read_depth(self.depth, 2, 0.5, 1)  # says what is wrong with it
+        _check_searcher(self.searcher)
+        horizon(self.depth, 2, 0.5, 1)  # raises an error if the depth is invalid
         if self.discount == 1.0 and self.searcher in (*PLANNERS, "best_first"):
             raise ValueError(f"{self.searcher} needs a discount below 1, got {self.discount!r}")
 
     @property
-    def step_discount(self) -> float:
-        """The discount of one action, which may be several steps."""
+    def action_discount(self) -> float:
+        """The discount of one action, which may be repeated for several steps."""
         return self.discount**self.repeat
 
-    @property
-    def action_range(self) -> tuple[float, float] | None:
-        """The range of what one action may give: as many steps as it is repeated, or fewer."""
-        if self.reward_range is None:
-            return None
-        low, high = self.reward_range
-        most = math.fsum(self.discount**i for i in range(self.repeat))
-        return low * (most if low < 0 else 1.0), high * (most if high > 0 else 1.0)
+
+def _check_searcher(searcher: Any) -> None:
+    if isinstance(searcher, str) and searcher not in NAMES:
+        why = "is not a searcher" if searcher not in SEARCHERS else "is not made for planning"
+        raise ValueError(f"searcher must be one of {', '.join(NAMES)}: {searcher!r} {why}")
+    if not isinstance(searcher, str) and not callable(searcher):
+        raise TypeError(
+            "searcher must be a name or a function of the tree that makes a searcher, "
+            f"got {searcher!r}"
+        )
+
+
+def default_horizon(actions: int, discount: float, budget: int) -> int:
+    """Return the default depth of the tree.
+
+    The larger of the smallest useful depth for the budget (erratum 39 of the paper) and the horizon
+    of the discount, log 0.1 / log discount; but at most a fifth of the budget.
+
+    >>> default_horizon(2, 0.95, budget=1000), default_horizon(2, 0.95, budget=100)
+    (45, 20)
+    """
+    steps = budget
+    if discount < 1.0:
+        steps = math.ceil(math.log(LEAST_WEIGHT) / math.log(discount))
+    useful = useful_depth(actions, discount, budget) if actions > 1 else 1
+    return max(min(max(useful, steps), budget // LEAST_PATHS), 1)
+
+
+def horizon(depth: Any, actions: int, discount: float, budget: int) -> int:
+    """Return the depth of the tree: a number, "paper" for the paper's D(T), or None for ours.
+
+    >>> horizon("paper", 2, 0.95, budget=100)
+    5
+    """
+    if depth is None:
+        return default_horizon(actions, discount, budget)
+    if isinstance(depth, str):
+        if depth != "paper":
+            raise ValueError(f'depth must be an int, "paper" or None, got {depth!r}')
+        if actions < 2:
+            return 1
+        # T paths of D steps make up the budget; the depth is the paper's for T paths.
+        steps = 1
+        while (steps + 1) * actions**steps < budget:
+            steps += 1
+        return max(paper_depth(actions, max(budget // steps, 1)), 1)
+    return whole(depth, "depth", least=1)
 
 
 class Planner:
-    """Plans decisions in a row; what was simulated for one is kept for the next where it holds.
+    """Plans one decision after another, and reuses playouts of the last one where they hold.
 
-    If only the first action will be taken (`receding`), it is the one after which the most is to be
-    expected, since there will be another plan. If the whole plan will be followed, the best path.
+    Parameters
+    ----------
+    model : GenerativeModel
+    settings : Settings
+    rng : int or numpy.random.Generator
+    receding : bool
+        Whether only the first action will be taken, before another plan is made (receding horizon):
+        then it is the one with the highest expected value. Otherwise the plan is the best path.
     """
 
     def __init__(
-        self, model: Model, settings: Settings, rng: Any = None, *, receding: bool = True
+        self, model: GenerativeModel, settings: Settings, rng: Any = None, *, receding: bool = True
     ) -> None:
         if settings.searcher == "best_first" and not model.deterministic:
             raise ValueError(
@@ -102,14 +147,18 @@ class Planner:
         self.model = model
         self.receding = receding
         self.settings = settings
-        self._rng = read_rng(rng)
-        self.rollouts = Rollouts(model, settings.discount, settings.repeat, self._rng)
-        numbers = random.Random(int(self._rng.integers(2**63)))
-        self._habits = Habits(len(model.actions), settings.step_discount, numbers)
-        self._scale: Scale | None = None
-        self._kept: list[Play] | None = None  # None: begin anew
-        self._kept_before = 0  # how many plays of the last decision were kept ones
-        self.policy: GaussianPolicy | PeerPolicy | None = None
+        self._rng = new_rng(rng)
+        self.playouts = Playouts(model, settings.discount, settings.repeat, self._rng)
+        actions, discount = len(model.actions), settings.action_discount
+        rollout_rng = random.Random(int(self._rng.integers(2**63)))
+        self._rollout_policy = RolloutPolicy(actions, discount, rollout_rng)
+        self._uses_gpts = isinstance(settings.searcher, str) and settings.searcher == "gpts"
+        seed = int(self._rng.integers(2**63)) if self._uses_gpts else 0
+        self._selection_rng = new_generator(seed)
+        self._scale: RewardScale | None = None
+        self._reused: list[Playout] | None = None  # None: start from a new state
+        self._reused_before = 0  # number of playouts of the last decision that were reused
+        self.policy: GPTSPolicy | BaselinePolicy | None = None
 
     # ------------------------------------------------------------------ one decision
 
@@ -118,216 +167,189 @@ class Planner:
         begin = time.perf_counter()
         budget = self.settings.budget
         deadline = begin + (self.settings.seconds or math.inf)
-        kept = self._kept
-        self._kept = None
-        if kept is None:
-            self.rollouts.start(snapshot, 0)
+        reused, self._reused = self._reused, None
+        if reused is None:
+            self.playouts.start(snapshot)
         stage = FIRST_STAGE * self.settings.repeat if budget is None else budget
-        policy = self._new_policy(stage, kept or ())
-        kept_count = self._kept_before = len(policy.plays)
-        self.rollouts.go_on(stage)
-        stopped = self._search(policy, deadline)
-        calls = self.rollouts.calls
-        while budget is None and (stopped == "budget" or self._can_grow(stopped, policy, stage)):
+        policy = self._new_policy(stage, reused or ())
+        kept = self._reused_before = len(policy.playouts)
+        stopped, calls = self._search(policy, stage, deadline)
+        while budget is None and (stopped == "budget" or self._can_deepen(stopped, policy, stage)):
             stage *= 2
-            finished = policy
+            previous = policy
             if self._depth(stage) != policy.tree.depth or self.settings.searcher in PLANNERS:
-                policy = self._new_policy(stage, finished.plays)
-            self.rollouts.go_on(stage)
-            stopped = self._search(policy, deadline)
-            calls += self.rollouts.calls
-            # (Others than GPTS begin with nothing when they look farther ahead.)
-            if stopped == "seconds" and len(policy.plays) < len(finished.plays):
-                policy = finished
+                policy = self._new_policy(stage, previous.playouts)
+            stopped, taken = self._search(policy, stage, deadline)
+            calls += taken
+            # (Searchers other than GPTS start with nothing at a new depth.)
+            if stopped == "seconds" and len(policy.playouts) < len(previous.playouts):
+                policy = previous
         self.policy = policy
-        return self._recommended(
-            policy,
-            stopped,
-            calls=calls,
-            kept=kept_count,
-            replayed=self.model.newly_replayed(),
-            seconds=time.perf_counter() - begin,
-            note=note,
-        )
-
-    def _depth(self, budget: int) -> int:
-        """Return how many actions to look ahead with so many steps."""
-        settings = self.settings
-        discount = settings.step_discount
-        searcher = settings.searcher
-        if settings.depth is None and isinstance(searcher, str) and searcher in PLANNERS:
-            # They play paths of their own length.
-            return OLOP(Tree(1, 0), budget=budget // settings.repeat, discount=discount).horizon
-        actions = len(self.model.actions)
-        return read_depth(settings.depth, actions, discount, budget // settings.repeat)
-
-    def _can_grow(self, stopped: str, policy: GaussianPolicy | PeerPolicy, stage: int) -> bool:
-        """Return whether there is more to find out farther ahead, if all is known so far."""
-        if stopped != "exhausted" or self.rollouts.root.complete == math.inf:
-            return False
-        return self._depth(2 * stage) > policy.tree.depth
-
-    def _new_policy(self, budget: int, plays: Sequence[Play]) -> GaussianPolicy | PeerPolicy:
-        settings = self.settings
-        actions = len(self.model.actions)
-        discount = settings.step_discount
-        depth = self._depth(budget)
-        searcher = settings.searcher
-        if self._scale is None:
-            self._scale = Scale(
-                discount,
-                depth,
-                settings.action_range,
-                goes_on=self.model.deterministic and self.receding,
-            )
-        elif len(self._scale.weights) != depth:
-            self._scale.set_depth(discount, depth)
-        tree = Tree(actions, depth)
-        if is_gaussian(searcher):
-            before = self.policy
-            spare = None
-            if isinstance(before, GaussianPolicy) and before.tree.depth == depth:
-                spare = before.give_up()
-            return GaussianPolicy(
-                tree,
-                discount=discount,
-                rewards=settings.rewards,
-                deterministic=self.model.deterministic,
-                scale=self._scale,
-                habits=self._habits,
-                rng=self._rng,
-                plays=plays,
-                searcher=spare,
-            )
-        return PeerPolicy(
-            searcher,
-            tree,
-            discount=discount,
-            rewards=settings.rewards,
-            scale=self._scale,
-            rng=self._rng,
-            budget=budget // settings.repeat,
-        )
-
-    def _search(self, policy: GaussianPolicy | PeerPolicy, deadline: float) -> str:
-        """Play until the budget, the time or the tree is at its end; return which."""
-        rollouts = self.rollouts
-        depth = policy.tree.depth
-        redirect = self.model.deterministic and isinstance(policy, GaussianPolicy)
-        # A play may cost nothing, if all of its steps were taken before.
-        for _ in range(rollouts.left):
-            if rollouts.left == 0:
-                break
-            if time.perf_counter() >= deadline:
-                return "seconds"
-            try:
-                path = asked = policy.ask()
-            except Exhausted:
-                return "exhausted"
-            if redirect:
-                fresh = rollouts.unexplored(path, depth)
-                if fresh is None:
-                    return "exhausted"
-                path = self._habits.complete(fresh, depth)
-            play = rollouts.play(path)
-            if play is None:
-                break
-            policy.tell(asked, play)
-        return "exhausted" if redirect and rollouts.is_complete(depth) else "budget"
-
-    # ------------------------------------------------------------------ what it says
-
-    def _recommended(
-        self, policy: GaussianPolicy | PeerPolicy, stopped_by: str, **facts: Any
-    ) -> Plan:
-        path, value, std = self._best_path(policy, stopped_by == "exhausted")
+        path, value, std = self._recommend(policy, stopped == "exhausted")
         return Plan(
             actions=tuple(self.model.actions[a] for a in path),
             path=path,
             value=value,
             std=std,
-            plays=len(policy.plays) - facts["kept"],
+            calls=calls,
+            replayed=self.model.newly_replayed(),
+            plays=len(policy.playouts) - kept,
+            kept=kept,
             depth=policy.tree.depth,
             how=self.model.how,
             deterministic=self.model.deterministic,
-            stopped_by=stopped_by,
+            stopped_by=stopped,
+            seconds=time.perf_counter() - begin,
             available=tuple(self.model.actions),
             policy=policy,
-            **facts,
+            note=note,
         )
 
-    def _best_path(
-        self, policy: GaussianPolicy | PeerPolicy, all_known: bool
+    def _depth(self, budget: int) -> int:
+        """Return the depth of the tree for a budget."""
+        settings = self.settings
+        discount, plays = settings.action_discount, budget // settings.repeat
+        if settings.depth is None and settings.searcher in PLANNERS:
+            return OLOP(Tree(1, 0), budget=plays, discount=discount).horizon
+        return horizon(settings.depth, len(self.model.actions), discount, plays)
+
+    def _can_deepen(self, stopped: str, policy: GPTSPolicy | BaselinePolicy, stage: int) -> bool:
+        """Return whether a deeper tree has more to find, if this one is exhausted."""
+        if stopped != "exhausted" or self.playouts.root.complete == math.inf:
+            return False
+        return self._depth(2 * stage) > policy.tree.depth
+
+    def _new_policy(self, budget: int, playouts: Sequence[Playout]) -> GPTSPolicy | BaselinePolicy:
+        settings = self.settings
+        discount = settings.action_discount
+        depth = self._depth(budget)
+        if self._scale is None:
+            continues = self.model.deterministic and self.receding
+            self._scale = RewardScale(discount, depth, continues=continues)
+        elif len(self._scale.weights) != depth:
+            self._scale.set_depth(discount, depth)
+        tree = Tree(len(self.model.actions), depth)
+        if not self._uses_gpts:
+            return BaselinePolicy(
+                settings.searcher,
+                tree,
+                discount=discount,
+                rewards=settings.rewards,
+                scale=self._scale,
+                rng=self._rng,
+                budget=budget // settings.repeat,
+            )
+        belief = None
+        if isinstance(self.policy, GPTSPolicy) and self.policy.tree.depth == depth:
+            belief = self.policy.release_belief()
+        return GPTSPolicy(
+            tree,
+            discount=discount,
+            rewards=settings.rewards,
+            deterministic=self.model.deterministic,
+            scale=self._scale,
+            rollout_policy=self._rollout_policy,
+            rng=self._rng,
+            selection_rng=self._selection_rng,
+            playouts=[playout.truncated(depth) for playout in playouts],
+            belief=belief,
+        )
+
+    def _search(
+        self, policy: GPTSPolicy | BaselinePolicy, budget: int, deadline: float
+    ) -> tuple[str, int]:
+        """Search until the budget, the time or the tree is exhausted.
+
+        Returns which of them it was, and the number of steps taken.
+        """
+        playouts = self.playouts
+        playouts.set_budget(budget)
+        depth = policy.tree.depth
+        explores = self.model.deterministic and self._uses_gpts  # only steps never taken
+        # A playout may cost nothing, if all of its steps were taken before.
+        for _ in range(playouts.left):
+            if playouts.left == 0:
+                break
+            if time.perf_counter() >= deadline:
+                return "seconds", playouts.calls
+            try:
+                path = asked = policy.ask()
+            except Exhausted:
+                return "exhausted", playouts.calls
+            if explores:
+                unexplored = playouts.unexplored(path, depth)
+                if unexplored is None:
+                    return "exhausted", playouts.calls
+                path = self._rollout_policy.complete(unexplored, depth)
+            playout = playouts.play(path)
+            if playout is None:
+                break
+            policy.tell(asked, playout)
+        known = explores and playouts.root.complete >= depth
+        return "exhausted" if known else "budget", playouts.calls
+
+    def _recommend(
+        self, policy: GPTSPolicy | BaselinePolicy, all_known: bool
     ) -> tuple[Path, float, float]:
-        """Return the path to follow, and what it is worth."""
-        if not policy.plays:
+        """Return the path to follow, its value and the standard deviation of the value."""
+        playouts = policy.playouts
+        if not playouts:
             return (int(self._rng.integers(len(self.model.actions))),), math.nan, math.inf
         depth = policy.tree.depth
-        # Of paths that are worth the same: if more is expected to come, one that goes on.
+        # Of paths of the same value, one that continues if positive rewards are expected.
         end = self._scale is not None and self._scale.fitted()[0] < 0.0
         if all_known and self.model.deterministic:
-            value, path = self.rollouts.best(depth, self.settings.step_discount, end=end)
+            value, path = self.playouts.best(depth, self.settings.action_discount, end=end)
             return path, value, 0.0
-        plays = policy.plays
         if self.receding:
             first = policy.action()
-            plays = [play for play in plays if play.path[0] == first]
-            if not plays:
+            playouts = [playout for playout in playouts if playout.path[0] == first]
+            if not playouts:
                 return (first,), math.nan, math.inf
-        whole_ones = [play for play in plays if play.is_whole(depth)] or plays
+        playouts = [playout for playout in playouts if playout.is_whole(depth)] or playouts
         if self.model.deterministic:
-            best = max(whole_ones, key=lambda play: (policy.total(play), play.ended == end))
+            best = max(playouts, key=lambda playout: (policy.total(playout), playout.ended == end))
             return best.path, policy.total(best), 0.0
-        return policy.best_path([play.path for play in whole_ones])
+        return policy.best_path([playout.path for playout in playouts])
 
     # ------------------------------------------------------------------ the next decision
 
-    def took(self, action: int, snapshot: Any) -> bool:
-        """Keep what was simulated below an action, if the world went where it was foreseen to go.
+    def advance(self, action: int, snapshot: Any) -> bool:
+        """Reuse the playouts below an action, if the world is where they led.
 
-        Returns whether it did. `snapshot` is of the state in which the world is now.
+        Returns whether it is. `snapshot` is of the current state of the world.
         """
-        policy = self.policy
-        self._kept = None
-        if policy is None:
+        policy, same = self.policy, self.model.same
+        self._reused = None
+        if policy is None or same is None:
             return False
-        same = self.model.same
-        most = MOST_KEPT * max(len(policy.plays) - self._kept_before, 1)
-        below = [play for play in policy.plays if play.path[0] == action and len(play.rewards) > 1]
+        below = [p for p in policy.playouts if p.path[0] == action and len(p.rewards) > 1]
         if self.model.deterministic:
-            child = self.rollouts.root.children.get(action)
-            if child is None or child.ended or child.snapshot is None:
+            state = self.playouts.root.children.get(action)
+            if state is None or state.ended or state.snapshot is None:
                 return False
-            if same is None or not same(child.snapshot, snapshot):
+            if not same(state.snapshot, snapshot):
                 return False
-            self.rollouts.advance(action, 0)
-            if isinstance(policy, GaussianPolicy):
-                self._kept = [_tail(play) for play in below[-most:]]
-            else:
-                self._kept = []
-            return True
-        if same is None:
-            return False
-        below = [play for play in below if play.states and same(play.states[0], snapshot)]
-        self.rollouts.start(snapshot, 0)
-        kept = below[-most:] if isinstance(policy, GaussianPolicy) else []
-        self._kept = [_tail(play) for play in kept]
-        return bool(below)
+            self.playouts.advance(state)
+            found = True
+        else:
+            below = [p for p in below if p.states and same(p.states[0], snapshot)]
+            self.playouts.start(snapshot)
+            found = bool(below)
+        most = MOST_REUSED * max(len(policy.playouts) - self._reused_before, 1)
+        newest = below[-most:] if self._uses_gpts else []
+        self._reused = [playout.after_first_action() for playout in newest]
+        return found
 
 
-def read_rng(rng: Any) -> np.random.Generator:
-    """Return the generator that was given, or the one that a seed makes."""
+def new_rng(rng: Any) -> np.random.Generator:
+    """Return the given generator, or the one that a seed makes."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
         raise TypeError(
             f"rng must be a numpy.random.Generator, an int of at least 0, or None, got {rng!r}"
         ) from None
-
-
-def _tail(play: Play) -> Play:
-    """Return a play as it looks from one step further on."""
-    return Play(play.path[1:], play.rewards[1:], play.ended, play.states[1:])
 
 
 def plan(
@@ -339,44 +361,40 @@ def plan(
     depth: int | str | None = None,
     searcher: Any = "gpts",
     rewards: str = "steps",
-    reward_range: tuple[float, float] | None = None,
     repeat: int = 1,
     rng: np.random.Generator | int | None = None,
 ) -> Plan:
-    """Plan what to do next in a Gymnasium environment, or wherever a simulator is.
+    """Plan the next actions in a Gymnasium environment, or with a simulator.
 
     Parameters
     ----------
     env_or_simulator
-        An environment, which has been reset and is left exactly as it is; or a `Simulator`, which
-        is put back to the state in which it was.
+        An environment that has been reset, which is left exactly as it is; or a `Simulator`, which
+        is restored to its state.
     discount : float
-        Of one step.
+        Discount of one step.
     budget : int, optional
-        How many steps of the simulator may be used: never one more.
+        Maximum number of steps of the simulator.
     seconds : float, optional
-        A time limit. Without a budget the depth grows as the search goes on.
+        Time limit. Without a budget the depth grows with the number of steps.
     depth : int, "paper" or None
-        How many actions a path has. By default the larger of the smallest useful depth and the
+        Number of actions of a path. By default the larger of the smallest useful depth and the
         horizon of the discount, log 0.1 / log discount, but at most a fifth of the budget.
-        `"paper"`: the paper's, about the logarithm of the number of paths; for small budgets it
-        looks only a few steps ahead.
+        `"paper"`: the paper's, about the logarithm of the number of paths, which is only a few
+        steps for small budgets.
     searcher : str or function
         "gpts", "uct", "olop", "kl_olop", "best_first" or "random"; or a function that makes a
         searcher for a tree.
     rewards : "steps" or "sum"
-        What the searcher is told: the immediate rewards of all steps, or their discounted sum only.
-    reward_range : (float, float), optional
-        The lowest and the highest reward of a single step, if they are known; else what is
-        observed tells. (That after an end there is nothing, 0, goes without saying.)
+        Observations of the searcher: the immediate rewards of all steps, or their discounted sum.
     repeat : int
-        How often each action is taken before the next one.
+        Number of steps for which each action is taken.
     rng : int or numpy.random.Generator
 
     Raises
     ------
     Unfaithful
-        If no copy can stand in for the environment: see `simulator_of`.
+        If the environment can be neither copied nor replayed: see `simulator_of`.
 
     Examples
     --------
@@ -387,8 +405,8 @@ def plan(
     >>> found.action in (0, 1), found.calls <= 200, found.how
     (True, True, 'native snapshots')
     """
-    settings = Settings(discount, budget, seconds, depth, searcher, rewards, reward_range, repeat)
-    rng = read_rng(rng)
+    settings = Settings(discount, budget, seconds, depth, searcher, rewards, repeat)
+    rng = new_rng(rng)
     model = model_of(env_or_simulator)
     present = model.present()
     try:

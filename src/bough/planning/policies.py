@@ -1,25 +1,318 @@
-"""Searchers as planners: what they are told of a play, and what they recommend."""
+"""Tree policies: GPTS and other searchers choose the next playout and recommend an action.
+
+Notation of the GPTS policy, for a playout with rewards r_1 .. r_n of at most D steps:
+
+    gamma^i        `weights`   discount of the reward i steps ahead
+    c              `center`    expected reward of a step
+    s              `unit`      standard deviation of the discounted sum of a playout
+    (r_i - c) / s              a reward in the units of the belief, whose prior has variance 1
+"""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from operator import mul
 from typing import Any
 
 import numpy as np
 
-from bough.planning.rollouts import Play
-from bough.planning.scaling import Scale
+from bough.belief.belief import Belief
+from bough.belief.rng import SplitMix64
+from bough.belief.unexplored import fresh_maxima
+from bough.confidence import Confidence
+from bough.kernels import Discounted
+from bough.planning.playouts import Playout, RolloutPolicy
+from bough.planning.rewards import RewardScale, StepNoise
 from bough.searchers.base import Certificate
 from bough.searchers.baselines.random_search import RandomSearch
 from bough.searchers.baselines.uct import UCT
-from bough.searchers.registry import PLANNERS, SEARCHERS, make_searcher
+from bough.searchers.gpts import GPTS, SUBTREE_EXPLORATION
+from bough.searchers.registry import PLANNERS, make_searcher
 from bough.trees import Path, Tree
 
-#: Searchers that make sense for planning, by name.
-NAMES = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
+#: Noise of a playout's sum, in units of its standard deviation: the difference between paths that
+#: share all steps that matter. With random transitions it is fitted: multiplied or divided by a
+#: factor at a time, within bounds, from this number of playouts on.
+SUM_NOISE = 1.0
+NOISE_FACTOR = 1.7
+LEAST_NOISE, MOST_NOISE = 0.1, 3.0
+ENOUGH_PLAYOUTS = 8
+#: With deterministic transitions, noise of a step's reward in units of its prior standard
+#: deviation: a step is also what it changes in the rewards after it.
+STEP_NOISE = 1.0
+#: The exploration scale is 1 with random transitions; with deterministic ones it grows by 1 for
+#: this many steps of depth, up to a limit, so that the few paths within a budget branch off
+#: earlier. (Chosen on CartPole, MountainCar and Taxi, and on discounted trees with noise.)
+EXPLORED_STEPS = 9
+MOST_EXPLORATION = 4.5
+#: Relative change of the units that is too small to rebuild the belief.
+SETTLED = 0.1
+#: Distance of a reward from the expected one, in units, that rebuilds the belief at once.
+FAR = 1e3
 
 
-class PeerPolicy:
-    """Any other searcher: it is told complete paths, with zeros after an episode has ended."""
+class GPTSPolicy:
+    """GPTS for one decision: a belief of rewards in units in which a sum has mean 0 and variance 1.
+
+    With `rewards="sum"`, the paper's likelihood, each playout is an observation of the end of its
+    path.
+
+    With `rewards="steps"` and random transitions every immediate reward is an observation of its
+    step, whose noise is estimated from repeated steps. This is exact: the value of a path is the
+    sum of the expected rewards of its steps.
+
+    With `rewards="steps"` and deterministic transitions rewards have no noise, but the step of a
+    node is more than its reward: it is also what the action changes in the rewards after it. So
+    every immediate reward is a noisy observation of its step, and the sum one of the end of the
+    path.
+
+    After the end of an episode every reward is 0, so that the expected reward is missing for each
+    remaining step. With deterministic transitions that is part of the last step (for agents beyond
+    the depth of the tree too), and the path ends there; with random ones, the path continues as it
+    was requested, with zeros.
+
+    Parameters
+    ----------
+    scale, rollout_policy
+        Statistics of all playouts, shared by all decisions.
+    rng : numpy.random.Generator
+        Breaks ties between actions.
+    selection_rng : SplitMix64
+        Breaks ties between paths and draws unexplored children.
+    playouts
+        Playouts reused from before.
+    belief : Belief, optional
+        A belief on the same tree that is no longer needed: to clear one is faster than to make one.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        discount: float,
+        rewards: str,
+        deterministic: bool,
+        scale: RewardScale,
+        rollout_policy: RolloutPolicy,
+        rng: np.random.Generator,
+        selection_rng: SplitMix64,
+        playouts: Sequence[Playout] = (),
+        belief: Belief | None = None,
+    ) -> None:
+        self.tree = tree
+        self.discount = discount
+        self.scale = scale
+        self.playouts = list(playouts)
+        self._rollout_policy = rollout_policy
+        self._rng, self._selection_rng = rng, selection_rng
+        self._deterministic = deterministic
+        self._observes_steps = rewards == "steps"
+        self._observes_sums = deterministic or rewards == "sum"
+        # (The scale goes on to other depths; this decision stays as it is.)
+        self.weights, self.rest, self._beyond = scale.weights, scale.rest, scale.beyond
+        self._spread = scale.spread
+        self._confidence = Confidence()
+        if deterministic:
+            depth = tree.depth / EXPLORED_STEPS
+            self._confidence = Confidence(scale=min(max(depth, 1.0), MOST_EXPLORATION))
+        self._step_noise = StepNoise()
+        for playout in self.playouts if self._is_exact else ():
+            self._step_noise.add(playout)
+        self.noise = scale.noise or SUM_NOISE
+        self._next = 2 * len(self.playouts) or 1  # number of playouts to check the units again
+        self._belief = belief
+        self._rebuild()
+
+    @property
+    def _is_exact(self) -> bool:
+        """Whether the model is exact: only steps are observed, with their own noise."""
+        return not self._observes_sums
+
+    # ------------------------------------------------------------------ the belief
+
+    @property
+    def belief(self) -> Belief:
+        """The belief, in units of its own."""
+        return self.searcher.belief if self._belief is None else self._belief
+
+    def release_belief(self) -> Belief | None:
+        """Leave the belief to another decision; this one makes another if it needs it."""
+        released, self._belief = self._belief, None
+        return released
+
+    @cached_property
+    def searcher(self) -> GPTS:
+        """A searcher with the observations of this decision."""
+        kernel, confidence = self._kernel, self._confidence
+        search = GPTS(self.tree, kernel, self.noise, mean=0.0, confidence=confidence, rng=0)
+        for playout in self.playouts:
+            self.observe(search.belief, playout)
+        return search
+
+    @property
+    def _kernel(self) -> Discounted:
+        return Discounted(self.discount, 1.0 / self._spread**2)
+
+    def _rebuild(self) -> None:
+        """Update the units, and observe all playouts again."""
+        self.center, self.unit = self.scale.fitted()
+        step_noise = STEP_NOISE
+        if self._is_exact:
+            share = self._step_noise.share((self.unit / self._spread) ** 2)
+            self.unit *= math.sqrt(1.0 - share)
+            step_noise = math.sqrt(share / (1.0 - share))
+        self.offset = self.center * self.rest[0]  # the expected sum of a path
+        self.step_noises = [step_noise * w / self._spread for w in self.weights]
+        self._gains = [w / self.unit for w in self.weights]
+        self._observe_all()
+        if not (self._deterministic or self._is_exact) and len(self.playouts) >= ENOUGH_PLAYOUTS:
+            self._fit_noise()
+
+    def _observe_all(self) -> None:
+        belief = self._belief
+        if belief is None or belief.noise != self.noise:
+            belief = self._belief = Belief(self.tree, self._kernel, self.noise)
+            widths = [int(self.tree.branching(()))] * self.tree.depth
+            belief.look_ahead(*fresh_maxima(self._kernel.increments(self.tree.depth), widths))
+        else:
+            belief.clear()
+        for playout in self.playouts:
+            self.observe(belief, playout)
+
+    def _fit_noise(self) -> None:
+        """Take the noise of sums with the highest likelihood, of those nearby."""
+        likelihoods = {self.noise: self.belief.log_likelihood()}
+        for noise in (self.noise * NOISE_FACTOR, self.noise / NOISE_FACTOR):
+            if LEAST_NOISE <= noise <= MOST_NOISE:
+                self.noise = noise
+                self._observe_all()
+                likelihoods[noise] = self.belief.log_likelihood()
+        best = max(likelihoods, key=lambda noise: likelihoods[noise])
+        if best != self.noise:
+            self.noise = best
+            self._observe_all()
+        self.scale.noise = best
+
+    def observe(self, belief: Belief, playout: Playout) -> None:
+        """Let a belief observe a playout, in the current units."""
+        path, rewards, ended, _ = playout
+        gains, center = self._gains, self.center
+        length, depth = len(rewards), len(gains)
+        short = ended and length < depth
+        steps = [gain * (r - center) for gain, r in zip(gains, rewards, strict=False)]
+        if ended and self._deterministic:
+            steps[-1] -= center * (self.rest[length] + self._beyond) / self.unit
+        elif short:
+            steps += [-gain * center for gain in gains[length : len(path)]]
+        if self._observes_steps:
+            belief.observe_steps(path, steps, noise=self.step_noises[: len(path)])
+        if self._observes_sums:
+            # (A playout that was cut off says nothing about the steps that it did not reach.)
+            belief.observe(path, math.fsum(steps), depth=None if ended else depth)
+        if short and self._deterministic:
+            belief.end(path)
+
+    # ------------------------------------------------------------------ ask and tell
+
+    def ask(self) -> Path:
+        """Return the next path to simulate."""
+        exploration = SUBTREE_EXPLORATION * self._confidence.scale
+        path = self.belief.descend(exploration, False, self._selection_rng)
+        assert path is not None  # no path is left out
+        return path
+
+    def tell(self, asked: Path, playout: Playout) -> None:
+        """Record the outcome, and rebuild the belief if the units of rewards have changed."""
+        self.playouts.append(playout)
+        if self._deterministic:
+            self._rollout_policy.add(playout, self.center)
+        rewards = playout.rewards
+        self.scale.add(rewards, playout.ended)
+        if self._is_exact:
+            self._step_noise.add(playout)
+        if max(max(rewards) - self.center, self.center - min(rewards)) > FAR * self.unit:
+            self._rebuild()
+            return
+        self.observe(self.belief, playout)
+        if len(self.playouts) >= self._next:
+            self._next = 2 * len(self.playouts)
+            center, unit = self.scale.fitted()
+            moved = abs(center - self.center) * self.rest[0] > SETTLED * unit
+            if moved or abs(unit - self.unit) > SETTLED * unit or not self._deterministic:
+                self._rebuild()
+
+    # ------------------------------------------------------------------ recommendations
+
+    def total(self, playout: Playout) -> float:
+        """Return the discounted sum of the rewards of a playout."""
+        return math.fsum(map(mul, self.weights, playout.rewards))
+
+    def action(self) -> int:
+        """Return the action with the highest expected value.
+
+        If all have the same, as before the first reward, the one after which playouts were longest:
+        what continues may still come to something.
+        """
+        actions = range(int(self.tree.branching(())))
+        means = [self.value((a,))[0] for a in actions]
+        best = [a for a in actions if means[a] == max(means)]
+        if len(best) > 1:
+            lengths = [[len(p.rewards) for p in self.playouts if p.path[0] == a] for a in best]
+            lasted = [sum(steps) / len(steps) if steps else 0.0 for steps in lengths]
+            best = [a for a, mean in zip(best, lasted, strict=True) if mean == max(lasted)]
+        return best[0] if len(best) == 1 else best[int(self._rng.integers(len(best)))]
+
+    def value(self, node: Path) -> tuple[float, float]:
+        """Return mean and standard deviation of the sum of rewards after some actions.
+
+        If the model is exact, that of the best path simulated after them: the belief about a node
+        then only covers the rewards up to it.
+        """
+        if self._is_exact:
+            paths = [p.path for p in self.playouts if p.path[: len(node)] == node]
+            if paths:
+                return self.best_path(paths)[1:]
+        mean, std = self.belief.posterior([node])
+        return float(self.offset + self.unit * mean[0]), float(self.unit * std[0])
+
+    def best_path(self, paths: list[Path]) -> tuple[Path, float, float]:
+        """Return the path with the highest mean less one standard deviation, and these two."""
+        padding = (0,) * self.tree.depth  # (after an end, actions have no effect)
+        paths = [(path + padding)[: self.tree.depth] for path in paths]
+        mean, std = self.belief.posterior(paths)
+        k = int(np.argmax(mean - std))
+        return paths[k], float(self.offset + self.unit * mean[k]), float(self.unit * std[k])
+
+    def certificate(self) -> Certificate | None:
+        """Return bounds of the best path, in the units of the user."""
+        found = self.searcher.certificate
+        path, lower, upper = found.path, found.lower, found.upper
+        known = self.known_values() if self._deterministic else []
+        if known and max(known) > -math.inf:
+            lower = max(known)
+            path, upper = self.playouts[known.index(lower)].path, max(upper, lower)
+        lower, upper = self.offset + self.unit * lower, self.offset + self.unit * upper
+        return replace(
+            found, path=path, lower=lower, upper=upper, gap=upper - lower, conditional=True
+        )
+
+    def known_values(self) -> list[float]:
+        """Return the sum of each playout in the units of the belief; -inf if it was cut off.
+
+        With deterministic transitions that is the value of its path.
+        """
+        depth = self.tree.depth
+        return [
+            (self.total(p) - self.offset) / self.unit if p.is_whole(depth) else -math.inf
+            for p in self.playouts
+        ]
+
+
+class BaselinePolicy:
+    """Another searcher for one decision: it observes complete paths, with zeros after an end."""
+
+    unit, offset = 1.0, 0.0  # values are those of the user
 
     def __init__(
         self,
@@ -28,104 +321,74 @@ class PeerPolicy:
         *,
         discount: float,
         rewards: str,
-        scale: Scale,
+        scale: RewardScale,
         rng: np.random.Generator,
         budget: int,
     ) -> None:
         self.tree = tree
         self.weights = scale.weights
-        self.plays: list[Play] = []
-        self._steps = rewards == "steps"
+        self.playouts: list[Playout] = []
+        self._observes_steps = rewards == "steps"
         options: dict[str, Any] = {}
-        if isinstance(searcher, str):
-            known = scale.reward_range
-            if known is not None:  # after an end they are told 0
-                known = (min(known[0], 0.0), max(known[1], 0.0))
-            if searcher in (*PLANNERS, "best_first"):
-                options["discount"] = discount
-                options["reward_range"] = known
-            elif known is not None and searcher != "random":
-                options["reward_range"] = (known[0] * scale.rest[0], known[1] * scale.rest[0])
-            if searcher in PLANNERS:
-                options["budget"] = budget
+        if searcher in (*PLANNERS, "best_first"):
+            options["discount"] = discount
+        if searcher in PLANNERS:
+            options["budget"] = budget
         seed = int(rng.integers(2**63)) if isinstance(searcher, str) else None
         self.searcher = make_searcher(searcher, tree, seed, options)
 
     def ask(self) -> Path:
-        """Return the next path to play."""
+        """Return the next path to simulate."""
         return self.searcher.ask()  # type: ignore[no-any-return]
 
-    def tell(self, asked: Path, play: Play) -> None:
-        """Take in what came of it, unless it was cut short by the budget."""
-        depth = len(self.weights)
-        if not play.is_whole(depth):
+    def tell(self, asked: Path, playout: Playout) -> None:
+        """Record the outcome, unless it was cut off by the budget."""
+        if not playout.is_whole(self.tree.depth):
             self.searcher.forget(asked)
             return
-        self.plays.append(play)
-        missing = depth - len(play.rewards)
-        if self._steps:
-            rewards = (*play.rewards, *([0.0] * missing))
+        self.playouts.append(playout)
+        if self._observes_steps:
+            rewards = (*playout.rewards, *[0.0] * (self.tree.depth - len(playout.rewards)))
             self.searcher.tell(asked, steps=list(map(mul, self.weights, rewards)))
         else:
-            self.searcher.tell(asked, self.total(play))
+            self.searcher.tell(asked, self.total(playout))
 
-    def total(self, play: Play) -> float:
-        """Return the discounted sum of what a play gave."""
-        return math.fsum(map(mul, self.weights, play.rewards))
+    def total(self, playout: Playout) -> float:
+        """Return the discounted sum of the rewards of a playout."""
+        return math.fsum(map(mul, self.weights, playout.rewards))
 
     def action(self) -> int:
-        """Return the first action that the algorithm's own rule gives out.
+        """Return the first action by the algorithm's own rule.
 
-        OLOP and KL-OLOP: the one played most. UCT, as in Markov decision processes everywhere, and
-        random search: the one whose plays were best on average (by visits UCT is much worse after
-        few plays). Best-first search: the first step of the best path it has seen.
+        OLOP and KL-OLOP: the one played most. UCT, as usual in Markov decision processes, and
+        random search: the one with the best average (by visits UCT is much worse after few
+        playouts). Best-first search: the first step of the best path it has seen.
         """
-        if not self.plays:
+        if not self.playouts:
             return 0
         if isinstance(self.searcher, (RandomSearch, UCT)):
-            totals: dict[int, list[float]] = {}
-            for play in self.plays:
-                totals.setdefault(play.path[0], []).append(self.total(play))
-            return max(totals, key=lambda a: _mean(totals[a]))
+            tried = dict.fromkeys(playout.path[:1] for playout in self.playouts)
+            return max(tried, key=lambda node: self.value(node)[0])[0]
         return int(self.searcher.best_action())
 
-    def best_path(self, paths: list[Path]) -> tuple[Path, float, float]:
-        """Return the path that the searcher calls the best, if it is one of these.
+    def value(self, node: Path) -> tuple[float, float]:
+        """Return the average sum of rewards after some actions; its deviation is not known."""
+        totals = [self.total(p) for p in self.playouts if p.path[: len(node)] == node]
+        return (math.fsum(totals) / len(totals) if totals else math.nan), math.nan
 
-        Else, the one of these with the highest average; and what it is worth, and how surely.
+    def best_path(self, paths: list[Path]) -> tuple[Path, float, float]:
+        """Return the searcher's best path if it is one of these, else that with the best average.
+
+        Also return its mean and standard deviation.
         """
         arm = self.searcher.best()
         if arm.path in paths:
             return arm.path, arm.mean, arm.std
-        totals: dict[Path, list[float]] = {path: [] for path in paths}
-        for play in self.plays:
-            if play.path in totals:
-                totals[play.path].append(self.total(play))
-        path = max(totals, key=lambda p: _mean(totals[p]))
-        return path, _mean(totals[path]), arm.std * math.sqrt(arm.visits / len(totals[path]))
+        path = max(dict.fromkeys(paths), key=lambda path: self.value(path)[0])
+        visits = sum(playout.path == path for playout in self.playouts)
+        return path, self.value(path)[0], arm.std * math.sqrt(arm.visits / visits)
 
     def certificate(self) -> Certificate | None:
         """Return the searcher's certificate, if it has one."""
         found = getattr(self.searcher, "certificate", None)
-        return found if isinstance(found, Certificate) and self.plays else None
-
-
-def _mean(numbers: list[float]) -> float:
-    return math.fsum(numbers) / len(numbers)
-
-
-def is_gaussian(searcher: Any) -> bool:
-    """Return whether the planner's own GPTS is meant."""
-    return isinstance(searcher, str) and searcher == "gpts"
-
-
-def check_searcher(searcher: Any) -> None:
-    """Refuse what cannot plan."""
-    if isinstance(searcher, str) and searcher not in NAMES:
-        known = " is no searcher" if searcher not in SEARCHERS else " is not made for planning"
-        raise ValueError(f"searcher must be one of {', '.join(NAMES)}: {searcher!r}{known}")
-    if not isinstance(searcher, str) and not callable(searcher):
-        raise TypeError(
-            "searcher must be a name or a function of the tree that makes a searcher, "
-            f"got {searcher!r}"
-        )
+        return found if isinstance(found, Certificate) and self.playouts else None

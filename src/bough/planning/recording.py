@@ -1,4 +1,4 @@
-"""The wrapper that remembers what was done: imported when it is needed, as Gymnasium is."""
+"""The wrapper that records actions, imported only when it is needed, as Gymnasium is optional."""
 
 import copy
 from typing import Any
@@ -8,21 +8,21 @@ import numpy as np
 
 
 class Recorded(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
-    """Remembers its seed, what was done since, and what was seen last.
+    """A wrapper that records its seed, the actions since the reset, and the last observation.
 
-    A reset without a seed is given one, or there would be more and more to replay. The seeds follow
-    from the last one that was given.
+    A reset without a seed draws one that follows from the last seed given, or there would be more
+    and more to replay.
 
     Attributes
     ----------
     seed, options
-        Of the last reset; None if there was none.
+        Arguments of the last reset; None before the first.
     done
         Actions since then.
     last
         The last observation.
     ended
-        Whether the episode did.
+        Whether the episode has ended.
     """
 
     def __init__(self, env: Any) -> None:
@@ -36,7 +36,7 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCons
         self._seeds = np.random.default_rng()
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        """Reset the environment, and begin the record anew."""
+        """Reset the environment and start a new record."""
         if seed is None:
             seed = int(self._seeds.integers(2**31))
         else:
@@ -47,10 +47,10 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCons
         return observation, info
 
     def step(self, action: Any) -> Any:
-        """Take a step, and write it down."""
-        written = copy.deepcopy(action)  # whoever has it may use the same array for the next
+        """Take a step and record it."""
+        taken = copy.deepcopy(action)  # the caller may use the same array for the next
         outcome = self.env.step(action)
-        self.done.append(written)
+        self.done.append(taken)
         self.last = copy.deepcopy(outcome[0])
         self.ended = bool(outcome[2] or outcome[3])
         return outcome

@@ -1,35 +1,59 @@
-"""What a planner needs of the world: a model that can be put back to where it was."""
+"""Simulators: the interface, three kinds for Gymnasium environments, and the choice of one."""
 
+import copy
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
 from typing import Any, Protocol, runtime_checkable
 
 from bough._validation import listed
-from bough.planning.randomness import is_random_state, reachable
+from bough.exceptions import Unfaithful
+from bough.planning.environments import (
+    VALUES,
+    Outcome,
+    actions_of,
+    checked,
+    equal_states,
+    further_copy,
+    is_deterministic,
+    is_environment,
+    is_known_wrapper,
+    is_random_state,
+    known_of,
+    private_copy,
+    reachable,
+    record_of,
+    reseed,
+    reseed_one,
+    step_in,
+    why_not_underway,
+    wrappers_of,
+)
 
 
 @runtime_checkable
 class Simulator(Protocol):
-    """A generative model: it can be asked what an action would lead to.
+    """A generative model of the world: it answers where an action would lead.
 
     Attributes
     ----------
     actions
-        The actions there are in every state, in any form that `step` takes.
+        The actions of every state, in any form that `step` accepts.
 
     Notes
     -----
-    More is used where a simulator has them:
+    Optional members:
 
     `deterministic` (False if it is missing)
-        Whether the same actions from the same state always lead to the same. Then no step is
+        Whether the same actions from the same state always have the same outcome. If so, no step is
         simulated twice.
     `reseed(seed)`
-        Make what is random independent of what the world itself will do. It is called before every
-        simulated path, unless all is deterministic: a planner must not foresee the future. It may
-        be missing if `restore` does not bring random numbers back, so that each path has others; a
-        snapshot that holds a generator or its state is refused then.
+        Make random transitions independent of those of the world itself. It is called before every
+        playout, unless transitions are deterministic: a planner must not foresee the future. It may
+        be missing if `restore` does not restore random numbers, so that playouts differ; a snapshot
+        that holds a generator or its state is refused then.
     `same(snapshot, other) -> bool`
-        Whether two snapshots are of the same state. Without it an agent plans every decision anew.
+        Whether two snapshots are of the same state. Without it an agent reuses no playouts.
 
     Examples
     --------
@@ -51,29 +75,32 @@ class Simulator(Protocol):
     actions: Sequence[Any]
 
     def snapshot(self) -> Any:
-        """Return the present state, in a form that later steps do not change."""
+        """Return the current state, in a form that later steps do not change."""
 
     def restore(self, snapshot: Any) -> None:
-        """Go back to the state of a snapshot, which can be used again."""
+        """Return to the state of a snapshot, which can be used again."""
 
     def step(self, action: Any) -> tuple[Any, float, bool]:
         """Take an action; return the observation, the reward, and whether the episode ended."""
 
 
-class Model:
-    """A simulator as the planner sees it: with everything that is optional filled in.
+class GenerativeModel:
+    """A simulator with all optional members filled in.
 
-    `present()` is the state of the world to plan for, as a snapshot; `how` says what kind of
-    simulator it is. `counted` of the steps that a simulator took on its own are not to be reported:
-    by default all until now.
+    Parameters
+    ----------
+    simulator : Simulator
+    counted : int, optional
+        Number of the simulator's own steps (`replayed`) that are not to be reported; by default
+        all steps until now.
     """
 
     def __init__(self, simulator: Any, *, counted: int | None = None) -> None:
         for name in ("snapshot", "restore", "step", "actions"):
             if not hasattr(simulator, name):
                 raise TypeError(
-                    f"a simulator has snapshot, restore, step and actions, but {simulator!r} "
-                    f"has no {name}; a Gymnasium environment works too"
+                    "a simulator must have snapshot, restore, step and actions, but "
+                    f"{simulator!r} has no {name}; a Gymnasium environment works too"
                 )
         self.simulator = simulator
         self.actions = listed(simulator.actions, "simulator.actions")
@@ -88,35 +115,324 @@ class Model:
         self.same: Callable[[Any, Any], bool] | None = getattr(simulator, "same", None)
         #: Whether a snapshot costs about as much as a step.
         self.heavy = bool(getattr(simulator, "heavy", False))
+        self._follows_world = hasattr(simulator, "present")
         self._present: Callable[[], Any] = getattr(simulator, "present", simulator.snapshot)
         self._trusted = self.deterministic or self.reseed is not None
         self._counted = self._replayed() if counted is None else counted
 
     def present(self) -> Any:
-        """Return the state of the world, to plan for."""
+        """Return a snapshot of the current state of the world."""
         snapshot = self._present()
         if not self._trusted:
             if any(map(is_random_state, reachable(snapshot))):
                 raise ValueError(
                     "snapshots of the simulator hold a random generator, or the state of one, so "
-                    "that every path would draw the same numbers and foresee what will be drawn: "
-                    "give it reseed(seed), or deterministic = True if nothing is random"
+                    "that every playout would draw the same numbers and foresee the future: give "
+                    "it reseed(seed), or deterministic = True if nothing is random"
                 )
             self._trusted = True
         return snapshot
 
     def leave(self, snapshot: Any) -> None:
-        """Leave the simulator as it was, unless it only follows a world of its own."""
-        if not hasattr(self.simulator, "present"):
+        """Restore the state before planning, if the simulator is the world itself."""
+        if not self._follows_world:
             self.restore(snapshot)
 
     def newly_replayed(self) -> int:
-        """Return how many steps the simulator took on its own since this was asked last.
+        """Return the number of steps that the simulator took on its own since the last call.
 
-        They led back to where the world was before, or showed whether the simulator is right.
+        They led back to a previous state of the world, or checked the simulator.
         """
         before, self._counted = self._counted, self._replayed()
         return self._counted - before
 
     def _replayed(self) -> int:
         return int(getattr(self.simulator, "replayed", 0))
+
+
+# ---------------------------------------------------------------------- simulators
+
+
+class EnvironmentSimulator:
+    """A simulator that steps a model of an environment, and follows the environment itself.
+
+    `replayed` counts the steps that only led back to a previous state, or were part of a check.
+    """
+
+    how = ""
+
+    def __init__(self, env: Any, actions: list[Any], deterministic: bool) -> None:
+        self.env = env
+        self.actions = actions
+        self.deterministic = deterministic
+        self.replayed = 0
+        self._model: Any = None
+
+    def _check_underway(self) -> None:
+        reason = why_not_underway(self.env)
+        if reason is not None:
+            raise ValueError(f"{reason}: call env.reset() first")
+
+    def step(self, action: Any) -> Outcome:
+        """Take an action in the model."""
+        return step_in(self._model, action)
+
+    def reseed(self, seed: int) -> None:
+        """Let the model draw other random numbers than the environment will."""
+        reseed(self._model, seed)
+
+    def same(self, snapshot: Any, other: Any) -> bool:
+        """Return whether two snapshots are of the same state."""
+        return equal_states(snapshot, other)
+
+
+class NativeSimulator(EnvironmentSimulator):
+    """Snapshots of known attributes.
+
+    These environments make a new array in every step and change none in place, so a snapshot need
+    not copy anything: this is the quickest way to take one.
+    """
+
+    how = "native snapshots"
+
+    def __init__(self, env: Any, actions: list[Any], deterministic: bool) -> None:
+        super().__init__(env, actions, deterministic)
+        self._model = model = private_copy(env)
+        self._generator = model.unwrapped.np_random  # the only one
+        self.snapshot: Callable[[], Any] = partial(attrgetter(*_state_names(model)), model)
+        self._read_present = attrgetter(*_state_names(env))
+        owners = [name.rpartition(".") for name in _state_names(model)]
+        self._owners = [attrgetter(owner)(model) if owner else model for owner, _, _ in owners]
+        self._names = [name for _, _, name in owners]
+        self._step = model.step
+
+    def present(self) -> Any:
+        """Return a snapshot of the environment."""
+        self._check_underway()
+        return self._read_present(self.env)
+
+    def restore(self, snapshot: Any) -> None:
+        """Set the state of the model."""
+        for _ in map(setattr, self._owners, self._names, snapshot):
+            pass
+
+    def step(self, action: Any) -> Outcome:
+        """Take an action in the model."""
+        observation, reward, terminated, truncated, _ = self._step(action)
+        return observation, reward, terminated or truncated
+
+    def reseed(self, seed: int) -> None:
+        """Let the model draw other random numbers than the environment will."""
+        reseed_one(self._generator, seed)
+
+
+def _state_names(env: Any) -> list[str]:
+    """Return the attributes that hold the state, as dotted names from the outermost wrapper."""
+    names, prefix = [], ""
+    for wrapper in wrappers_of(env):
+        if type(wrapper).__name__ == "TimeLimit":
+            names.append(prefix + "_elapsed_steps")
+        prefix += "env."
+    known = known_of(env)
+    names += [prefix + name for name in (known.attributes if known is not None else ())]
+    return names if len(names) > 1 else 2 * names  # (`attrgetter` of one name returns no tuple)
+
+
+class CopySimulator(EnvironmentSimulator):
+    """Snapshots that are deep copies of the environment."""
+
+    how = "deep copies"
+    heavy = True
+
+    def present(self) -> Any:
+        """Return a copy of the environment."""
+        self._check_underway()
+        return private_copy(self.env)
+
+    def snapshot(self) -> Any:
+        """Return a copy of the model."""
+        return further_copy(self._model)
+
+    def restore(self, snapshot: Any) -> None:
+        """Continue with a copy of the snapshot, which stays as it is."""
+        self._model = further_copy(snapshot)
+
+
+class ReplaySimulator(EnvironmentSimulator):
+    """Snapshots that are the actions since the reset."""
+
+    how = "reset and replay"
+
+    def __init__(
+        self, env: Any, actions: list[Any], deterministic: bool, make: Callable[[], Any]
+    ) -> None:
+        super().__init__(env, actions, deterministic)
+        self.record: Any = record_of(env)
+        self._model = make()
+        self._done: tuple[Any, ...] = ()
+
+    def present(self) -> Any:
+        """Return the actions taken in the environment, after a check that they lead there."""
+        if self.record.seed is None:
+            raise ValueError(
+                f"this environment is simulated by {self.how}, and nothing was recorded yet: reset "
+                "and step the one that `recorded` returned, which is also the `env` of an agent, "
+                "and not the one within"
+            )
+        self._check_underway()
+        done = tuple(self.record.done)
+        observation = self._replay(done)
+        if not equal_states(observation, self.record.last):
+            raise ValueError(
+                "replaying the recorded actions does not lead to the state of the environment: "
+                f"the observation is {observation!r} instead of {self.record.last!r}"
+            )
+        return done
+
+    def snapshot(self) -> Any:
+        """Return the actions taken in the model."""
+        return self._done
+
+    def restore(self, snapshot: Any) -> None:
+        """Reset the model and replay the actions."""
+        if not self.deterministic or not equal_states(snapshot, self._done):
+            self._replay(snapshot)
+
+    def _replay(self, done: tuple[Any, ...]) -> Any:
+        observation, _ = self._model.reset(seed=self.record.seed, options=self.record.options)
+        for action in done:
+            observation = super().step(action)[0]
+            self.replayed += 1
+        self._done = done
+        return observation
+
+    def step(self, action: Any) -> Outcome:
+        """Take an action in the model."""
+        outcome = super().step(action)
+        self._done = (*self._done, action)
+        return outcome
+
+    def same(self, snapshot: Any, other: Any) -> bool:
+        """Return whether the same actions were taken."""
+        return self.deterministic and equal_states(snapshot, other)
+
+
+def simulator_of(
+    env: Any,
+    *,
+    how: str | None = None,
+    deterministic: bool | None = None,
+    values: int = VALUES,
+    make: Callable[[], Any] | None = None,
+) -> Any:
+    """Return a simulator of a Gymnasium environment, which itself is not changed.
+
+    Parameters
+    ----------
+    env
+        The environment. The simulator follows it: a plan starts at its current state.
+    how : "native", "copy", "replay" or None
+        `"native"`: the state is a few known attributes (classic control, toy text). `"copy"`: deep
+        copies. `"replay"`: reset and replay the actions, for an environment wrapped by `recorded`.
+        By default the first of these that works. Deep copies are checked first against another
+        environment of the same kind.
+    deterministic : bool, optional
+        Whether the same actions always have the same outcome; by default it is known, or detected
+        by stepping two copies with different random numbers. Randomness that only shows after 20
+        steps is not detected.
+    values : int
+        Number of values for each dimension of a Box of actions.
+    make
+        Function that makes another environment of this kind; by default `gymnasium.make(env.spec)`.
+
+    Examples
+    --------
+    >>> import gymnasium
+    >>> env = gymnasium.make("FrozenLake-v1", is_slippery=True)
+    >>> simulator = simulator_of(env)
+    >>> simulator.how, simulator.deterministic, simulator.actions
+    ('native snapshots', False, [0, 1, 2, 3])
+    """
+    if how not in (None, "native", "copy", "replay"):
+        raise ValueError(f'how must be "native", "copy", "replay" or None, got {how!r}')
+    if hasattr(env, "single_action_space"):
+        raise TypeError(f"env must be one environment, not a vector of several, got {env}")
+    actions = actions_of(env.action_space, values)
+    native = known_of(env) is not None and all(map(is_known_wrapper, wrappers_of(env)))
+    if how == "native" and not native:
+        raise ValueError(
+            f"the state of {env} is not known, or that of its wrappers: leave out how='native'"
+        )
+    if native and how in (None, "native"):
+        if deterministic is None:
+            deterministic = is_deterministic(env)
+        return NativeSimulator(env, actions, deterministic)
+    make = make or maker_of(env)
+    check = checked(env, make)
+    if deterministic is None:
+        deterministic = check.deterministic and (known_of(env) is None or is_deterministic(env))
+    wrong = check.difference
+    simulator: EnvironmentSimulator | None = None
+    if how in (None, "copy") and wrong is None:
+        simulator = CopySimulator(env, actions, deterministic)
+    elif how in (None, "replay") and record_of(env) is not None and make is not None:
+        simulator = ReplaySimulator(env, actions, deterministic, make)
+        simulator.how += "" if wrong is None else f" ({wrong})"
+    if simulator is not None:
+        simulator.replayed, check.steps = check.steps, 0
+        return simulator
+    raise Unfaithful(
+        ("" if wrong is None else f"{env} cannot be simulated on copies: {wrong}; ")
+        + "to replay its actions instead, wrap it before it is reset, "
+        "env = bough.planning.recorded(env)"
+        + ("" if make is not None else ", and pass make=, since its spec cannot make another one")
+    )
+
+
+def model_of(env_or_simulator: Any) -> GenerativeModel:
+    """Return the generative model of an environment or a simulator."""
+    if is_environment(env_or_simulator):
+        return GenerativeModel(simulator_of(env_or_simulator), counted=0)
+    return GenerativeModel(env_or_simulator)
+
+
+def maker_of(env: Any) -> Callable[[], Any] | None:
+    """Return a function that makes such an environment, without rendering; None if unknown."""
+    try:
+        spec = copy.deepcopy(env.spec)
+    except ValueError:  # a wrapper does not record its arguments
+        return None
+    if spec is None:
+        return None
+    import gymnasium
+    from gymnasium.envs.registration import load_env_creator
+
+    spec.additional_wrappers = tuple(w for w in spec.additional_wrappers if w.name != "Recorded")
+    for wrapper in spec.additional_wrappers:
+        try:
+            load_env_creator(wrapper.entry_point)
+        except (ImportError, AttributeError):  # its class cannot be imported
+            return None
+        if wrapper.kwargs is None:
+            return None
+    spec.kwargs.pop("render_mode", None)
+    spec.disable_env_checker = True
+    return lambda: gymnasium.make(spec)
+
+
+def recorded(env: Any) -> Any:
+    """Wrap an environment so that all actions since its last reset are recorded.
+
+    It can be planned for by replaying them, even if it cannot be copied. Wrap it before it is
+    reset. A reset without a seed draws one.
+
+    >>> import gymnasium
+    >>> env = recorded(gymnasium.make("CartPole-v1"))
+    >>> _ = env.reset(seed=3)
+    >>> _ = env.step(1)
+    >>> env.seed, env.done
+    (3, [1])
+    """
+    from bough.planning.recording import Recorded
+
+    return Recorded(env)

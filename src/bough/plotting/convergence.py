@@ -96,7 +96,7 @@ def _bounds(
         search = shown.search
         count, tell_some = teller(belief, again) if plan is None else teller_of_plan(plan, again)
         if plan is not None and plan.deterministic:
-            exact = np.maximum.accumulate(plan.policy.known_worths())
+            exact = np.maximum.accumulate(plan.policy.known_values())
     rows = []
     begin = 0
     marks = checkpoints(count, most)

@@ -89,10 +89,10 @@ def teller_of_plan(plan: Plan, again: Belief) -> tuple[int, Teller]:
     policy = plan.policy
 
     def tell_some(begin: int, end: int) -> None:
-        for play in policy.plays[begin:end]:
+        for play in policy.playouts[begin:end]:
             policy.observe(again, play)
 
-    return len(policy.plays), tell_some
+    return len(policy.playouts), tell_some
 
 
 def checkpoints(count: int, most: int) -> list[int]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from bough.belief.belief import Belief
 from bough.belief.best_arm import Arm
 from bough.planning import Plan
-from bough.planning.gaussian import GaussianPolicy
 from bough.plotting.replay import observations
 from bough.plotting.shown import Shown
 from bough.run.result import Result
@@ -102,7 +101,7 @@ class Run:
             policy = source.policy
             trials = [
                 Trial(i, play.path, None, policy.total(play), "told", float(i), float(i))
-                for i, play in enumerate(policy.plays)
+                for i, play in enumerate(policy.playouts)
             ]
             return cls(trials, policy.searcher, "maximize", source.stopped_by, None, source)
         if isinstance(source, Forest):
@@ -165,10 +164,9 @@ class Run:
     def shown(self) -> Shown:
         """The tree that figures show: that of the searcher, or a covering of its space."""
         shown = Shown.of(self.searcher)
-        if self.plan is not None and isinstance(self.plan.policy, GaussianPolicy):
-            policy = self.plan.policy
-            return replace(shown, unit=policy.unit, offset=policy.offset)
-        return shown
+        if self.plan is None:
+            return shown
+        return replace(shown, unit=self.plan.policy.unit, offset=self.plan.policy.offset)
 
     @property
     def belief(self) -> Belief | None:

@@ -1,20 +1,16 @@
-"""Planning in Gymnasium environments, whichever way they are simulated."""
+"""Simulators of Gymnasium environments: native snapshots, deep copies, replay."""
 
 import copy
-import json
-import math
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bough import planning
-from bough.cli.search import main
-from bough.planning.actions import actions_of
-from bough.planning.comparing import equal_states
+from bough.planning.environments import actions_of, equal_states
 
 gymnasium = pytest.importorskip("gymnasium")
 spaces = gymnasium.spaces
+
 
 NATIVE = [
     ("Acrobot-v1", {}),
@@ -39,7 +35,7 @@ def made(name, **keywords):
 
 
 def everything(env):
-    """All that a step may change: of the environment, its wrappers, and its random numbers."""
+    """Return all that a step may change in the environment, its wrappers and its generator."""
     seen, at = [], env
     while True:
         skip = ("env", "P", "spec", "_cached_spec", "_np_random")
@@ -53,7 +49,7 @@ def everything(env):
 
 @pytest.mark.parametrize(("name", "keywords"), NATIVE)
 def test_native_snapshots_are_faithful(name, keywords):
-    """A restored model goes on as a deep copy of the environment does."""
+    """A restored model has the outcomes of a deep copy of the environment."""
     env = made(name, **keywords)
     for _ in range(5):
         _, _, terminated, _, _ = env.step(env.action_space.sample())
@@ -91,7 +87,7 @@ def test_the_environment_is_left_exactly_as_it_was(name, keywords, how):
     assert everything(env) == before
 
 
-def test_what_is_deterministic_is_known_or_found_out():
+def test_deterministic_transitions_are_known_or_detected():
     for name, keywords in NATIVE:
         env = made(name, **keywords)
         expected = "is_slippery" not in keywords or not keywords["is_slippery"]
@@ -102,7 +98,7 @@ def test_what_is_deterministic_is_known_or_found_out():
         assert planning.simulator_of(env, how="copy").deterministic is not slippery
 
 
-def test_all_ways_give_the_same_plan():
+def test_all_simulators_give_the_same_plan():
     env = planning.recorded(gymnasium.make("CartPole-v1"))
     env.reset(seed=3)
     env.step(1)
@@ -120,8 +116,8 @@ def test_snapshots_share_the_transition_table():
     assert simulator._model.unwrapped.P is env.unwrapped.P
 
 
-def test_wrappers_with_a_state_are_part_of_it():
-    """TimeLimit, and wrappers of the user's own."""
+def test_the_state_of_wrappers_is_part_of_a_snapshot():
+    """TimeLimit, and a custom wrapper."""
 
     class Tired(gymnasium.Wrapper):
         def __init__(self, env):
@@ -137,14 +133,14 @@ def test_wrappers_with_a_state_are_part_of_it():
     env.reset(seed=0)
     env.step(0)
     found = planning.plan(env, budget=200, depth=6, discount=1.0, rng=0)
-    assert found.how == "native snapshots"
-    assert len(found.actions) == 3  # three more until it is truncated
+    assert found.how == "deep copies"
+    assert len(found.actions) == 3  # until it is truncated
     assert found.value == (1 - 2) + (1 - 3) + (1 - 4)
     assert env.history == [0]
 
 
 class Stub(gymnasium.Env):
-    """Counts up, modulo 7; what its copies do is up to `fault`."""
+    """Counts modulo 7; `fault` determines what is wrong with its copies."""
 
     observation_space = spaces.Discrete(7)
     action_space = spaces.Discrete(2)
@@ -187,7 +183,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_copies_that_are_not_faithful_are_found_out(fault):
+def test_unfaithful_copies_are_refused(fault):
     env = made(f"bough/{fault}-v0")
     with pytest.raises(planning.Unfaithful, match=FAULTS[fault]):
         planning.plan(env, budget=20)
@@ -195,16 +191,16 @@ def test_copies_that_are_not_faithful_are_found_out(fault):
         planning.simulator_of(env, how="copy")
 
 
-def test_copies_that_are_faithful_are_used():
+def test_faithful_copies_are_used():
     assert planning.plan(made("bough/none-v0"), budget=20, rng=0).how == "deep copies"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_cannot_be_copied_is_replayed(fault):
+def test_an_environment_that_cannot_be_copied_is_replayed(fault):
     env = planning.recorded(gymnasium.make(f"bough/{fault}-v0"))
     env.reset(seed=1)
     env.step(1)
-    env.reset()  # no seed: it is given one
+    env.reset()  # without a seed one is drawn
     env.step(0)
     env.step(1)
     state = env.unwrapped.place, env.unwrapped.hidden
@@ -219,7 +215,7 @@ def test_what_cannot_be_copied_is_replayed(fault):
     assert total == pytest.approx(found.value)
 
 
-def test_an_agent_records_by_itself():
+def test_an_agent_records_its_environment_if_needed():
     agent = planning.Agent(gymnasium.make("bough/silent-v0"), budget=30, depth=5, rng=0)
     summary = agent.run(2, seed=0, most_steps=6, progress=False)
     assert summary.how.startswith("reset and replay")
@@ -227,14 +223,14 @@ def test_an_agent_records_by_itself():
     assert all(e.replayed > 0 and e.surprises == 0 for e in summary.episodes)
 
 
-def test_an_environment_that_was_not_reset():
+def test_an_environment_must_be_reset():
     for name in ("CartPole-v1", "FrozenLake-v1"):
         with pytest.raises(ValueError, match="not reset yet"):
             planning.plan(gymnasium.make(name), budget=20)
 
 
 def test_randomness_is_not_foreseen():
-    """The slippery lake: a plan knows no more of the next step than its odds."""
+    """On the slippery lake, a plan only knows the probabilities of the next step."""
     env = made("FrozenLake-v1", is_slippery=True)
     after = set()
     simulator = planning.simulator_of(env)
@@ -249,9 +245,6 @@ def test_randomness_is_not_foreseen():
     assert env.unwrapped.np_random.bit_generator.state == before
 
 
-# ---------------------------------------------------------------------- actions
-
-
 def test_actions():
     assert actions_of(spaces.Discrete(3, start=5)) == [5, 6, 7]
     several = actions_of(spaces.MultiDiscrete([2, 3]))
@@ -263,7 +256,7 @@ def test_actions():
     assert len(covering) == 9
     assert all(box.contains(a) for a in covering)
     rng = np.random.default_rng(0)
-    for _ in range(50):  # nothing is farther away than half the distance of two values
+    for _ in range(50):  # no point is farther away than half the distance of two values
         point = rng.uniform(box.low, box.high)
         gaps = [np.max(np.abs(a - point) / np.array([0.5, 1.0])) for a in covering]
         assert min(gaps) <= 1.0 + 1e-6
@@ -280,80 +273,3 @@ def test_a_box_of_actions():
     found = planning.plan(env, budget=300, depth=3, rng=0)
     assert len(found.choices) == 5
     assert env.action_space.contains(found.action)
-
-
-# ---------------------------------------------------------------------- agents, the command
-
-
-def test_an_agent_balances_the_pole():
-    agent = planning.Agent(gymnasium.make("CartPole-v1"), budget=100, rng=0)
-    summary = agent.run(1, seed=0, most_steps=80, progress=False)
-    (episode,) = summary.episodes
-    assert episode.total == episode.steps == episode.decisions == 80
-    assert episode.calls <= 80 * 100
-    assert episode.surprises == 0
-    assert math.isinf(summary.error)
-    assert "by native snapshots" in repr(summary)
-
-
-def test_an_agent_notices_what_it_did_not_foresee():
-    env = made("CartPole-v1")
-    agent = planning.Agent(env, budget=40, rng=0)
-    env.step(agent.act())
-    env.step(1 - agent.act())  # not what it said
-    agent.act()
-    assert agent.surprises == 1
-    assert agent.last.kept == 0
-    copied = planning.Agent(planning.simulator_of(env, how="copy"), budget=20, rng=0)
-    env.step(copied.act())
-    copied.act()
-    assert copied.surprises == 0
-    assert copied.last.kept > 0
-    env.step(1 - copied.last.action)
-    copied.act()
-    assert copied.surprises == 1
-
-
-def bough(*words):
-    return CliRunner().invoke(main, ["plan", *words])
-
-
-def test_the_command():
-    run = bough("CartPole-v1", "--budget", "30", "--episodes", "2", "--most-steps", "5",
-                "--compare", "uct,random")  # fmt: skip
-    assert run.exit_code == 0, run.output
-    for word in ("gpts", "uct", "random", "5 +- 0", "30.0"):
-        assert word in run.output
-    words = ("FrozenLake-v1", "--make", "is_slippery=false", "--budget", "20", "--json",
-             "--depth", "paper")  # fmt: skip
-    facts = json.loads(bough(*words).output)
-    assert facts["searchers"]["gpts"]["simulator"] == "native snapshots"
-    assert len(facts["searchers"]["gpts"]["returns"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["NoSuchEnvironment-v0"], "cannot make NoSuchEnvironment-v0"),
-        (["CartPole-v1", "--searcher", "gpb"], "searcher must be one of"),
-        (["CartPole-v1", "--make", "color"], "--make takes NAME=VALUE"),
-        (["CartPole-v1", "--make", "color=red"], "cannot make CartPole-v1"),
-        (["CartPole-v1", "--discount", "2"], "is not in the range 0<x<=1"),
-        (["CartPole-v1", "--depth", "deep"], 'depth must be an int, "paper" or None'),
-        (["CartPole-v1", "--depth", "0"], "depth must be at least 1"),
-    ],
-)
-def test_the_command_refuses(words, message):
-    run = bough(*words)
-    assert run.exit_code != 0
-    assert message in run.output
-
-
-def test_the_command_draws(tmp_path):
-    pytest.importorskip("pygame")
-    image = pytest.importorskip("PIL.Image")
-    file = tmp_path / "out.gif"
-    run = bough("CartPole-v1", "--budget", "20", "--most-steps", "4", "--render", str(file))
-    assert run.exit_code == 0, run.output
-    with image.open(file) as picture:
-        assert 1 < picture.n_frames <= 5  # (equal ones are joined)

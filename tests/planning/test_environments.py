@@ -1,4 +1,4 @@
-"""Environments that are hard to simulate: strange wrappers, hidden generators, odd states."""
+"""Environments that are hard to simulate: custom wrappers, hidden generators, odd states."""
 
 import copy
 import random
@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 from bough import planning
-from bough.planning.actions import actions_of
-from bough.planning.comparing import equal_states
-from bough.planning.randomness import generators_of, reseed
+from bough.planning.environments import (
+    actions_of,
+    equal_states,
+    generators_of,
+    reseed,
+    why_not_underway,
+)
 
 gymnasium = pytest.importorskip("gymnasium")
 spaces = gymnasium.spaces
@@ -26,7 +30,7 @@ def cart(wrap=None, seed=0):
 
 
 def followed(env, actions, discount=1.0):
-    """Return what a plan is really worth."""
+    """Return the value of a plan in the environment itself."""
     total = 0.0
     for i, action in enumerate(actions):
         _, reward, terminated, truncated, _ = env.step(action)
@@ -37,7 +41,7 @@ def followed(env, actions, discount=1.0):
 
 
 class World(gymnasium.Env):
-    """A small world that nobody knows; steps of all such worlds are counted."""
+    """A small unknown environment; the steps of all instances are counted."""
 
     action_space = spaces.Discrete(2)
     observation_space = spaces.Discrete(1000)
@@ -82,17 +86,17 @@ class GlobalSticky(gymnasium.Wrapper):
 @pytest.mark.parametrize(
     "wrap", [lambda env: wrappers.StickyAction(env, 0.5), Sticky, GlobalSticky]
 )
-def test_a_random_wrapper_makes_a_random_world(wrap):
+def test_a_random_wrapper_is_detected(wrap):
     env = cart(wrap)
     state = random.getstate()
     simulator = planning.simulator_of(env)
-    assert random.getstate() == state  # the probe draws, and puts back
-    assert simulator.how == "native snapshots"
+    assert random.getstate() == state  # the check restores the generator
+    assert simulator.how == "deep copies"
     assert simulator.deterministic is False
 
 
 class Holds(gymnasium.Wrapper):
-    """Pays by the state of the environment within, which it has in several ways."""
+    """Rewards the state of the inner environment, to which it has several references."""
 
     def __init__(self, env):
         super().__init__(env)
@@ -108,7 +112,7 @@ class Holds(gymnasium.Wrapper):
 
 
 class Counts(gymnasium.Wrapper):
-    """Has an attribute that is there only once it was reset, and another only once it stepped."""
+    """Has an attribute that exists only after a reset, and another only after a step."""
 
     def reset(self, **keywords):
         self.count = 0
@@ -122,18 +126,17 @@ class Counts(gymnasium.Wrapper):
 
 
 @pytest.mark.parametrize("wrap", [Holds, Counts, lambda env: Counts(Holds(env))])
-@pytest.mark.parametrize("how", ["native", "copy"])
-def test_a_plan_is_worth_what_it_says_whatever_the_wrapper_holds(wrap, how):
+def test_stateful_wrappers_are_simulated(wrap):
     env = cart(wrap)
     env.step(0)
-    simulator = planning.simulator_of(env, how=how)
+    simulator = planning.simulator_of(env)
     assert simulator.deterministic
     found = planning.plan(simulator, budget=150, depth=8, discount=1.0, rng=0)
     assert found.value == pytest.approx(followed(env, found.actions), abs=1e-9)
 
 
-def test_a_wrapper_that_looks_at_the_original_is_refused():
-    """A function that holds the environment still holds it in a copy."""
+def test_a_copy_that_uses_the_original_is_refused():
+    """A copy of a function that refers to the environment still refers to it."""
     inner = gymnasium.make("CartPole-v1")
     env = wrappers.TransformReward(inner, lambda reward: reward + inner.unwrapped.state[0])
     env.reset(seed=0)
@@ -171,7 +174,7 @@ WRAPPERS = {
 
 @pytest.mark.parametrize("name", WRAPPERS)
 @pytest.mark.parametrize("base", ["CartPole-v1", "bough/world-v0"])
-def test_what_is_foreseen_is_what_comes(name, base):
+def test_predictions_in_wrappers_are_right(name, base):
     env = WRAPPERS[name](gymnasium.make(base))
     env.reset(seed=0)
     agent = planning.Agent(env, budget=60, depth=6, rng=0)
@@ -179,10 +182,10 @@ def test_what_is_foreseen_is_what_comes(name, base):
         env.step(agent.act())
     assert agent.surprises == 0
     assert agent.last.kept > 0
-    assert agent.last.how == ("deep copies" if base == "bough/world-v0" else "native snapshots")
+    assert agent.last.how == "deep copies"
 
 
-def test_an_agent_may_come_before_the_first_reset():
+def test_an_agent_may_be_made_before_the_first_reset():
     for env in (
         gymnasium.make("Blackjack-v1"),
         Counts(gymnasium.make("CartPole-v1")),
@@ -199,7 +202,7 @@ def test_an_agent_may_come_before_the_first_reset():
 
 
 class Coin(World):
-    """Pays if the action says what is drawn next, from one of many generators."""
+    """Rewards an action that equals the next random number, from one of many generators."""
 
     def __init__(self, kind):
         self.kind = kind
@@ -227,13 +230,13 @@ gymnasium.register("bough/coin-v0", Coin)
 @pytest.mark.parametrize(
     "kind", ["np_random", "generator", "python", "state", "global", "global python"]
 )
-def test_nothing_is_foreseen_whatever_the_generator(kind):
+def test_random_numbers_of_any_generator_are_not_foreseen(kind):
     env = gymnasium.make("bough/coin-v0", kind=kind)
     env.reset(seed=1)
     found = planning.plan(env, budget=300, depth=3, discount=1.0, rng=0)
     assert found.how == "deep copies"
     assert not found.deterministic
-    assert found.value < 2.5  # 3 for who foresees, 1.5 to be expected
+    assert found.value < 2.5  # 1.5 is expected, 3 with foresight
     if "global" in kind:
         return
     simulator = planning.simulator_of(env)
@@ -246,7 +249,7 @@ def test_nothing_is_foreseen_whatever_the_generator(kind):
     assert len(seen) == 5  # the same for the same seed only
 
 
-def test_generators_are_found_wherever_they_are():
+def test_all_generators_are_found():
     env = gymnasium.make("bough/coin-v0", kind="python")
     env.reset(seed=1)
     bare = env.unwrapped
@@ -262,11 +265,11 @@ def test_generators_are_found_wherever_they_are():
     once = [g.random() for g in expected]
     reseed(env, 7)
     assert [g.random() for g in expected] == once
-    assert len(set(once)) == len(once)  # streams of their own
+    assert len(set(once)) == len(once)  # independent streams
 
 
 class Lottery:
-    """A simulator whose snapshots hold what it will draw."""
+    """A simulator whose snapshots hold its random state."""
 
     actions = (0, 1)
 
@@ -292,7 +295,7 @@ class Lottery:
 
 
 @pytest.mark.parametrize("what", ["object", "python", "state"])
-def test_a_simulator_that_would_foresee_is_refused(what):
+def test_snapshots_with_a_random_state_are_refused(what):
     with pytest.raises(ValueError, match=r"hold a random generator.*give it reseed\(seed\)"):
         planning.plan(Lottery(what), budget=100, depth=4)
     seeded = Lottery(what)
@@ -318,7 +321,7 @@ class Shared(World):
 gymnasium.register("bough/shared-v0", Shared)
 
 
-def test_a_copy_that_shares_the_generator_is_found_out():
+def test_a_copy_that_shares_a_generator_is_refused():
     for env in (gymnasium.make("bough/shared-v0"), Shared()):  # (this one has no spec)
         env.reset(seed=0)
         before = env.unwrapped.np_random.bit_generator.state
@@ -328,7 +331,7 @@ def test_a_copy_that_shares_the_generator_is_found_out():
 
 
 class Short(World):
-    """Episodes of one step, random."""
+    """Random episodes of one step."""
 
     def step(self, action):
         reward = float(self.np_random.random() < 0.2)
@@ -338,7 +341,7 @@ class Short(World):
 gymnasium.register("bough/short-v0", Short)
 
 
-def test_short_episodes_are_looked_at_several_times():
+def test_randomness_of_short_episodes_is_detected():
     env = gymnasium.make("bough/short-v0")
     env.reset(seed=0)
     assert planning.simulator_of(env).deterministic is False
@@ -348,7 +351,7 @@ def test_short_episodes_are_looked_at_several_times():
 
 
 class Corridor(World):
-    """With a wall at 0."""
+    """A corridor with a wall at 0."""
 
     def step(self, action):
         self.place = max(self.place - 1, 0) if action == 0 else min(self.place + 1, 7)
@@ -358,7 +361,7 @@ class Corridor(World):
 gymnasium.register("bough/corridor-v0", Corridor)
 
 
-def test_states_are_not_the_same_because_one_step_from_them_is():
+def test_states_differ_though_a_step_from_them_leads_to_the_same():
     env = gymnasium.make("bough/corridor-v0")
     env.reset(seed=0)
     agent = planning.Agent(env, budget=2000, depth=5, rng=0)
@@ -420,7 +423,7 @@ class Several(NoCopy):
 
 
 class Plane(NoCopy):
-    """Changes the actions it is given, too."""
+    """Also changes its actions in place."""
 
     action_space = spaces.Box(-1, 1, (2,))
     observation_space = spaces.Box(-9, 9, (1,))
@@ -436,7 +439,7 @@ gymnasium.register("bough/plane-v0", Plane)
 
 
 @pytest.mark.parametrize("name", ["bough/several-v0", "bough/plane-v0"])
-def test_actions_that_are_arrays_are_replayed(name):
+def test_array_actions_are_replayed(name):
     env = planning.recorded(gymnasium.make(name, disable_env_checker=True))
     env.reset(seed=0)
     action = env.action_space.sample()
@@ -453,7 +456,7 @@ def test_actions_that_are_arrays_are_replayed(name):
     assert [choice.action.tolist() for choice in agent.last.choices] == expected
 
 
-def test_a_reset_without_a_seed_is_given_one():
+def test_a_reset_without_a_seed_draws_one():
     env = planning.recorded(gymnasium.make("bough/no-copy-v0"))
     seeds = []
     for _ in range(2):
@@ -461,7 +464,7 @@ def test_a_reset_without_a_seed_is_given_one():
         for _ in range(3):
             env.reset()
             env.step(1)
-            assert env.done == [1]  # no more than that is to be replayed
+            assert env.done == [1]  # nothing else is to be replayed
             seeds.append(env.seed)
         planning.plan(env, budget=20, rng=0)
     assert seeds[:3] == seeds[3:]
@@ -470,7 +473,7 @@ def test_a_reset_without_a_seed_is_given_one():
     assert len(agent.run(2, most_steps=3, progress=False).episodes) == 2
 
 
-def test_who_steps_another_environment_than_the_recorded_one_is_told():
+def test_the_recorded_environment_must_be_stepped():
     env = gymnasium.make("bough/no-copy-v0")
     agent = planning.Agent(env, budget=10, rng=0)
     env.reset(seed=0)
@@ -483,7 +486,7 @@ def test_who_steps_another_environment_than_the_recorded_one_is_told():
 # ---------------------------------------------------------------------- what planning costs
 
 
-def test_the_steps_of_a_probe_are_counted_and_not_taken_twice():
+def test_the_steps_of_a_check_are_counted_and_taken_once():
     env = gymnasium.make("bough/world-v0")
     env.reset(seed=0)
     for first in (True, False):
@@ -504,7 +507,7 @@ def test_the_steps_of_a_probe_are_counted_and_not_taken_twice():
     assert World.steps == sum(e.calls + e.replayed + e.steps for e in done)
 
 
-def test_an_agent_runs_with_a_simulator_of_its_choice():
+def test_an_agent_accepts_each_kind_of_simulator():
     env = gymnasium.make("Pendulum-v1")
     for how in ("native", "copy", "replay"):
         simulator = planning.simulator_of(planning.recorded(env), how=how, values=3)
@@ -518,7 +521,7 @@ def test_an_agent_runs_with_a_simulator_of_its_choice():
 
 
 class Table(World):
-    """Its own P, which its steps change in place."""
+    """Has an attribute P, which its steps change in place."""
 
     def reset(self, *, seed=None, options=None):
         self.P = [0]
@@ -529,7 +532,7 @@ class Table(World):
         return self.P[0] % 997
 
 
-def test_only_tables_that_are_known_are_shared():
+def test_only_known_tables_are_shared():
     env = Table()
     env.reset(seed=0)
     planning.plan(env, budget=20, rng=0)
@@ -550,7 +553,7 @@ def test_only_tables_that_are_known_are_shared():
         ("Pendulum-v1", None),
     ],
 )
-def test_episodes_that_have_ended_are_not_planned_for(name, state):
+def test_ended_episodes_are_refused(name, state):
     env = gymnasium.make(name)
     env.reset(seed=0)
     planning.plan(env, budget=5, rng=0)
@@ -567,32 +570,30 @@ def test_episodes_that_have_ended_are_not_planned_for(name, state):
     planning.plan(env, budget=5, rng=0)
 
 
-def test_ends_are_where_the_environment_says():
-    """Every step of every state of the grids."""
-    from bough.planning.known import has_ended
-
+def test_known_ends_agree_with_the_environment():
+    """Every step from every reachable state of the grids."""
     for name in ("CliffWalking-v1", "FrozenLake-v1", "Taxi-v4"):
         env = gymnasium.make(name)
         env.reset(seed=0)
         bare = env.unwrapped
         begun = [s for s, chance in enumerate(bare.initial_state_distrib) if chance > 0]
         seen, front = set(begun), list(begun)
-        while front:  # whatever can be reached
+        while front:  # all reachable states
             for moves in bare.P[front.pop()].values():
                 for _, state, _, ended in moves:
                     bare.s = state
-                    assert has_ended(env) == bool(ended), (name, state)
+                    assert (why_not_underway(env) is not None) == bool(ended), (name, state)
                     if not ended and state not in seen:
                         seen.add(state)
                         front.append(state)
 
 
-def test_several_environments_at_a_time():
-    with pytest.raises(TypeError, match="for one environment"):
+def test_vector_environments_are_refused():
+    with pytest.raises(TypeError, match="must be one environment"):
         planning.plan(gymnasium.make_vec("CartPole-v1", num_envs=2), budget=20)
 
 
-def test_a_box_of_integers_has_each_action_once():
+def test_actions_of_an_integer_box_are_distinct():
     box = spaces.Box(0, 2, (1,), dtype=np.int64)
     assert [a.tolist() for a in actions_of(box)] == [[0], [1], [2]]
     assert [a.tolist() for a in actions_of(box, values=2)] == [[0], [2]]
@@ -604,7 +605,7 @@ def test_a_box_of_integers_has_each_action_once():
 
 
 @pytest.mark.parametrize("name", ["FrozenLake-v1", "Taxi-v4", "CliffWalking-v1", "CartPole-v1"])
-def test_what_was_drawn_is_not_copied(name):
+def test_rendered_environments_can_be_planned_for(name):
     pytest.importorskip("pygame")
     env = gymnasium.make(name, render_mode="rgb_array")
     env.reset(seed=0)

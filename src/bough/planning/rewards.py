@@ -1,0 +1,149 @@
+"""Statistics of rewards: their units, and the noise of repeated steps."""
+
+import math
+from collections.abc import Sequence
+from operator import mul
+from typing import Any
+
+from bough.planning.playouts import Playout
+
+#: Least unit: one can divide by it.
+LEAST_UNIT = 1e-200
+#: Prior of the share of noise in the variance of rewards, with the weight of this many repetitions.
+PRIOR_NOISE_SHARE = 0.3
+PRIOR_WEIGHT = 4.0
+#: Least share of the variance of rewards that is not noise.
+LEAST_SIGNAL = 0.05
+
+
+class RewardScale:
+    """Running moments of immediate rewards and of the discounted sums of whole playouts.
+
+    After the end of an episode every reward is 0, and counts as such, so that the moments reflect
+    the loss, or gain, by an early end.
+
+    Parameters
+    ----------
+    discount, depth
+        Discount and number of the rewards of a playout.
+    continues : bool
+        Whether an episode that has not ended continues beyond the depth, so that even an end in the
+        last step has a cost.
+    """
+
+    def __init__(
+        self,
+        discount: float,
+        depth: int,
+        *,
+        continues: bool = False,
+    ) -> None:
+        self.continues = continues
+        self.noise = 0.0  # of a sum, in units of its standard deviation; 0 before the first fit
+        self._steps = self._playouts = self._ends = 0
+        self._sum = self._squares = 0.0
+        self._total_sum = self._total_squares = self._ended_sum = 0.0
+        self._largest = 0.0  # absolute reward
+        #: Moments are taken about the first reward, and about the first sum.
+        self._origin: float | None = None
+        self._total_origin = 0.0
+        self.set_depth(discount, depth)
+
+    def set_depth(self, discount: float, depth: int) -> None:
+        """Change the number of rewards of a playout."""
+        self.weights = [discount**i for i in range(depth)]
+        #: The discounted sum of a reward of 1 in every step from each depth on.
+        self.rest = [0.0] * (depth + 1)
+        for i in range(depth - 1, -1, -1):
+            self.rest[i] = self.rest[i + 1] + self.weights[i]
+        #: The same for the steps beyond the depth, of playouts that have not ended; at most as much
+        #: as within it, or nothing else would count if the discount is almost 1.
+        beyond = discount**depth / (1.0 - discount) if discount < 1.0 else math.inf
+        self.beyond = min(beyond, self.rest[0]) if self.continues else 0.0
+        self.spread = math.sqrt(math.fsum(w * w for w in self.weights))
+
+    def add(self, rewards: Sequence[float], ended: bool) -> None:
+        """Add the rewards of a playout, unless it was cut off."""
+        low, high = min(rewards), max(rewards)
+        self._largest = max(self._largest, high, -low)
+        length, depth = len(rewards), len(self.weights)
+        if not ended and length < depth:
+            return
+        total = math.fsum(map(mul, self.weights, rewards))
+        if self._origin is None:
+            self._origin, self._total_origin = rewards[0], total
+        origin = self._origin
+        if low == high:  # as in many environments
+            self._sum += length * (low - origin)
+            self._squares += length * (low - origin) ** 2
+        else:
+            changes = [r - origin for r in rewards]
+            self._sum += math.fsum(changes)
+            self._squares += math.fsum(map(mul, changes, changes))
+        missing = depth - length
+        self._sum -= missing * origin
+        self._squares += missing * origin**2
+        self._steps += depth
+        self._playouts += 1
+        self._total_sum += total - self._total_origin
+        self._total_squares += (total - self._total_origin) ** 2
+        if ended:
+            self._ends += 1
+            self._ended_sum += total - self._total_origin
+
+    def fitted(self) -> tuple[float, float]:
+        """Return the expected reward of a step, and the standard deviation of a playout's sum."""
+        if self._origin is None:
+            return 0.0, (self._largest or 1.0) * self.spread
+        mean = self._sum / self._steps
+        step = math.sqrt(max(self._squares / self._steps - mean * mean, 0.0))
+        center = self._origin + mean
+        total = math.sqrt(max(self._variance(center * self.beyond), 0.0))
+        unit = max(total, step * self.spread)
+        # Equal rewards say nothing about the variation of others: assume that it is large.
+        if unit <= 1e-9 * self._largest * self.spread:
+            unit = (self._largest or 1.0) * self.spread
+        return center, max(unit, LEAST_UNIT)
+
+    def _variance(self, lost: float) -> float:
+        """Return the variance of sums, less what is lost by each that has ended."""
+        average = self._total_sum / self._playouts
+        share = self._ends / self._playouts
+        covariance = self._ended_sum / self._playouts - average * share
+        variance = self._total_squares / self._playouts - average * average
+        return variance - 2.0 * lost * covariance + lost * lost * share * (1.0 - share)
+
+
+class StepNoise:
+    """The variance of rewards after the same actions, pooled over all nodes of the tree."""
+
+    def __init__(self) -> None:
+        self.freedom = 0  # number of repetitions, beyond the first time
+        self.squares = 0.0
+        self._root: dict[int, list[Any]] = {}  # for each child: count, mean, children
+
+    def add(self, playout: Playout) -> None:
+        """Add the rewards of a playout; those after its end are zero."""
+        children, rewards = self._root, playout.rewards
+        for i, action in enumerate(playout.path):
+            reward = rewards[i] if i < len(rewards) else 0.0
+            node = children.get(action)
+            if node is None:
+                node = children[action] = [1, reward, {}]
+            else:
+                count, mean, _ = node
+                # Welford's update: the sum of squares about a mean that changes meanwhile.
+                change = reward - mean
+                node[0] = count + 1
+                node[1] = mean + change / (count + 1)
+                self.squares += change * (reward - node[1])
+                self.freedom += 1
+            children = node[2]
+
+    def share(self, variance: float) -> float:
+        """Return the share of noise in the variance of all rewards."""
+        if variance <= 0.0:
+            return PRIOR_NOISE_SHARE
+        prior = PRIOR_WEIGHT * PRIOR_NOISE_SHARE
+        share = (self.squares / variance + prior) / (self.freedom + PRIOR_WEIGHT)
+        return min(share, 1.0 - LEAST_SIGNAL)

@@ -1,0 +1,261 @@
+"""Agents: receding-horizon control, reuse of playouts, surprises, repeated actions."""
+
+import itertools
+import math
+
+import pytest
+from worlds import Chain, best_value
+
+from bough import planning
+
+
+def test_a_simulator_that_was_moved_is_restored():
+    """After a decision the simulator is not where the last playout ended."""
+
+    class Hashed(Chain):
+        def step(self, action):
+            self.state = hash((self.state, action)) % 2**32
+            return self.state, self.state / 2**32, False
+
+    for seed in range(20):
+        world = Hashed([0.0])
+        world.state = seed
+        agent = planning.Agent(world, budget=12, depth=4, rng=seed)
+        for _ in range(10):
+            action = agent.act()
+            twin, total = Hashed([0.0]), 0.0
+            twin.state = world.state
+            for i, step in enumerate(agent.last.actions):
+                total += 0.95**i * twin.step(step)[1]
+            assert agent.last.value == pytest.approx(total)
+            world.step(action)
+
+
+def shown(plan):
+    return plan.certificate, plan.choices, plan.tree(), repr(plan)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_old_plans_keep_their_beliefs(noise):
+    """Their beliefs were reused for other decisions meanwhile."""
+    worlds = [Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2, noise=noise) for _ in range(2)]
+    agent, same = (planning.Agent(world, budget=100, depth=4, rng=0) for world in worlds)
+    plans, then = [], []
+    for _ in range(4):
+        worlds[0].step(agent.act())
+        worlds[1].step(same.act())
+        plans.append(agent.last)
+        then.append(shown(same.last))
+    for plan, expected in zip(plans, then, strict=True):
+        certificate, choices, tree, text = shown(plan)
+        assert certificate == expected[0]
+        assert choices == expected[1]
+        assert tree == expected[2]
+        # (All but the duration.)
+        assert text.splitlines()[:-1] == expected[3].splitlines()[:-1]
+
+
+# ---------------------------------------------------------------------- reuse of playouts
+
+
+def test_an_agent_reuses_simulated_steps():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    agent = planning.Agent(world, budget=500, depth=5, rng=0)
+    calls = []
+    for _ in range(4):
+        action = agent.act()
+        calls.append(agent.last.calls)
+        assert agent.last.value == pytest.approx(
+            best_value(Chain(world.table), world.state, 0.95, 5)
+        )
+        world.step(action)
+    assert calls == [62, 32, 32, 32]  # afterwards only the last of five levels is new
+
+
+def test_an_unexpected_state_is_a_surprise():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    agent = planning.Agent(world, budget=100, depth=4, rng=0)
+    world.step(agent.act())
+    agent.act()
+    assert agent.surprises == 0
+    world.state = (world.state + 1) % 5  # where no action leads
+    action = agent.act()
+    assert agent.surprises == 1
+    assert agent.last.kept == 0
+    assert "not in the expected state" in agent.last.note
+    assert "not in the expected state" in repr(agent.last)
+    expected = best_value(Chain(world.table), world.state, 0.95, 4)
+    assert agent.last.value == pytest.approx(expected)
+    assert action == agent.last.action
+
+
+def test_with_random_transitions_playouts_through_the_new_state_are_reused():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2, noise=0.5)
+    agent = planning.Agent(world, budget=200, depth=4, rng=0)
+    agent.act()
+    policy = agent.planner.policy
+    state, _, _ = world.step(agent.last.action)
+    expected = [p for p in policy.playouts if p.path[0] == agent.last.path[0]]
+    some = [p for p in expected if p.states[0] == state]
+    assert 0 < len(some) < len(expected)
+    agent.act()
+    assert agent.last.kept == len(some)
+    now = agent.planner.policy.playouts[: len(some)]
+    assert [p.rewards for p in now] == [p.rewards[1:] for p in some]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_playouts_that_are_deeper_than_the_next_tree_are_truncated(noise, monkeypatch):
+    """With a time limit the depth grows within a decision, and the next one starts shallow."""
+    clock = itertools.count()
+    monkeypatch.setattr("bough.planning.planner.time.perf_counter", lambda: next(clock) / 1000)
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2, 0.5, 0.4], 2, noise=noise, ends={6})
+    agent = planning.Agent(world, seconds=0.03, rng=0)
+    for _ in range(3):
+        world.step(agent.act())
+        assert agent.last.depth > 20  # the depth of the first stage
+    assert agent.last.kept > 0
+
+
+def test_an_error_is_not_a_surprise():
+    class Failing(Chain):
+        fails = False
+
+        def step(self, action):
+            if self.fails:
+                self.fails = False
+                raise OSError("once")
+            return super().step(action)
+
+    world = Failing([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    agent = planning.Agent(world, budget=20, depth=5, rng=0)
+    world.step(agent.act())
+    world.fails = True
+    at = world.state
+    with pytest.raises(OSError, match="once"):
+        agent.act()
+    assert world.state == at
+    agent.act()
+    assert agent.surprises == 0
+    assert agent.last.note is None
+    assert agent.last.calls == 20
+    world.step(agent.last.action)
+    agent.act()
+    assert agent.last.kept > 0
+
+
+def test_without_comparison_of_states_nothing_is_reused():
+    class Bare(Chain):
+        same = None
+
+    world = Bare([0.1, 0.7, 0.3])
+    agent = planning.Agent(world, budget=20, rng=0)
+    world.step(agent.act())
+    agent.act()
+    assert agent.last.kept == 0
+    assert "cannot compare" in agent.last.note
+    with pytest.raises(TypeError, match="a simulator has no reset"):
+        agent.run(1)
+
+
+# ---------------------------------------------------------------------- repeated actions
+
+
+def test_actions_are_repeated():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+    agent = planning.Agent(world, budget=90, depth=3, repeat=3, rng=0)
+    given = []
+    for _ in range(6):
+        given.append(agent.act())
+        if len(given) % 3 == 1:
+            decision = agent.last
+        assert agent.last is decision
+        world.step(given[-1])
+    assert given == [given[0]] * 3 + [given[3]] * 3
+    assert agent.surprises == 0
+    assert agent.last.kept > 0
+    assert agent.last.calls % 3 == 0
+    # The value of a plan discounts every single step.
+    fresh = Chain(world.table)
+    found = planning.plan(fresh, budget=1000, depth=2, repeat=3, discount=0.5, rng=0)
+    total = 0.0
+    for i, action in enumerate(a for a in found.actions for _ in range(3)):
+        total += 0.5**i * fresh.step(action)[1]
+    assert found.value == pytest.approx(total)
+
+
+class Starting(Chain):
+    def __init__(self, state):
+        super().__init__([0.1, 0.7, 0.3, 0.9, 0.2, 0.6, 0.4], 2)
+        self.state = state
+
+
+def test_an_action_is_not_repeated_in_an_unexpected_state():
+    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2, 0.6, 0.4], 2)
+    agent = planning.Agent(world, budget=90, depth=3, repeat=3, rng=0)
+    world.step(agent.act())
+    first = agent.last
+    steps = world.steps
+    agent.act()
+    assert agent.last is first
+    assert world.steps == steps + 1  # to see where the action leads
+    world.state = (world.state + 1) % 7  # for example by a reset
+    agent.act()
+    assert agent.last is not first
+    assert agent.surprises == 1
+    assert agent.last.value == pytest.approx(
+        planning.plan(Starting(world.state), budget=90, depth=3, repeat=3, rng=0).value
+    )
+
+
+# ---------------------------------------------------------------------- Gymnasium
+
+
+@pytest.fixture
+def cart_pole():
+    return pytest.importorskip("gymnasium").make("CartPole-v1")
+
+
+def test_an_agent_balances_the_pole(cart_pole):
+    agent = planning.Agent(cart_pole, budget=100, rng=0)
+    summary = agent.run(1, seed=0, most_steps=80, progress=False)
+    (episode,) = summary.episodes
+    assert episode.total == episode.steps == episode.decisions == 80
+    assert episode.calls <= 80 * 100
+    assert episode.surprises == 0
+    assert math.isinf(summary.error)
+    assert "by native snapshots" in repr(summary)
+
+
+def test_an_agent_notices_an_unexpected_state(cart_pole):
+    env = cart_pole
+    env.reset(seed=3)
+    agent = planning.Agent(env, budget=40, rng=0)
+    env.step(agent.act())
+    env.step(1 - agent.act())  # not the recommended action
+    agent.act()
+    assert agent.surprises == 1
+    assert agent.last.kept == 0
+    copied = planning.Agent(planning.simulator_of(env, how="copy"), budget=20, rng=0)
+    env.step(copied.act())
+    copied.act()
+    assert copied.surprises == 0
+    assert copied.last.kept > 0
+    env.step(1 - copied.last.action)
+    copied.act()
+    assert copied.surprises == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"most_steps": 0}, "most_steps must be at least 1"),
+        ({"most_steps": "a"}, "most_steps must be an int"),
+        ({"seed": -1}, "seed must be at least 0"),
+        ({"episodes": 0}, "episodes must be at least 1"),
+    ],
+)
+def test_invalid_arguments_of_run(options, message, cart_pole):
+    agent = planning.Agent(cart_pole, budget=10, rng=0)
+    with pytest.raises((TypeError, ValueError), match=message):
+        agent.run(**options)
