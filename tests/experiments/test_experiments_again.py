@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from comparing import PROBLEMS, run_four
 
 import bough
-from bough.cli.search import main
+from bough.cli import main
 from bough.experiments import compare, jobs
 from bough.experiments.jobs import Job, Run
 from bough.experiments.store import Store

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from bough import planning
-from bough.cli.search import main
+from bough.cli import main
 from bough.planning.actions import actions_of
 from bough.planning.comparing import equal_states
 

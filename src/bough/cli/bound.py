@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from bough import theory
+from bough.cli.search import _kernel
+from bough.cli.shell import Finite, echo
 from bough.kernels import Discounted, Kernel
 from bough.theory import gain as gains
 from bough.theory._problem import MOST_PLAYS, read_plays, read_problem
@@ -122,6 +124,9 @@ def bound_command(
             echo(f"\ngrowth with T drawn to {plot}")
 
     return bound
+
+
+command = bound_command(_kernel, echo, Finite)
 
 
 def all_bounds(
