@@ -11,7 +11,7 @@ from worlds import Corridor
 
 import bough
 from bough import planning
-from bough.plotting.run import Run
+from bough.plotting.view import SearchView
 from bough.report import write
 from bough.report.watch import Watch
 from bough.studies.trials import Trial
@@ -195,7 +195,7 @@ def test_the_frontier_is_shown(look):
 def test_narrow_branches_can_be_seen_and_reached(look):
     """However many children a node has, each is drawn where one can get to by mouse or keyboard."""
     trials = [Trial(k, (k % 500, 0), None, float(k % 500), "told", k, k) for k in range(700)]
-    page = look(Run(trials, None))
+    page = look(SearchView(trials, None))
     page.show("tree")
     slices = page.page.locator("#tree-chart .slice")
     slices.first.wait_for()
@@ -313,7 +313,7 @@ def test_numbers_are_found_as_people_type_them(look):
 def test_paths_are_sorted_step_by_step(look):
     paths = [(10, 2), (9, 11), (9, 2), (2,), ()]
     trials = [Trial(k, path, None, 1.0, "told", k, k) for k, path in enumerate(paths)]
-    page = look(Run(trials, None))
+    page = look(SearchView(trials, None))
     page.page.click("[data-sort=path]")
     rows = page.page.locator("#trial-table tbody tr td:nth-child(4)").all_inner_texts()
     assert rows == ["10 2", "9 11", "9 2", "2", ""]
@@ -377,7 +377,7 @@ def test_hostile_names_do_nothing(look):
         Trial(i, (i % 3,), {HOSTILE: f"{HOSTILE}{i % 2}", "__proto__": i}, float(i), "told", i, i)
         for i in range(20)
     ]
-    page = look(Run(trials, None))
+    page = look(SearchView(trials, None))
     for section in SECTIONS:
         page.show(section)
     page.page.wait_for_selector("#slice-chart .plot-container")
@@ -443,7 +443,7 @@ def one():
 @pytest.mark.parametrize(
     "source",
     [
-        lambda: Run([], None),
+        lambda: SearchView([], None),
         one,
         lambda: bough.maximize(lambda path: 1.0, bough.Tree(1, 0), budget=1, rng=0),
         lambda: bough.maximize(sum, bough.Tree(3, 3), budget=20, searcher="uct", rng=0),
@@ -470,7 +470,7 @@ def test_a_hundred_thousand_trials(look):
     trials = [
         Trial(k, (k % 7, k % 5, k % 3), None, math.sin(k), "told", k, k) for k in range(count)
     ]
-    page = look(Run(trials, None))
+    page = look(SearchView(trials, None))
     assert page.value("#told") == count
     for section in SECTIONS:
         page.show(section)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import bough
-from bough.plotting.run import Run
+from bough.plotting.view import SearchView
 from bough.report import page, snapshot, trial_columns, write
 from bough.report.page import json_in_html
 from bough.studies.study import open_to_read
@@ -71,7 +71,7 @@ def test_whatever_users_write_stays_text():
         Trial(0, (0,), {HOSTILE: HOSTILE, "x": float("nan")}, 1.0, "told", 0.0, 1.0),
         Trial(1, (1,), {HOSTILE: "b", "x": 2.0}, None, "failed", 0.0, 1.0, None, HOSTILE),
     ]
-    text = page(Run(trials, None), title=HOSTILE)
+    text = page(SearchView(trials, None), title=HOSTILE)
     assert HOSTILE not in text
     assert "<img" not in text.split("<script>")[0]  # before the scripts: all that is ours or data
     assert embedded(text, "trials-data")["reason"] == {"1": HOSTILE}
@@ -82,10 +82,13 @@ def test_whatever_users_write_stays_text():
 def test_choices_have_codes_and_categories():
     rows = [{"kind": "a", "x": 1.5}, {"kind": "b"}, {"kind": "a", "x": 2}]
     trials = [Trial(i, (i,), row, 1.0, "told", 0.0, 1.0) for i, row in enumerate(rows)]
-    choices = trial_columns(Run(trials, None))["choices"]
+    choices = trial_columns(SearchView(trials, None))["choices"]
     assert choices["kind"] == {"at": [0.0, 1.0, 0.0], "categories": ["a", "b"]}
     assert choices["x"] == {"at": [1.5, None, 2.0], "categories": None}
-    assert snapshot(Run(trials, None))["summary"]["best"]["params"] == {"kind": "a", "x": 1.5}
+    assert snapshot(SearchView(trials, None))["summary"]["best"]["params"] == {
+        "kind": "a",
+        "x": 1.5,
+    }
 
 
 def test_labels_and_trees_that_decode_to_names():
@@ -160,8 +163,8 @@ def test_searchers_without_a_model(searcher):
 
 
 def test_nothing_told_and_no_certificate():
-    assert snapshot(Run([], None))["summary"]["best"] is None
-    json.dumps(trial_columns(Run([], None)), allow_nan=False)
+    assert snapshot(SearchView([], None))["summary"]["best"] is None
+    json.dumps(trial_columns(SearchView([], None)), allow_nan=False)
     endless = bough.maximize(sum, bough.Tree(lambda path: 2, 3), budget=5, rng=0)
     facts = snapshot(endless)
     json.dumps(facts, allow_nan=False)

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from bough._text import printable
-from bough.plotting.run import Run
+from bough.plotting.view import SearchView
 from bough.report.snapshot import snapshot, trial_columns
 
 #: In the order in which the page reads them.
@@ -20,12 +20,12 @@ SCRIPTS = ("elements.js", "charts.js", "tree.js", "table.js", "sections.js", "st
 def write(source: Any, path: str | os.PathLike[str], *, title: str | None = None) -> None:
     """Write the page of a search to a file, which appears as a whole or not at all."""
     target = pathlib.Path(path)
-    run = Run.of(source)
-    if run.study is not None and target.exists() and target.samefile(run.study.path):
+    view = SearchView.of(source)
+    if view.study is not None and target.exists() and target.samefile(view.study.path):
         raise ValueError(f"path: {target} is the study itself; give the page another name")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target} cannot be written: there is no folder {target.parent}")
-    text = page(run, title=title)
+    text = page(view, title=title)
     unfinished = target.with_name(target.name + ".part")
     try:
         unfinished.write_text(text, encoding="utf-8")
@@ -46,11 +46,11 @@ def page(source: Any, *, title: str | None = None, follow: bool = False) -> str:
     follow
         Ask the server that the page came from for what is new, over and over.
     """
-    run = Run.of(source)
-    facts = snapshot(run, title)
+    view = SearchView.of(source)
+    facts = snapshot(view, title)
     script = "\n".join(_part(name) for name in SCRIPTS)
     scripts = {"plotly": plotly_script(), "script": f'"use strict";\n(() => {{\n{script}\n}})();'}
-    # Only these scripts may run, whatever a name or a reason has in it, and nothing may be loaded.
+    # Only these scripts may view, whatever a name or a reason has in it, and nothing may be loaded.
     # (plotly.js compiles its shaders' callers: 'unsafe-eval'.)
     policy = (
         f"default-src 'none'; script-src {' '.join(map(_hash, scripts.values()))} 'unsafe-eval'; "
@@ -63,7 +63,7 @@ def page(source: Any, *, title: str | None = None, follow: bool = False) -> str:
         "style": _part("style.css"),
         "follow": "yes" if follow else "no",
         "snapshot": json_in_html(facts),
-        "trials": json_in_html(trial_columns(run)),
+        "trials": json_in_html(trial_columns(view)),
         **scripts,
     }
     pieces = _part("page.html").split("@@")
