@@ -262,8 +262,8 @@ def test_a_report_never_overwrites_the_study(tmp_path):
     for words in (("report", file), ("report", file, "-o", tmp_path / ".." / tmp_path.name / file)):
         answer = run(*words)
         assert answer.exit_code == 1
-        assert "is the study itself" in answer.stderr
-    with pytest.raises(ValueError, match="path: .* is the study itself"):
+        assert "the study itself" in answer.stderr
+    with pytest.raises(ValueError, match="path must not be that of the study itself"):
         result.report(file)
     assert len(bough.Study.look(file).trials) == 10
 

@@ -433,15 +433,13 @@ def test_data_have_no_missing_numbers(histories, name):
 
 
 @pytest.mark.parametrize("name", ["nothing", "one", "alone", "failed", "equal", "counted", "drawn"])
-@pytest.mark.parametrize(
-    "kind", ["convergence", "tree", "along", "increments", "importance", "slice_of"]
-)
-def test_drawings(histories, name, kind):
-    figure = pytest.importorskip("matplotlib.figure")
-    ax = figure.Figure().subplots()
-    assert getattr(plotting, kind)(histories[name], ax=ax) is ax
-    ax.figure.canvas.draw()
-    assert len(ax.lines) + len(ax.patches) + len(ax.collections) + len(ax.texts) > 0
+def test_drawings(histories, name):
+    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(6, 20))
+    kinds = ["convergence", "tree", "along", "increments", "importance", "slice_of"]
+    for kind, ax in zip(kinds, figure.subplots(len(kinds)), strict=True):
+        assert getattr(plotting, kind)(histories[name], ax=ax) is ax
+        assert len(ax.lines) + len(ax.patches) + len(ax.collections) + len(ax.texts) > 0
+    figure.canvas.draw()
 
 
 def test_names_are_escaped_and_cut():
@@ -516,14 +514,12 @@ def test_many_trials():
 
 
 def test_narrow_boxes_are_not_hidden_by_their_lines():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.switch_backend("agg")
+    figure = pytest.importorskip("matplotlib.figure").Figure()
     trials = [Trial(k, (k, 0), None, float(k), "told", k, k) for k in range(600)]
-    ax = plotting.tree(SearchView(trials, None))
+    ax = plotting.tree(SearchView(trials, None), ax=figure.subplots())
     (boxes,) = ax.collections
     widths = [path.get_extents().width for path in boxes.get_paths()]
     lines = boxes.get_linewidths()
     assert min(lines) == 0.0
     assert max(lines) > 0.0
     assert all((line > 0) == (width > 0.008) for line, width in zip(lines, widths, strict=True))
-    plt.close(ax.figure)

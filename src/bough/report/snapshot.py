@@ -1,4 +1,4 @@
-"""What the page shows of a search, as plain values for JSON; what is not finite becomes None."""
+"""The content of the page as plain values for JSON, with None for numbers that are not finite."""
 
 import math
 import sys
@@ -23,14 +23,14 @@ from bough.plotting.view import ABSENT, SearchView, columns_of
 from bough.studies.trials import Trial
 from bough.trees import Path
 
-#: Nodes of the tree that are kept, the most visited ones: enough to go far down, and some 1 MB.
+#: Number of nodes of the tree on the page, the most visited ones: about 1 MB.
 MOST_NODES = 20_000
-#: Numbers that are only drawn have so many digits; those that are printed have all.
+#: Digits of numbers that are only drawn; numbers that are printed have all digits.
 DIGITS = 6
 
 
 def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
-    """Return all that the page says but the trials."""
+    """Return the content of the page except for the trials."""
     view = SearchView.of(source)
     return {
         "title": title or _title(view),
@@ -39,7 +39,7 @@ def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
         "convergence": _convergence(view),
         "tree": _tree(view),
         "parameters": _parameters(view),
-        "learnt": _learnt(view),
+        "model": _model(view),
         "along": _along(view),
         "reproduce": _reproduce(view),
     }
@@ -79,7 +79,7 @@ def _summary(view: SearchView) -> dict[str, Any]:
             "path": " ".join(map(str, best.path)),
             "decoded": _decoded(view, best.path),
             "params": _params(params),
-            "trials": [t.id for t in view.completed if _is_at(view, t, best.path, params)],
+            "trials": [t.id for t in view.completed if _is_at(t, best.path, params)],
             "mean": _finite(best.mean),
             "std": _finite(best.std),
             "visits": best.visits,
@@ -87,25 +87,25 @@ def _summary(view: SearchView) -> dict[str, Any]:
     return facts
 
 
-def _is_at(view: SearchView, trial: Trial, path: Path, params: Any) -> bool:
-    """Return whether a trial was one of that path, or of those params."""
+def _is_at(trial: Trial, path: Path, params: Any) -> bool:
+    """Return whether a trial has this path and, in a space, these params."""
     return trial.path == path and (trial.params is None or trial.params == params)
 
 
 def _space(view: SearchView) -> dict[str, Any] | None:
-    """Say what space is searched; None on a plain tree."""
+    """Return the number of parameters and points of the space; None on a plain tree."""
     space = view.shown.space
     if space is not None:
         points = None if space.size == math.inf else f"{space.size:,}"
         return {"parameters": len(space._slots), "points": points}
-    if len(view.trials) and view.trials[0].params is not None:  # only its program knows more of it
+    if len(view.trials) and view.trials[0].params is not None:  # the file does not hold the space
         names = {name for trial in view.trials for name in trial.params or ()}
         return {"parameters": len(names), "points": None}
     return None
 
 
 def _params(params: Any) -> dict[str, Any] | None:
-    """Return params with numbers as they are, and all else as texts."""
+    """Return params with numbers as they are, and other values as text."""
     if params is None:
         return None
     return {
@@ -115,10 +115,10 @@ def _params(params: Any) -> dict[str, Any] | None:
 
 
 def _arms(log_arms: float | None, tree: Any) -> str | None:
-    """Say how many paths there are."""
+    """Return the number of paths as text."""
     if log_arms is None:
         return None
-    if log_arms < math.log(1e11):  # as many digits as a tile has room for
+    if log_arms < math.log(1e11):  # as many digits as fit on a tile
         return f"{round(math.exp(log_arms)) if tree.arms is None else tree.arms:,}"
     return f"about 10^{log_arms / math.log(10):.0f}"
 
@@ -180,7 +180,7 @@ def _tree(view: SearchView) -> dict[str, Any]:
 
 
 def _step_names(view: SearchView, data: Explored) -> list[str] | None:
-    """Return what the tree calls the step to each node; None if it has no names for them."""
+    """Return the name of the step to each node; None if the tree has no names."""
     cells = view.shown.names(data.parent.tolist(), data.step.tolist())
     if cells is not None:
         return cells
@@ -199,26 +199,18 @@ def _parameters(view: SearchView) -> dict[str, Any]:
     return {"names": data.names, "shares": _numbers(data.shares, DIGITS)}
 
 
-def _learnt(view: SearchView) -> dict[str, Any] | None:
-    data = increments_data(view)
+def _model(view: SearchView) -> dict[str, Any] | None:
+    data, relevance = increments_data(view), relevance_data(view)
     if data is None:
         return None
     return {
-        "kernel": data.kernel,
+        **data._asdict(),
         "variance": _numbers(data.variance),
-        "noise": data.noise,
-        "mean": data.mean,
-        "learnt": data.fitted,
         "exact": view.shown.exact,
-        "relevance": _relevance(view),
+        "relevance": None
+        if relevance is None
+        else {**relevance._asdict(), "factors": _numbers(relevance.factors, DIGITS)},
     }
-
-
-def _relevance(view: SearchView) -> dict[str, Any] | None:
-    data = relevance_data(view)
-    if data is None:
-        return None
-    return {"names": data.names, "factors": _numbers(data.factors, DIGITS), "learnt": data.fitted}
 
 
 def _along(view: SearchView) -> dict[str, Any] | None:
@@ -257,11 +249,10 @@ def _reproduce(view: SearchView) -> dict[str, Any]:
 
 
 def trial_columns(source: Any, begin: int = 0) -> dict[str, Any]:
-    """Return the trials from a number on, a list for each property.
+    """Return the trials from a number on, as a list for each property.
 
-    `choices` holds the parameters (or the names of steps) of all trials, by name: numbers as they
-    are, others as codes into a list of categories. It is None where steps of the paths are all
-    there is.
+    `choices` holds the parameters (or labels of steps) of all trials by name: numbers, or codes
+    into a list of categories. It is None for a tree without labels.
     """
     view = SearchView.of(source)
     trials = view.trials[begin:]
@@ -269,7 +260,7 @@ def trial_columns(source: Any, begin: int = 0) -> dict[str, Any]:
     return {
         "begin": begin,
         "settled": _settled(view),
-        # (In a space paths are those of a covering: nothing that anybody would read.)
+        # (In a space paths are those of a covering, which mean nothing to a reader.)
         "path": None
         if _space(view) is not None
         else [" ".join(map(str, trial.path)) for trial in trials],
@@ -296,7 +287,7 @@ def _choices(view: SearchView) -> dict[str, Any]:
 
 
 def _settled(view: SearchView) -> int:
-    """Return how many trials, from the first on, will not change any more."""
+    """Return the number of trials, from the first on, that will not change any more."""
     for number, trial in enumerate(view.trials):
         if trial.state == "running":
             return number
@@ -319,7 +310,7 @@ def _short(value: float, digits: int = DIGITS) -> float:
 
 
 def _numbers(values: Any, digits: int | None = None) -> list[float | None]:
-    """Return an array as a list, with so many digits if they are only to be drawn."""
+    """Return an array as a list, rounded if digits are given."""
     plain = np.asarray(values, dtype=float).tolist()
     if digits is None:
         return [_finite(value) for value in plain]
