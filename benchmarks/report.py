@@ -1,4 +1,4 @@
-"""What the page of a search costs: `python -m benchmarks.report [trials ...]`.
+"""Cost of the report: `python -m benchmarks.report [trials ...]`.
 
 Makes studies, writes their pages, and opens these in chromium. Needs the extras `report` and
 `browser`, and chromium.
@@ -16,8 +16,7 @@ from bough.problems import named
 from bough.report import write
 from bough.studies.study import open_to_read
 
-#: Milliseconds from the beginning of navigation, as the page itself notes them; then how long what
-#: a reader does takes, until the browser has painted it.
+#: A script that measures the milliseconds of an action of the reader, until it is painted.
 ACT = """async (act) => {
   const begin = performance.now();
   act();
@@ -72,7 +71,7 @@ def browsed(file):
         ready = float(page.evaluate("document.documentElement.dataset.ready"))
         page.wait_for_selector("#convergence-chart .plot-container")
         chart = page.evaluate("performance.now()")
-        for section in ("tree", "parameters", "learnt"):
+        for section in ("tree", "parameters", "model"):
             page.evaluate(f"document.getElementById('{section}').scrollIntoView()")
             page.wait_for_selector(f"#{section}[data-drawn]")
         acts = [page.evaluate(f"() => ({ACT})({act})") for act in ACTS.values()]

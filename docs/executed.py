@@ -61,13 +61,14 @@ def commands_directive():
     from docutils import nodes
     from docutils.parsers.rst import Directive
 
-    from bough.cli.search import main
+    from bough.cli import main
 
     def pages(command, words):
         with click.Context(command, info_name=" ".join(words)) as context:
             yield words, command.get_help(context)
-        for name, below in sorted(getattr(command, "commands", {}).items()):
-            yield from pages(below, [*words, name])
+            if isinstance(command, click.Group):
+                for name in sorted(command.list_commands(context)):
+                    yield from pages(command.get_command(context, name), [*words, name])
 
     class Commands(Directive):
         def run(self):

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from comparing import COMMAND
 
-from bough.cli.search import main
+from bough.cli import main
 from bough.experiments import compare, figures, write
 
 

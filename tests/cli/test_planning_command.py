@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from bough import planning
-from bough.cli.search import main
+from bough.cli import main
 from bough.planning.agent import Agent
 
 gymnasium = pytest.importorskip("gymnasium")

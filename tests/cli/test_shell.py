@@ -1,4 +1,4 @@
-"""The command line as a whole: what holds for every command, those to come included."""
+"""The command line as a whole: properties of every command, future ones included."""
 
 import json
 import os
@@ -11,15 +11,17 @@ import pytest
 from click.testing import CliRunner
 
 import bough
-from bough.cli.search import main
+from bough.cli import COMMANDS, main
 from bough.cli.shell import Shell
 
 
-def leaves(command, name=()):
-    """Return all commands that do something, with their words."""
+def leaves(command, words=()):
+    """Return all commands that are not groups, with their words."""
     if not isinstance(command, click.Group):
-        return [(name, command)]
-    below = [leaves(sub, (*name, word)) for word, sub in command.commands.items()]
+        return [(words, command)]
+    with click.Context(command) as context:
+        names = command.list_commands(context)
+        below = [leaves(command.get_command(context, name), (*words, name)) for name in names]
     return [leaf for group in below for leaf in group]
 
 
@@ -50,11 +52,24 @@ def test_every_command(words, command):
     assert all(option.help for option in options)
 
 
-def test_help_names_the_exit_codes_and_examples():
+def test_help_names_the_commands_the_exit_codes_and_examples():
     text = run("--help").output
-    for code in ("0    done", "1    it failed", "2    wrong options", "130  interrupted"):
+    for name, (_, line) in COMMANDS.items():
+        assert f"  {name} " in text
+        assert line in text
+    for code in ("0    success", "1    failure", "2    invalid options", "130  interrupted"):
         assert code in text
     assert "bough search smooth --budget 10000" in text
+
+
+def test_help_imports_no_command():
+    """`bough --help` is as fast as `import bough`."""
+    script = (
+        "import sys; from bough.cli import main; main(['--help'], standalone_mode=False);"
+        "print([name for name in sys.modules if name.startswith('bough.cli.')])"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert answer.stdout.splitlines()[-1] == "['bough.cli.shell']"
 
 
 # ---------------------------------------------------------------------- errors
@@ -74,37 +89,37 @@ def shell_that_raises(error):
 
 def test_an_error_is_one_line_and_a_traceback_on_request():
     shell = shell_that_raises(ValueError("depth must be 3, got 4"))
-    told = CliRunner().invoke(shell, ["fall"])
-    assert told.exit_code == 1
-    assert told.stderr == "Error: depth must be 3, got 4\n"
+    answer = CliRunner().invoke(shell, ["fall"])
+    assert answer.exit_code == 1
+    assert answer.stderr == "Error: depth must be 3, got 4\n"
     shown = CliRunner().invoke(shell, ["fall", "--traceback"])
     assert shown.exit_code == 1
     assert "Traceback (most recent call last)" in shown.stderr
     assert "ValueError: depth must be 3, got 4" in shown.stderr
 
 
-def test_an_error_of_ours_says_what_kind_it_is():
-    told = CliRunner().invoke(shell_that_raises(KeyError("x")), ["fall"])
-    assert told.exit_code == 1
-    assert told.stderr == "Error: KeyError('x') (--traceback shows where it comes from)\n"
+def test_an_unexpected_error_is_shown_with_its_type():
+    answer = CliRunner().invoke(shell_that_raises(KeyError("x")), ["fall"])
+    assert answer.exit_code == 1
+    assert answer.stderr == "Error: KeyError('x') (--traceback shows where it comes from)\n"
     assert CliRunner().invoke(shell_that_raises(KeyboardInterrupt()), ["fall"]).exit_code == 130
 
 
-def test_a_refusal_of_click_shows_where_it_comes_from_too(tmp_path):
+def test_a_usage_error_has_a_traceback_too(tmp_path):
     broken = tmp_path / "broken.py"
     broken.write_text("import nowhere_to_be_found\n")
     words = ["search", f"{broken}:f", "--branching", 2, "--depth", 2]
-    told = run(*words)
-    assert told.exit_code == 2
-    assert "Traceback" not in told.output
-    assert "nowhere_to_be_found" in told.output
+    answer = run(*words)
+    assert answer.exit_code == 2
+    assert "Traceback" not in answer.output
+    assert "nowhere_to_be_found" in answer.output
     assert "Traceback (most recent call last)" in run(*words, "--traceback").output
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["search", "nothing"], 2, "no built-in problem"),
+        (["search", "nothing"], 2, "neither a built-in problem"),
         (["nonsense"], 2, "No such command"),
         (["report", "missing.db"], 2, "does not exist"),
         (["watch", "missing.db"], 2, "does not exist"),
@@ -115,9 +130,9 @@ def test_a_refusal_of_click_shows_where_it_comes_from_too(tmp_path):
     ],
 )
 def test_exit_codes(words, code, message):
-    told = run(*words)
-    assert told.exit_code == code
-    assert message in told.output
+    answer = run(*words)
+    assert answer.exit_code == code
+    assert message in answer.output
 
 
 @pytest.mark.parametrize(
@@ -131,68 +146,64 @@ def test_exit_codes(words, code, message):
 )
 def test_wrong_arguments_of_plan(words):
     pytest.importorskip("gymnasium")
-    told = run(*words)
-    assert told.exit_code == 2
-    assert "Error: " in told.stderr
+    answer = run(*words)
+    assert answer.exit_code == 2
+    assert "Error: " in answer.stderr
 
 
-def float_options(command, words=()):
-    """Yield the words of each command that has options of real numbers, and these."""
-    for name, below in getattr(command, "commands", {}).items():
-        yield from float_options(below, (*words, name))
-    for parameter in command.params:
-        if isinstance(parameter.type, click.types.FloatParamType):
-            yield words, parameter
-
-
-def test_no_option_takes_a_number_that_is_none():
-    options = list(float_options(main))
+def test_no_option_accepts_a_number_that_is_not_finite():
+    options = [
+        (words, parameter)
+        for words, command in LEAVES
+        for parameter in command.params
+        if isinstance(parameter.type, click.types.FloatParamType)
+    ]
     names = {(words[0], parameter.opts[0]) for words, parameter in options}
     assert {("search", "--gap"), ("tune", "--seconds"), ("bound", "--norm")} <= names
     for words, parameter in options:
         for number in ("nan", "inf", "-inf"):
-            told = run(*words, f"{parameter.opts[0]}={number}")
-            assert told.exit_code == 2
-            assert f"Invalid value for '{parameter.opts[0]}'" in told.output
+            answer = run(*words, f"{parameter.opts[0]}={number}")
+            assert answer.exit_code == 2
+            assert f"Invalid value for '{parameter.opts[0]}'" in answer.output
 
 
-def test_every_command_has_a_whole_line_in_the_help():
+def test_no_help_line_is_cut():
     text = run("--help").output + run("study", "--help").output
     assert "..." not in text.replace("[ARGS]...", "")
 
 
-def test_a_traceback_may_be_asked_for_before_the_command(tmp_path):
+def test_traceback_is_accepted_before_the_command(tmp_path):
     file = tmp_path / "run.db"
-    file.write_text("nothing of the kind")
+    file.write_text("not a database")
     assert "Traceback (most recent" in run("--traceback", "report", file).stderr
     assert "Traceback (most recent" in run("study", "--traceback", "show", file).stderr
 
 
-def test_a_folder_that_is_not_there(file, tmp_path):
-    told = run("report", file, "-o", tmp_path / "no" / "page.html")
-    assert told.exit_code == 1
-    assert f"there is no folder {tmp_path}/no" in told.stderr
+def test_a_missing_folder(file, tmp_path):
+    answer = run("report", file, "-o", tmp_path / "no" / "page.html")
+    assert answer.exit_code == 1
+    assert f"there is no folder {tmp_path}/no" in answer.stderr
 
 
-def test_what_is_no_study(tmp_path):
+def test_a_file_that_is_not_a_study(tmp_path):
     pytest.importorskip("plotly")
     file = tmp_path / "run.db"
-    file.write_text("nothing of the kind")
+    file.write_text("not a database")
     for command in ("report", "watch", "study"):
-        told = run(command, file)
-        assert told.exit_code == 1
-        assert "is no study of bough" in told.stderr
-        assert "Traceback" not in told.output
+        answer = run(command, file)
+        assert answer.exit_code == 1
+        assert "is no study of bough" in answer.stderr
+        assert "Traceback" not in answer.output
     assert list(tmp_path.iterdir()) == [file]
 
 
 def test_an_objective_that_raises(tmp_path):
     (tmp_path / "mine.py").write_text("def f(path):\n    return 1 / 0\n")
-    told = run("search", f"{tmp_path}/mine.py:f", "--branching", 2, "--depth", 2, "--json")
-    assert told.exit_code == 1
-    assert "division by zero" in json.loads(told.stdout)["error"]
-    assert "division by zero" in told.stderr
-    assert "Traceback" not in told.output
+    answer = run("search", f"{tmp_path}/mine.py:f", "--branching", 2, "--depth", 2, "--json")
+    assert answer.exit_code == 1
+    assert "division by zero" in json.loads(answer.stdout)["error"]
+    assert "division by zero" in answer.stderr
+    assert "Traceback" not in answer.output
     words = ("search", f"{tmp_path}/mine.py:f", "--branching", 2, "--depth", 2, "--traceback")
     assert "return 1 / 0" in run(*words).stderr
     (tmp_path / "tuned.py").write_text(
@@ -202,8 +213,8 @@ def test_an_objective_that_raises(tmp_path):
     assert "return 1 / 0" in run(*words).stderr
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(file):
-    script = "import sys; from bough.cli.search import main; sys.argv[0] = 'bough'; main()"
+def test_a_reader_that_ends_early_is_not_an_error(file):
+    script = "import sys; from bough.cli import main; sys.argv[0] = 'bough'; main()"
     program = subprocess.Popen(
         [sys.executable, "-c", script, "study", str(file), "--json"],
         stdout=subprocess.PIPE,
@@ -216,14 +227,14 @@ def test_a_reader_that_has_seen_enough_is_no_error(file):
 
 
 @pytest.mark.parametrize("reason", ["", "\n", "\nsecond line"])
-def test_trials_that_failed_for_any_reason(reason, tmp_path):
+def test_failed_trials_with_unusual_reasons(reason, tmp_path):
     file = tmp_path / "run.db"
     with bough.Study.create(file, bough.Tree(2, 2), rng=0) as study:
         study.fail(study.ask(), reason)
-    told = run("study", file)
-    assert told.exit_code == 0, told.output
-    assert "1 failed" in told.output
-    assert "()" not in told.output
+    answer = run("study", file)
+    assert answer.exit_code == 0, answer.output
+    assert "1 failed" in answer.output
+    assert "()" not in answer.output
 
 
 # ---------------------------------------------------------------------- output
@@ -231,11 +242,11 @@ def test_trials_that_failed_for_any_reason(reason, tmp_path):
 
 def test_report_and_its_json(file, tmp_path):
     pytest.importorskip("plotly")
-    told = run("report", file)
-    assert told.exit_code == 0, told.output
-    assert told.output.startswith(f"{tmp_path}/run.html: 10 trials")
-    told = run("report", file, "-o", tmp_path / "page.html", "--title", "Night", "--json")
-    facts = json.loads(told.stdout)
+    answer = run("report", file)
+    assert answer.exit_code == 0, answer.output
+    assert answer.output.startswith(f"{tmp_path}/run.html: 10 trials")
+    answer = run("report", file, "-o", tmp_path / "page.html", "--title", "Night", "--json")
+    facts = json.loads(answer.stdout)
     assert facts == {
         "file": f"{tmp_path}/page.html",
         "bytes": (tmp_path / "page.html").stat().st_size,
@@ -244,20 +255,20 @@ def test_report_and_its_json(file, tmp_path):
     assert "<title>Night - bough</title>" in (tmp_path / "page.html").read_text()
 
 
-def test_a_report_never_takes_the_place_of_the_study(tmp_path):
+def test_a_report_never_overwrites_the_study(tmp_path):
     pytest.importorskip("plotly")
     file = tmp_path / "run.html"
     result = bough.maximize(sum, bough.Tree(3, 4), budget=10, rng=0, study=file)
     for words in (("report", file), ("report", file, "-o", tmp_path / ".." / tmp_path.name / file)):
-        told = run(*words)
-        assert told.exit_code == 1
-        assert "is the study itself" in told.stderr
-    with pytest.raises(ValueError, match="path: .* is the study itself"):
+        answer = run(*words)
+        assert answer.exit_code == 1
+        assert "the study itself" in answer.stderr
+    with pytest.raises(ValueError, match="path must not be that of the study itself"):
         result.report(file)
     assert len(bough.Study.look(file).trials) == 10
 
 
-def test_a_file_whose_name_is_no_text(file, tmp_path):
+def test_a_file_name_that_is_not_unicode(file, tmp_path):
     pytest.importorskip("plotly")
     odd = pathlib.Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.db"))
     file.rename(odd)
@@ -274,7 +285,7 @@ def test_study_commands_have_json(file, tmp_path):
     assert run("study", "export", file, "--json").exit_code == 2
 
 
-def test_watch_says_where_and_ends_by_ctrl_c(file, monkeypatch):
+def test_watch_prints_its_address_and_ends_by_ctrl_c(file, monkeypatch):
     pytest.importorskip("plotly")
     from bough.report.watch import Watch
 
@@ -284,81 +295,81 @@ def test_watch_says_where_and_ends_by_ctrl_c(file, monkeypatch):
     monkeypatch.setattr(Watch, "serve_forever", interrupted)
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
-    told = run("watch", file, "--json", "--open")
-    assert told.exit_code == 0
-    facts = json.loads(told.stdout)
+    answer = run("watch", file, "--json", "--open")
+    assert answer.exit_code == 0
+    facts = json.loads(answer.stdout)
     assert facts["file"] == str(file)
     assert facts["url"].startswith("http://127.0.0.1:")
     assert opened == [facts["url"]]
     assert "Ctrl-C" in run("watch", file).output
 
 
-def test_colours_only_on_a_terminal(monkeypatch):
+def test_colors_only_on_a_terminal(monkeypatch):
     words = ["search", "smooth", "--budget", "5"]
     plain = run(*words)
     assert "\x1b" not in plain.output
-    coloured = CliRunner().invoke(main, words, color=True)
-    assert "\x1b[1m" in coloured.output
+    colored = CliRunner().invoke(main, words, color=True)
+    assert "\x1b[1m" in colored.output
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in CliRunner().invoke(main, words, color=True).output
 
 
-COMMAND = "\x1b]0;title\x07\x1b[2J\x9b5A\u202e\nfaked line"
+CONTROL = "\x1b]0;title\x07\x1b[2J\x9b5A\u202e\nfaked line"
 
 
-def test_nothing_commands_the_terminal(tmp_path):
-    """Names, options and reasons come from anywhere; only our own bold and red are sent."""
+def test_no_control_character_reaches_the_terminal(tmp_path):
+    """Names, options and reasons may contain any; only bold and red are printed."""
     pytest.importorskip("plotly")
-    space = bough.Space(**{f"x{COMMAND}": bough.Float(0, 1), "kind": bough.Choice([COMMAND])})
+    space = bough.Space(**{f"x{CONTROL}": bough.Float(0, 1), "kind": bough.Choice([CONTROL])})
     file = tmp_path / "run.db"
     with bough.Study.create(file, space, rng=0) as study:
         study.tell(study.ask(), 1.0)
-        study.fail(study.ask(), COMMAND)
+        study.fail(study.ask(), CONTROL)
     (tmp_path / "mine.py").write_text(
-        f"from bough import *\nCOMMAND = {COMMAND!r}\n"
-        "space = Space(**{'x' + COMMAND: Float(0, 1), 'kind': Choice([COMMAND])})\n"
+        f"from bough import *\nCONTROL = {CONTROL!r}\n"
+        "space = Space(**{'x' + CONTROL: Float(0, 1), 'kind': Choice([CONTROL])})\n"
         "def f(params):\n    return 1.0\n"
-        "def g(path):\n    raise ValueError(COMMAND)\n"
+        "def g(path):\n    raise ValueError(CONTROL)\n"
     )
-    odd = tmp_path / f"odd{COMMAND}.db"
+    odd = tmp_path / f"odd{CONTROL}.db"
     odd.write_bytes(file.read_bytes())
     for words in (
         ("study", file),
         ("study", odd),
         ("report", odd),
         ("tune", f"{tmp_path}/mine.py:f", "--budget", 5),
-        ("tune", f"{tmp_path}/mine.py:{COMMAND}"),
+        ("tune", f"{tmp_path}/mine.py:{CONTROL}"),
         ("search", f"{tmp_path}/mine.py:g", "--branching", 2, "--depth", 2, "--traceback"),
-        ("search", COMMAND),
-        (COMMAND,),
-        (f"--{COMMAND}",),
-        ("report", f"missing{COMMAND}"),
-        ("compare", COMMAND),
+        ("search", CONTROL),
+        (CONTROL,),
+        (f"--{CONTROL}",),
+        ("report", f"missing{CONTROL}"),
+        ("compare", CONTROL),
     ):
-        told = CliRunner().invoke(main, [str(word) for word in words], color=True)
-        for control in ("\x1b]", "\x07", "\x1b[2", "\x9b", "\u202e"):
-            assert control not in told.output, words
-        assert "x1b" in told.output, words
+        answer = CliRunner().invoke(main, [str(word) for word in words], color=True)
+        for character in ("\x1b]", "\x07", "\x1b[2", "\x9b", "\u202e"):
+            assert character not in answer.output, words
+        assert "x1b" in answer.output, words
     assert "\nfaked line" not in run("study", file).output
 
 
-def test_a_figure_with_a_hostile_name_does_not_command_the_terminal(tmp_path):
+def test_the_name_of_a_figure_is_escaped(tmp_path):
     pytest.importorskip("matplotlib")
     problem = ("--branching", 2, "--depth", 2, "--kernel", "linear", "--noise", 1)
-    figure = tmp_path / f"{COMMAND}.png"
+    figure = tmp_path / f"{CONTROL}.png"
     words = ("bound", *problem, "--plays", 10, "--plot", figure)
-    told = CliRunner().invoke(main, [str(word) for word in words], color=True)
-    assert told.exit_code == 0
+    answer = CliRunner().invoke(main, [str(word) for word in words], color=True)
+    assert answer.exit_code == 0
     assert figure.exists()
-    assert "x1b]0;title" in told.output
-    assert "\x1b" not in told.output
+    assert "x1b]0;title" in answer.output
+    assert "\x1b" not in answer.output
 
 
-def test_csv_is_exact_but_for_a_terminal(tmp_path, monkeypatch):
+def test_csv_is_exact_except_on_a_terminal(tmp_path, monkeypatch):
     file = tmp_path / "run.db"
     with bough.Study.create(file, bough.Tree(2, 2), rng=0) as study:
-        study.fail(study.ask(), COMMAND)
-    assert COMMAND in run("study", file, "--csv").output
+        study.fail(study.ask(), CONTROL)
+    assert CONTROL in run("study", file, "--csv").output
     monkeypatch.setattr("bough.cli.shell._is_terminal", lambda stream: True)
     assert "\x1b" not in run("study", file, "--csv").output
 
@@ -368,9 +379,9 @@ def test_csv_is_exact_but_for_a_terminal(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(shell):
-    told = run("completion", shell)
-    assert told.exit_code == 0
-    assert "_BOUGH_COMPLETE" in told.stdout
+    answer = run("completion", shell)
+    assert answer.exit_code == 0
+    assert "_BOUGH_COMPLETE" in answer.stdout
     assert json.loads(run("completion", shell, "--json").stdout)["shell"] == shell
 
 
@@ -379,12 +390,7 @@ def test_completion_scripts(shell):
     [("bough se", {"search"}), ("bough search sm", {"smooth"}), ("bough watch --o", {"--open"})],
 )
 def test_completion_completes(words, expected):
-    count = len(words.split()) - 1
-    command = pathlib.Path(sys.executable).parent / "bough"
-    answer = subprocess.run(
-        [str(command)],
-        env={"COMP_WORDS": words, "COMP_CWORD": str(count), "_BOUGH_COMPLETE": "bash_complete"},
-        capture_output=True,
-        text=True,
-    )
+    position = str(len(words.split()) - 1)
+    asked = {"COMP_WORDS": words, "COMP_CWORD": position, "_BOUGH_COMPLETE": "bash_complete"}
+    answer = CliRunner().invoke(main, prog_name="bough", env=asked)
     assert {line.split(",")[1] for line in answer.stdout.split()} == expected

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from bough import theory
+from bough.cli import main
 from bough.cli.bound import all_bounds, growth
-from bough.cli.search import main
 from bough.kernels import Discounted, Gaussian
 
 ISSUE = "bound --branching 200 --depth 10 --kernel gaussian:5 --noise 1 --plays 1e9"

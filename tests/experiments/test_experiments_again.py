@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from comparing import PROBLEMS, run_four
 
 import bough
-from bough.cli.search import main
+from bough.cli import main
 from bough.experiments import compare, runs
 from bough.experiments.pages import regrets_page
 from bough.experiments.runs import Job, Run, Store

@@ -1,4 +1,4 @@
-"""Figures: their data against histories made by hand, and the structure of the drawings."""
+"""Figures: their data against small examples, and the structure of the drawings."""
 
 import math
 
@@ -7,23 +7,23 @@ import pytest
 
 import bough
 from bough import kernels, plotting
-from bough.plotting.replay import checkpoints, observations
-from bough.plotting.run import Run
+from bough.plotting.history import checkpoints, observations
 from bough.plotting.tree import icicle
+from bough.plotting.view import SearchView
 from bough.studies.trials import Trial
 
 
-def told(paths, values, **more):
-    """Return a run of trials that were told, without a searcher."""
+def view_of(paths, values, **more):
+    """Return a view of completed trials, without a searcher."""
     rows = zip(paths, values, strict=True)
-    return Run(
+    return SearchView(
         [Trial(i, p, None, v, "told", i, i + 0.5) for i, (p, v) in enumerate(rows)], None, **more
     )
 
 
-def parameterised(rows, values):
-    """Return a run of trials with parameters by name, as a space has them."""
-    return Run(
+def view_of_params(rows, values):
+    """Return a view of completed trials with parameters, as a space has them."""
+    return SearchView(
         [
             Trial(i, (i,), p, v, "told", i, i)
             for i, (p, v) in enumerate(zip(rows, values, strict=True))
@@ -48,22 +48,24 @@ def searched(searcher="gpts", budget=60, **more):
 # ---------------------------------------------------------------------- convergence
 
 
-def test_best_so_far_by_hand():
+def test_best_value_so_far():
     values = [1.0, 3.0, 2.0, 5.0, 4.0]
-    data = plotting.convergence_data(told([(i,) for i in range(5)], values))
+    data = plotting.convergence_data(view_of([(i,) for i in range(5)], values))
     assert data.values.tolist() == values
     assert data.best.tolist() == [1.0, 3.0, 3.0, 5.0, 5.0]
-    assert len(data.at) == len(data.gap) == 0  # nobody knows what was believed
-    down = plotting.convergence_data(told([(i,) for i in range(5)], values, direction="minimize"))
+    assert len(data.at) == len(data.gap) == 0  # no searcher, no belief
+    down = plotting.convergence_data(
+        view_of([(i,) for i in range(5)], values, direction="minimize")
+    )
     assert down.best.tolist() == [1.0] * 5
 
 
-def test_trials_count_in_the_order_in_which_they_were_told():
+def test_trials_count_in_the_order_in_which_they_ended():
     late = Trial(0, (0,), None, 9.0, "told", 0.0, 5.0)
     early = Trial(1, (1,), None, 1.0, "told", 1.0, 2.0)
     failed = Trial(2, (2,), None, None, "failed", 1.0, 3.0, None, "no reason")
     running = Trial(3, (3,), None, None, "running", 1.0)
-    data = plotting.convergence_data(Run([late, early, failed, running], None))
+    data = plotting.convergence_data(SearchView([late, early, failed, running], None))
     assert data.values.tolist() == [1.0, 9.0]
 
 
@@ -93,7 +95,7 @@ def test_the_last_bounds_are_the_certificate(options):
     assert (data.gap >= 0).all()
 
 
-def test_bounds_on_the_way_are_those_of_a_search_that_ends_there():
+def test_earlier_bounds_are_those_of_a_search_that_stops_there():
     tree = bough.Tree(3, 4)
     options = {"kernel": kernels.Linear(), "noise": 0.2}
     search = bough.GPTS(tree, rng=0, **options)
@@ -108,7 +110,7 @@ def test_bounds_on_the_way_are_those_of_a_search_that_ends_there():
     )
 
 
-def test_rewards_told_in_steps_and_with_their_own_noise():
+def test_observations_in_steps_and_with_their_own_noise():
     search = bough.GPTS(bough.Tree(3, 3), kernels.Linear(), noise=0.2, rng=0)
     for k in range(12):
         path = search.ask()
@@ -118,12 +120,12 @@ def test_rewards_told_in_steps_and_with_their_own_noise():
             search.tell(path, 0.1 * sum(path), noise=0.3 if k % 2 else None)
     assert len(observations(search.belief)) == 12
     data = plotting.convergence_data(search)
-    assert data.values == pytest.approx([0.1 * sum(t.path) for t in Run.of(search).told_trials])
+    assert data.values == pytest.approx([0.1 * sum(path) for path in SearchView.of(search).paths])
     assert data.upper[-1] == pytest.approx(search.certificate.upper, rel=1e-9)
     assert data.lower[-1] == pytest.approx(search.certificate.lower, rel=1e-9)
 
 
-def test_minimize_is_in_the_sign_of_the_values():
+def test_figures_of_minimize_have_the_sign_of_the_values():
     result = bough.minimize(lambda path: 5.0 + sum(path), bough.Tree(3, 3), budget=30, rng=0)
     data = plotting.convergence_data(result)
     assert result.direction == "minimize"
@@ -135,7 +137,7 @@ def test_minimize_is_in_the_sign_of_the_values():
     assert plotting.along_data(result).mean[-1] == pytest.approx(result.best.mean)
 
 
-def test_no_bound_where_nobody_can_count_the_arms():
+def test_no_upper_bound_if_the_number_of_arms_is_unknown():
     result = bough.maximize(sum, bough.Tree(lambda path: 2, 4), budget=20, rng=0)
     data = plotting.convergence_data(result)
     assert np.isinf(data.upper).all()
@@ -154,11 +156,11 @@ def test_checkpoints(count, most):
 # ---------------------------------------------------------------------- regret
 
 
-def test_regret_by_hand():
-    data = plotting.regret_data(told([(0,), (1,), (2,)], [1.0, 4.0, 3.0]), optimum=4.0)
+def test_regret():
+    data = plotting.regret_data(view_of([(0,), (1,), (2,)], [1.0, 4.0, 3.0]), optimum=4.0)
     assert data.cumulative.tolist() == [3.0, 3.0, 4.0]
     assert len(data.bound) == 0
-    true = plotting.regret_data(told([(0,), (1,)], [9.0, 9.0]), 2.0, value=lambda path: path[0])
+    true = plotting.regret_data(view_of([(0,), (1,)], [9.0, 9.0]), 2.0, value=lambda path: path[0])
     assert true.cumulative.tolist() == [2.0, 3.0]
 
 
@@ -175,8 +177,8 @@ def test_regret_has_the_bound_of_the_theory():
 # ---------------------------------------------------------------------- the tree
 
 
-def test_the_tree_by_hand():
-    run = told([(0, 1), (0, 1), (0, 0), (2, 1)], [1.0, 3.0, 5.0, 7.0])
+def test_the_tree_of_trials():
+    run = view_of([(0, 1), (0, 1), (0, 0), (2, 1)], [1.0, 3.0, 5.0, 7.0])
     explored = plotting.tree_data(run)
     found = {explored.path(n): n for n in range(len(explored.parent))}
     assert set(found) == {(), (0,), (2,), (0, 0), (0, 1), (2, 1)}
@@ -184,11 +186,11 @@ def test_the_tree_by_hand():
     assert explored.mean[found[()]] == 4.0
     assert explored.mean[found[(0,)]] == 3.0
     assert explored.visits[found[(0, 1)]] == 2
-    assert np.isnan(explored.unexplored).all()  # without a searcher nobody knows the tree
+    assert np.isnan(explored.unexplored).all()  # without a searcher the tree is unknown
 
 
 def slow_posterior(result):
-    """Return what the belief says of every prefix of a path that was told."""
+    """Return the posterior and visits of every prefix of an observed path."""
     prefixes = sorted({t[:i] for t in result.history.paths for i in range(len(t) + 1)})
     mean, std = result.searcher.belief.posterior(prefixes)
     visits = [sum(t[: len(p)] == p for t in result.history.paths) for p in prefixes]
@@ -215,7 +217,7 @@ def test_every_node_has_its_posterior(branching):
     assert (explored.certainty <= 1).all()
 
 
-def test_a_small_part_of_the_tree_is_whole():
+def test_a_part_of_the_tree_contains_parents_and_the_best_path():
     result = searched(budget=200)
     everything = plotting.tree_data(result, most=10**6)
     part = plotting.tree_data(result, most=10)
@@ -250,12 +252,14 @@ def test_children_share_the_width_of_their_parent():
         )
 
 
-def test_endless_trees_and_foreseen_children():
+def test_infinite_trees_and_children_of_a_prior_mean():
     endless = bough.maximize(sum, bough.Tree(math.inf, 3), budget=10, rng=0)
     assert np.isinf(plotting.tree_data(endless).unexplored[0])
     guess = bough.GPTS(bough.Tree(5, 3), kernels.Linear(), 0.1, mean=lambda path: -sum(path), rng=0)
     guess.tell((0, 0, 0), 1.0)
-    explored = plotting.tree_data(guess)  # children that only the prior mean made are no news
+    explored = plotting.tree_data(
+        guess
+    )  # children that only the prior mean has made are unexplored
     assert len(explored.parent) == 4
     assert explored.unexplored.tolist() == [4, 4, 4, 0]
 
@@ -273,7 +277,7 @@ def test_along_the_best_path():
     assert data.prior[-1] == pytest.approx(
         math.sqrt(result.searcher.belief.kernel.increments(4).sum())
     )
-    counted = plotting.along_data(told([(0, 1), (0, 0)], [1.0, 3.0]))
+    counted = plotting.along_data(view_of([(0, 1), (0, 0)], [1.0, 3.0]))
     assert counted.path == (0, 0)
     assert counted.mean.tolist() == [2.0, 2.0, 3.0]
     assert counted.visits.tolist() == [2, 2, 1]
@@ -281,36 +285,35 @@ def test_along_the_best_path():
 
 def test_increments():
     search = bough.GPTS(bough.Tree(2, 3), kernels.Discounted(0.5), noise=0.3, mean=2.0, rng=0)
-    assert plotting.increments_data(search) is None  # nothing was told
+    assert plotting.increments_data(search) is None  # no observations
     search.tell((0, 0, 0), 1.0)
     data = plotting.increments_data(search)
     assert data.variance == pytest.approx([0.0, 1.0, 0.25, 0.0625])
-    assert data.share.sum() == pytest.approx(1.0)
-    assert (data.noise, data.mean, data.learnt) == (0.3, 2.0, False)
-    assert plotting.increments_data(searched()).learnt
+    assert (data.noise, data.mean, data.fitted) == (0.3, 2.0, False)
+    assert plotting.increments_data(searched()).fitted
     assert plotting.increments_data(searched("uct")) is None
 
 
 # ---------------------------------------------------------------------- parameters
 
 
-def test_importance_by_hand():
+def test_importance():
     rng = np.random.default_rng(0)
     x, y = rng.uniform(size=400), rng.uniform(size=400)
     kind = rng.choice(["a", "b"], size=400)
     rows = [{"x": a, "y": b, "kind": str(c)} for a, b, c in zip(x, y, kind, strict=True)]
-    data = plotting.importance_data(parameterised(rows, np.where(kind == "a", 0.0, 1.0).tolist()))
+    data = plotting.importance_data(view_of_params(rows, np.where(kind == "a", 0.0, 1.0).tolist()))
     shares = dict(zip(data.names, data.shares, strict=True))
     assert data.names[0] == "kind"
     assert shares["kind"] == pytest.approx(1.0)
-    assert shares["y"] < 0.05  # what chance explains is taken off
-    steps = plotting.importance_data(parameterised(rows, (x > 0.5).astype(float).tolist()))
+    assert shares["y"] < 0.05  # adjusted for chance
+    steps = plotting.importance_data(view_of_params(rows, (x > 0.5).astype(float).tolist()))
     assert steps.names[0] == "x"
 
 
 def test_conditional_parameters_may_be_missing():
     rows = [{"use": True, "rate": 0.001 * 10**k} if k % 2 else {"use": False} for k in range(6)]
-    run = parameterised(rows, [float(k) for k in range(6)])
+    run = view_of_params(rows, [float(k) for k in range(6)])
     assert set(plotting.importance_data(run).names) == {"use", "rate"}
     rate = plotting.slice_data(run, "rate")
     assert rate.trials == [1, 3, 5]
@@ -321,23 +324,25 @@ def test_conditional_parameters_may_be_missing():
         plotting.slice_data(run, "depth")
 
 
-def test_a_conditional_parameter_does_not_take_the_credit_of_its_choice():
+def test_a_conditional_parameter_does_not_explain_its_choice():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=400)
     deep = rng.choice([True, False], size=400)
     both = zip(x.tolist(), deep.tolist(), strict=True)
     rows = [{"deep": d, "x": a} if d else {"deep": d} for a, d in both]
-    by_choice = plotting.importance_data(parameterised(rows, deep.astype(float).tolist()))
+    by_choice = plotting.importance_data(view_of_params(rows, deep.astype(float).tolist()))
     assert dict(zip(*by_choice, strict=True)) == {"deep": pytest.approx(1.0), "x": 0.0}
-    # What it does explain is a share of all that varies, like that of any other.
+    # Its own effect is a share of the total variance, as for any other parameter.
     values = np.where(deep, np.floor(8 * x), 10.0)
-    shares = dict(zip(*plotting.importance_data(parameterised(rows, values.tolist())), strict=True))
+    shares = dict(
+        zip(*plotting.importance_data(view_of_params(rows, values.tolist())), strict=True)
+    )
     inside = ((values - np.where(deep, values[deep].mean(), 10.0)) ** 2).sum()
     assert shares["x"] == pytest.approx(inside / ((values - values.mean()) ** 2).sum(), rel=0.1)
     assert shares["deep"] == pytest.approx(1 - shares["x"], rel=0.1)
 
 
-def test_labels_are_the_values_of_steps():
+def test_labels_are_the_categories_of_steps():
     tree = bough.Tree([2, 3], 2, labels=[["left", "right"], ["stop", "walk", "run"]])
     result = bough.maximize(lambda way: len(way[1]), tree, budget=6, rng=0)
     data = plotting.slice_data(result, "step 2")
@@ -351,8 +356,8 @@ def test_labels_are_the_values_of_steps():
 
 def test_comparison_of_results():
     runs = {
-        "a": [told([(0,), (1,)], [1.0, 5.0]), told([(0,), (1,)], [3.0, 2.0])],
-        "b": told([(0,)], [2.0]),
+        "a": [view_of([(0,), (1,)], [1.0, 5.0]), view_of([(0,), (1,)], [3.0, 2.0])],
+        "b": view_of([(0,)], [2.0]),
     }
     data = plotting.comparison_data(runs)
     assert data["a"].mean.tolist() == [2.0, 4.0]
@@ -383,8 +388,8 @@ def test_comparison_of_an_experiment():
         plotting.comparison_data(found, "smooth", "luck")
 
 
-def test_what_has_no_figure():
-    with pytest.raises(TypeError, match="got 7"):
+def test_invalid_sources():
+    with pytest.raises(TypeError, match="source must be .*, got 7"):
         plotting.convergence_data(7)
     with pytest.raises(TypeError, match="with a belief"):
         plotting.tree_data(bough.UCT(bough.Tree(2, 2)))
@@ -394,7 +399,7 @@ def test_what_has_no_figure():
 
 
 def sources():
-    nothing = told([], [])
+    nothing = view_of([], [])
     one = bough.maximize(sum, bough.Tree(2, 3), budget=1, rng=0)
     alone = bough.maximize(lambda path: 1.0, bough.Tree(1, 0), budget=1, rng=0)
 
@@ -415,7 +420,7 @@ def histories():
 
 
 @pytest.mark.parametrize("name", ["nothing", "one", "alone", "failed", "equal", "counted", "drawn"])
-def test_data_have_no_holes(histories, name):
+def test_data_have_no_missing_numbers(histories, name):
     source = histories[name]
     data = plotting.convergence_data(source)
     assert not any(np.isnan(column).any() for column in data)
@@ -428,19 +433,16 @@ def test_data_have_no_holes(histories, name):
 
 
 @pytest.mark.parametrize("name", ["nothing", "one", "alone", "failed", "equal", "counted", "drawn"])
-@pytest.mark.parametrize(
-    "kind", ["convergence", "tree", "along", "increments", "importance", "slice_of"]
-)
-def test_drawings(histories, name, kind):
-    figure = pytest.importorskip("matplotlib.figure")
-    ax = figure.Figure().subplots()
-    assert getattr(plotting, kind)(histories[name], ax=ax) is ax
-    ax.figure.canvas.draw()
-    assert len(ax.lines) + len(ax.patches) + len(ax.collections) + len(ax.texts) > 0
+def test_drawings(histories, name):
+    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(6, 20))
+    kinds = ["convergence", "tree", "along", "increments", "importance", "slice_of"]
+    for kind, ax in zip(kinds, figure.subplots(len(kinds)), strict=True):
+        assert getattr(plotting, kind)(histories[name], ax=ax) is ax
+        assert len(ax.lines) + len(ax.patches) + len(ax.collections) + len(ax.texts) > 0
+    figure.canvas.draw()
 
 
-def test_names_are_drawn_as_they_are():
-    """No formula is made of them, and long ones are cut."""
+def test_names_are_escaped_and_cut():
     figure = pytest.importorskip("matplotlib.figure")
     names = ["$\\frac$", "a$b_$", "x" * 200]
     tree = bough.Tree(3, 2, labels=names)
@@ -462,7 +464,7 @@ def test_long_paths_and_single_points():
     one = bough.maximize(sum, bough.Tree(2, 3), budget=1, rng=0)
     for kind, options in (("convergence", {}), ("regret", {"optimum": 3.0})):
         ax = one.plot(kind, ax=figure.Figure().subplots(), **options)
-        assert ax.lines[-2].get_marker() == "o"  # a line would not be seen
+        assert ax.lines[-2].get_marker() == "o"  # a line would be invisible
     with pytest.raises(ValueError, match="optimum"):
         one.plot("regret", optimum=math.nan)
 
@@ -496,15 +498,15 @@ def test_the_structure_of_drawings(histories):
         result.plot("pie")
 
 
-def test_a_hundred_thousand_trials():
+def test_many_trials():
     paths = [(k % 7, k % 5, k % 3) for k in range(100_000)]
-    run = told(paths, [math.sin(k) for k in range(100_000)])
+    run = view_of(paths, [math.sin(k) for k in range(100_000)])
     assert len(plotting.convergence_data(run).best) == 100_000
     explored = plotting.tree_data(run, most=50)
     assert explored.visits[0] == 100_000
     assert len(explored.parent) <= 53
     search = bough.GPTS(bough.Tree(7, 3), kernels.Linear(), noise=1.0, rng=0)
-    for k in range(100_000):
+    for k in range(20_000):
         search.tell((k % 7, k % 5, k % 3), math.sin(k))
     data = plotting.convergence_data(search)
     assert len(data.at) <= 200
@@ -512,15 +514,12 @@ def test_a_hundred_thousand_trials():
 
 
 def test_narrow_boxes_are_not_hidden_by_their_lines():
-    """What was explored must not look as if it were not."""
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.switch_backend("agg")
+    figure = pytest.importorskip("matplotlib.figure").Figure()
     trials = [Trial(k, (k, 0), None, float(k), "told", k, k) for k in range(600)]
-    ax = plotting.tree(Run(trials, None))
+    ax = plotting.tree(SearchView(trials, None), ax=figure.subplots())
     (boxes,) = ax.collections
     widths = [path.get_extents().width for path in boxes.get_paths()]
     lines = boxes.get_linewidths()
     assert min(lines) == 0.0
     assert max(lines) > 0.0
     assert all((line > 0) == (width > 0.008) for line, width in zip(lines, widths, strict=True))
-    plt.close(ax.figure)

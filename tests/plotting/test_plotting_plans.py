@@ -1,4 +1,4 @@
-"""Figures of a plan: the belief is in units of its own, and what is shown is in the user's."""
+"""Figures of a plan: its belief has units of its own, and figures those of the rewards."""
 
 import json
 import random
@@ -8,7 +8,7 @@ import pytest
 from worlds import Corridor
 
 from bough import planning, plotting
-from bough.plotting.run import Run
+from bough.plotting.view import SearchView
 from bough.report import snapshot, trial_columns
 
 
@@ -27,11 +27,13 @@ def plan(request):
     return planning.plan(request.param(), budget=150, depth=5, rng=0)
 
 
-def test_what_is_believed_is_in_the_units_of_the_rewards(plan):
+def test_figures_have_the_units_of_the_rewards(plan):
     data = plotting.tree_data(plan)
     plays = [play.path for play in plan.policy.playouts]
     assert data.visits[0] == len(plays)
-    assert data.visits[1] == sum(path[0] == data.step[1] for path in plays)
+    for n in range(len(data.parent)):
+        path = data.path(n)
+        assert data.visits[n] == sum(play[: len(path)] == path for play in plays)
     belief, unit = plan.searcher.belief, plan.policy.unit
     mean, std = belief.posterior([data.path(n) for n in range(len(data.parent))])
     np.testing.assert_allclose(data.mean, plan.policy.offset + unit * mean, rtol=1e-9)
@@ -54,7 +56,7 @@ def test_the_bounds_end_with_the_certificate(plan):
     assert max(data.values) == pytest.approx(max(map(plan.policy.total, plan.policy.playouts)))
 
 
-def test_the_page_has_the_actions_by_name(plan):
+def test_the_page_names_the_actions(plan):
     facts = snapshot(plan)
     json.dumps(facts, allow_nan=False)
     assert facts["title"] == "A plan"
@@ -79,20 +81,18 @@ def test_actions_that_are_numbers_are_steps():
     assert trial_columns(plan)["choices"] is None
 
 
-def test_a_plan_by_another_searcher():
+def test_a_plan_of_another_searcher():
     plan = planning.plan(Corridor(), budget=150, depth=5, rng=0, searcher="uct")
     facts = snapshot(plan)
     json.dumps(facts, allow_nan=False)
-    assert facts["learnt"] is None
+    assert facts["model"] is None
     assert facts["summary"]["best"]["mean"] == plan.value
-    assert Run.of(plan).shown.unit == 1.0
+    assert SearchView.of(plan).shown.unit == 1.0
 
 
-@pytest.mark.parametrize("kind", [k for k in plotting.DRAWINGS if k != "regret"])
-def test_every_figure_of_a_plan(kind, plan):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.switch_backend("agg")
-    figure, ax = plt.subplots()
-    assert plotting.DRAWINGS[kind](plan, ax=ax) is ax
+def test_every_figure_of_a_plan(plan):
+    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(6, 20))
+    kinds = [kind for kind in plotting.DRAWINGS if kind != "regret"]
+    for kind, ax in zip(kinds, figure.subplots(len(kinds)), strict=True):
+        assert plotting.DRAWINGS[kind](plan, ax=ax) is ax
     figure.canvas.draw()
-    plt.close(figure)

@@ -1,4 +1,4 @@
-"""Figures of searches of a space: what one covering of several believes, and whose it is."""
+"""Figures of searches of a space: the belief of one covering of several."""
 
 import json
 import math
@@ -11,8 +11,8 @@ import pytest
 import bough
 from bough import plotting
 from bough.learning.data import paths_of
-from bough.plotting.relevance import slot_names
-from bough.plotting.run import ABSENT, Run
+from bough.plotting.parameters import slot_names
+from bough.plotting.view import ABSENT, SearchView
 from bough.report import snapshot, trial_columns
 
 CONDITIONAL = bough.Space(
@@ -50,7 +50,7 @@ def test_the_bounds_end_with_the_certificate(kind, request):
     assert data.lower[-1] == pytest.approx(certificate.lower, rel=1e-9)
     assert data.upper[-1] == pytest.approx(certificate.upper, rel=1e-9)
     assert (data.lower <= data.upper).all()
-    if kind == "exact":  # the best value is known, and nothing can be worse than the best of all
+    if kind == "exact":  # the best value is known
         np.testing.assert_array_equal(data.mean, data.best)
         assert (data.upper <= data.best).all()
 
@@ -69,7 +69,7 @@ def test_the_bounds_end_with_the_certificate_where_all_points_are_known():
     assert (data.gap[: known - 1] > 0.0).all()
 
 
-def test_where_there_is_noise_the_mean_is_said_to_be_that_of_a_cell(exact, noisy):
+def test_with_noise_the_mean_is_labeled_as_that_of_a_cell(exact, noisy):
     pytest.importorskip("matplotlib")
     for result, label, of_cell in (
         (exact, "mean of the recommended point", False),
@@ -79,11 +79,11 @@ def test_where_there_is_noise_the_mean_is_said_to_be_that_of_a_cell(exact, noisy
         assert label in texts
         assert snapshot(result)["convergence"]["of_cell"] is of_cell
     cells = plotting.convergence_data(noisy).mean[-1]
-    best = Run.of(noisy).shown.belief._best_played(1.0)
+    best = SearchView.of(noisy).shown.belief._best_played(1.0)
     assert cells == pytest.approx(best.mean, rel=1e-9)
 
 
-def test_what_a_forest_shows_of_itself(noisy):
+def test_public_state_of_a_forest(noisy):
     forest = noisy.searcher
     assert forest.turn == forest.certificate.covering
     assert len(forest.asking.belief) == len(forest.told) == forest.observations == 90
@@ -92,16 +92,15 @@ def test_what_a_forest_shows_of_itself(noisy):
     assert not (forest.priority == 7.0).any()
 
 
-def test_figures_look_at_nothing_private_of_forests_and_plans():
+def test_figures_use_only_public_attributes_of_forests_and_plans():
     folders = (pathlib.Path(bough.__file__).parent / name for name in ("plotting", "report"))
     for file in (file for folder in folders for file in folder.glob("*.py")):
         assert not re.search(r"(forest|searcher|source|policy|cover)\._", file.read_text()), file
 
 
-def test_the_bounds_of_each_moment_are_those_the_search_would_have_had(noisy):
-    """Told so many, and with what was learnt in the end: an independent covering says the same."""
+def test_earlier_bounds_are_those_of_a_belief_with_the_final_prior(noisy):
     data = plotting.convergence_data(noisy)
-    shown = Run.of(noisy).shown
+    shown = SearchView.of(noisy).shown
     again = bough.Belief(
         shown.tree, shown.belief.kernel, shown.belief.noise, mean=shown.belief.mean
     )
@@ -114,8 +113,8 @@ def test_the_bounds_of_each_moment_are_those_the_search_would_have_had(noisy):
     assert data.upper[t - 1] == pytest.approx(again.highest_upper(b).upper, rel=1e-9)
 
 
-def test_the_tree_is_that_of_the_covering_which_asks(noisy):
-    run = Run.of(noisy)
+def test_the_tree_is_that_of_the_covering_that_asks_next(noisy):
+    run = SearchView.of(noisy)
     assert run.shown.number == noisy.certificate.covering
     assert run.shown.coverings == noisy.certificate.coverings == 8
     data = plotting.tree_data(noisy)
@@ -127,20 +126,20 @@ def test_the_tree_is_that_of_the_covering_which_asks(noisy):
 
 
 def contains(text, params):
-    """Return whether params are in the cell that a name describes."""
+    """Return whether params are in the cell of a name."""
     name, rest = text.split(" ", 1)
     value = params.get(name)
     if option := re.fullmatch("= (.*)", rest):
         return str(value) == option[1]
     low, high = map(float, re.fullmatch("(.*) to (.*)", rest).groups())
-    slack = 0.02 * (high - low)  # names have as many digits as it takes to see how wide it is
+    slack = 0.02 * (high - low)  # names are rounded
     return value is not None and low - slack <= value <= high + slack
 
 
 @pytest.mark.parametrize("kind", ["exact", "noisy"])
 def test_names_are_those_of_the_cells(kind, request):
     result = request.getfixturevalue(kind)
-    run = Run.of(result)
+    run = SearchView.of(result)
     names = run.shown.names(range(-1, len(run.best_path)), [-1, *run.best_path])
     assert names[0] == ""
     assert len(names) > 3
@@ -155,20 +154,20 @@ def test_names_are_those_of_the_cells(kind, request):
                 way.append(names[node])
                 node = data.parent[node]
             inside += all(contains(text, params) for text in way)
-        assert inside >= data.visits[n]  # some were told further up: of their cell little is known
+        assert inside >= data.visits[n]  # some are observed further up
 
 
-def test_what_was_learnt_and_whose_it_is(exact, noisy):
+def test_relevance_and_the_model_on_the_page(exact, noisy):
     data = plotting.relevance_data(noisy)
     assert data.names == ["x", "y"]
-    assert data.learnt
+    assert data.fitted
     assert data.factors[0] > 3 * data.factors[1]
     assert math.prod(data.factors) == pytest.approx(1)
     facts = snapshot(noisy)
     json.dumps(facts, allow_nan=False)
-    assert facts["learnt"]["relevance"]["names"] == ["x", "y"]
-    assert facts["learnt"]["noise"] == pytest.approx(0.5, rel=0.5)
-    assert not facts["learnt"]["exact"]
+    assert facts["model"]["relevance"]["names"] == ["x", "y"]
+    assert facts["model"]["noise"] == pytest.approx(0.5, rel=0.5)
+    assert not facts["model"]["exact"]
     assert facts["certificate"]["covering"] == facts["tree"]["covering"]
     assert facts["certificate"]["coverings"] == facts["tree"]["coverings"] == 8
     assert facts["certificate"]["params"] == noisy.certificate.params
@@ -176,38 +175,36 @@ def test_what_was_learnt_and_whose_it_is(exact, noisy):
     assert None not in facts["along"]["std"]
     assert len(facts["along"]["names"]) == len(facts["along"]["mean"])
     facts = snapshot(exact)
-    assert facts["learnt"]["exact"]
-    assert set(facts["learnt"]["relevance"]["names"]) == {"rate", "model", "trees"}
+    assert facts["model"]["exact"]
+    assert set(facts["model"]["relevance"]["names"]) == {"rate", "model", "trees"}
     assert facts["summary"]["best"]["params"] == exact.best.params
     assert "model = forest" in facts["tree"]["names"]
 
 
-def test_nothing_is_learnt_of_few():
+def test_relevance_is_not_fitted_to_one_observation():
     result = bough.maximize(lambda p: p["x"], PLAIN, budget=1, rng=0)
-    assert not plotting.relevance_data(result).learnt
+    assert not plotting.relevance_data(result).fitted
     json.dumps(snapshot(result), allow_nan=False)
     assert plotting.relevance_data(bough.maximize(sum, bough.Tree(2, 3), budget=5)) is None
 
 
-def test_an_empty_space_has_figures_and_a_page():
+def test_figures_and_page_of_an_empty_space():
     result = bough.maximize(lambda _: 1.0, bough.Space(), budget=2, rng=0)
     assert plotting.relevance_data(result) is None
-    assert snapshot(result)["learnt"]["relevance"] is None
+    assert snapshot(result)["model"]["relevance"] is None
 
 
-def test_names_that_recur_say_where_they_belong():
+def test_names_that_recur_have_their_option():
     options = {"a": bough.Space(n=bough.Int(1, 9)), "b": bough.Space(n=bough.Int(1, 5))}
     space = bough.Space(kind=bough.Choice(options), x=bough.Float(0, 1))
     assert slot_names(space) == ["kind", "n (kind = a)", "n (kind = b)", "x"]
 
 
-def test_looking_changes_nothing():
-    """A search that is looked at goes on as one that is not."""
-
+def test_figures_do_not_change_the_search():
     def asked(look):
         search = bough.Forest(CONDITIONAL, rng=5)
         found = []
-        for k in range(40):
+        for k in range(25):
             params = search.ask()
             found.append(params)
             search.tell(params, -loss(params))
@@ -218,26 +215,26 @@ def test_looking_changes_nothing():
     assert asked(True) == asked(False)
 
 
-def test_a_forest_by_itself_can_be_drawn():
+def test_a_forest_without_a_result():
     search = bough.Forest(PLAIN, rng=0)
-    with_nothing = snapshot(search)
-    assert with_nothing["along"] is None
+    without_observations = snapshot(search)
+    assert without_observations["along"] is None
     search.tell({"x": 1.0, "y": 2.0}, 3.0, noise=0.1)
-    assert Run.of(search).told.tolist() == [3.0]
+    assert SearchView.of(search).values.tolist() == [3.0]
     assert snapshot(search)["summary"]["best"]["params"] == {"x": 1.0, "y": 2.0}
 
 
-def test_other_searchers_of_a_space_have_their_covering():
+def test_other_searchers_of_a_space_have_one_covering():
     result = bough.maximize(lambda p: -(p["x"] ** 2), PLAIN, budget=30, searcher="hoo", rng=0)
     facts = snapshot(result)
     assert facts["tree"]["cells"]
     assert facts["tree"]["coverings"] == 1
-    assert facts["learnt"] is None
+    assert facts["model"] is None
     assert re.fullmatch(r"[xy] -?[\d.]+ to -?[\d.]+", facts["tree"]["names"][1])
     assert None not in facts["tree"]["unexplored"]
 
 
-def test_no_paths_in_the_table_of_a_space(exact):
+def test_the_table_of_a_space_has_no_paths(exact):
     columns = trial_columns(exact)
     assert columns["path"] is None
     assert columns["choices"]["trees"]["at"].count(None) == sum(
@@ -245,14 +242,14 @@ def test_no_paths_in_the_table_of_a_space(exact):
     )
 
 
-def test_no_theory_is_claimed_for_a_forest(noisy):
+def test_no_regret_bound_for_a_forest(noisy):
     assert len(plotting.regret_data(noisy, 0.0).bound) == 0
 
 
-def test_none_is_an_option_like_any_other():
+def test_none_may_be_an_option():
     space = bough.Space(depth=bough.Choice([None, 3, 5]), x=bough.Float(0, 1))
     result = bough.maximize(lambda p: 2.0 if p["depth"] is None else 1.0, space, budget=40, rng=0)
-    run = Run.of(result)
+    run = SearchView.of(result)
     assert ABSENT not in run.columns["depth"]
     column = trial_columns(result)["choices"]["depth"]
     assert column["categories"] == ["3", "5", "None"]
@@ -263,29 +260,23 @@ def test_none_is_an_option_like_any_other():
     assert plotting.importance_data(result).shares[0] == pytest.approx(1)
 
 
-@pytest.mark.parametrize("kind", [k for k in plotting.DRAWINGS if k != "regret"])
-def test_every_figure_of_a_space(kind, exact, noisy):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.switch_backend("agg")
-    for result in (exact, noisy):
-        figure, ax = plt.subplots()
+@pytest.mark.parametrize("kind", ["exact", "noisy"])
+def test_every_figure_of_a_space(kind, request):
+    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(6, 20))
+    result = request.getfixturevalue(kind)
+    kinds = [kind for kind in plotting.DRAWINGS if kind != "regret"]
+    panels = dict(zip(kinds, figure.subplots(len(kinds)), strict=True))
+    for kind, ax in panels.items():
         assert result.plot(kind, ax=ax) is ax
-        figure.canvas.draw()
-        plt.close(figure)
-    figure, ax = plt.subplots()
-    noisy.plot("tree", ax=ax)
-    assert "covering" in ax.get_title()
-    plt.close(figure)
+    figure.canvas.draw()
+    assert "covering" in panels["tree"].get_title()
 
 
-def test_control_characters_are_written_out_in_figures():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.switch_backend("agg")
+def test_control_characters_are_escaped_in_figures():
+    figure = pytest.importorskip("matplotlib.figure").Figure()
     space = bough.Space(**{"x\x1b[2J": bough.Choice(["a\x07", "b\n"])})
     result = bough.maximize(lambda p: len(p), space, budget=2, rng=0)
-    figure, ax = plt.subplots()
-    result.plot("slice", ax=ax)
+    ax = result.plot("slice", ax=figure.subplots())
     assert ax.get_xlabel() == r"x\x1b[2J"
     assert [text.get_text() for text in ax.get_xticklabels()] == [r"a\x07", r"b\n"]
-    figure.canvas.draw()  # a character without a picture would be a warning
-    plt.close(figure)
+    figure.canvas.draw()  # a character without a glyph would be a warning

@@ -26,7 +26,16 @@ from bough.problems import (
     named,
     trees,
 )
-from bough.problems.functions import BRANIN, HARTMANN6, HIMMELBLAU, ackley, rastrigin
+from bough.problems.functions import (
+    BRANIN,
+    HARTMANN3,
+    HARTMANN6,
+    HIMMELBLAU,
+    ackley,
+    levy,
+    rastrigin,
+    rosenbrock,
+)
 
 SEEDS = st.integers(0, 2**64)
 FUNCTIONS = [BRANIN, HIMMELBLAU, HARTMANN6, rastrigin(), rastrigin(3), ackley(), ackley(3)]
@@ -92,7 +101,11 @@ def test_the_optimum_of_a_partition_is_that_of_all_cells(function, cuts, parts):
         assert problem.value(path) == pytest.approx(-function(*problem.center(path)), abs=1e-9)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.name}{len(f.box)}")
+@pytest.mark.parametrize(
+    "function",
+    [*FUNCTIONS, HARTMANN3, levy(6), rosenbrock(4)],
+    ids=lambda f: f"{f.name}{len(f.box)}",
+)
 def test_functions_have_the_minima_of_the_literature(function):
     for place in function.where:
         # The digits given: six of the place, so twelve of a value that is flat there.

@@ -1,4 +1,4 @@
-"""The report as a file: one, whole, and nothing in it can run but our scripts."""
+"""The report: one complete file in which only our own scripts can run."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import bough
-from bough.plotting.run import Run
+from bough.plotting.view import SearchView
 from bough.report import page, snapshot, trial_columns, write
 from bough.report.page import json_in_html
 from bough.studies.study import open_to_read
@@ -31,7 +31,7 @@ def result():
     return bough.maximize(sum, bough.Tree(3, 4), budget=40, rng=0)
 
 
-def test_one_file_with_everything_in_it(result, tmp_path):
+def test_the_report_is_one_file(result, tmp_path):
     file = tmp_path / "run.html"
     result.report(file)
     assert [path.name for path in tmp_path.iterdir()] == ["run.html"]
@@ -49,7 +49,7 @@ def test_one_file_with_everything_in_it(result, tmp_path):
     assert trials["state"] == "t" * 40
 
 
-def test_a_report_that_cannot_be_written_leaves_nothing(result, tmp_path):
+def test_a_failed_report_leaves_no_file(result, tmp_path):
     (tmp_path / "taken").mkdir()
     with pytest.raises(OSError, match="taken"):
         result.report(tmp_path / "taken")
@@ -66,14 +66,14 @@ def test_only_our_own_scripts_may_run_and_nothing_is_loaded(result):
     assert "connect-src 'self'" in page(result, follow=True)
 
 
-def test_whatever_users_write_stays_text():
+def test_names_and_reasons_stay_text():
     trials = [
         Trial(0, (0,), {HOSTILE: HOSTILE, "x": float("nan")}, 1.0, "told", 0.0, 1.0),
         Trial(1, (1,), {HOSTILE: "b", "x": 2.0}, None, "failed", 0.0, 1.0, None, HOSTILE),
     ]
-    text = page(Run(trials, None), title=HOSTILE)
+    text = page(SearchView(trials, None), title=HOSTILE)
     assert HOSTILE not in text
-    assert "<img" not in text.split("<script>")[0]  # before the scripts: all that is ours or data
+    assert "<img" not in text.split("<script>")[0]  # before the scripts
     assert embedded(text, "trials-data")["reason"] == {"1": HOSTILE}
     assert HOSTILE in embedded(text, "trials-data")["choices"]
     assert "<" not in json_in_html({"a": "<", "b": ["</script>"]})
@@ -82,13 +82,14 @@ def test_whatever_users_write_stays_text():
 def test_choices_have_codes_and_categories():
     rows = [{"kind": "a", "x": 1.5}, {"kind": "b"}, {"kind": "a", "x": 2}]
     trials = [Trial(i, (i,), row, 1.0, "told", 0.0, 1.0) for i, row in enumerate(rows)]
-    choices = trial_columns(Run(trials, None))["choices"]
+    choices = trial_columns(SearchView(trials, None))["choices"]
     assert choices["kind"] == {"at": [0.0, 1.0, 0.0], "categories": ["a", "b"]}
     assert choices["x"] == {"at": [1.5, None, 2.0], "categories": None}
-    assert snapshot(Run(trials, None))["summary"]["best"]["params"] == {"kind": "a", "x": 1.5}
+    best = snapshot(SearchView(trials, None))["summary"]["best"]
+    assert best["params"] == {"kind": "a", "x": 1.5}
 
 
-def test_labels_and_trees_that_decode_to_names():
+def test_labels_and_trees_that_decode_to_params():
     tree = bough.Tree(2, 2, labels=["no", "yes"])
     result = bough.maximize(lambda words: words.count("yes"), tree, budget=4, rng=0)
     facts = snapshot(result)
@@ -108,7 +109,7 @@ def test_labels_and_trees_that_decode_to_names():
     assert snapshot(result)["summary"]["best"]["params"] == {"x": 1.5}
 
 
-def test_a_study_is_reported_with_all_its_trials(tmp_path):
+def test_the_report_of_a_study_has_all_trials(tmp_path):
     def sometimes(path):
         if path[0] == 1:
             raise ArithmeticError("no luck")
@@ -134,8 +135,8 @@ def test_a_study_is_reported_with_all_its_trials(tmp_path):
     assert later["path"] == trials["path"][trials["settled"] :]
 
 
-def test_the_trials_of_the_best_are_marked_and_no_others(tmp_path):
-    """Also where the file does not say where in the space they are."""
+def test_only_the_trials_of_the_best_are_marked(tmp_path):
+    """Also if the file does not hold the space."""
     space = bough.Space(x=bough.Float(0, 1), kind=bough.Choice([object(), object()]))
     file = tmp_path / "run.db"
     result = bough.maximize(lambda p: p["x"], space, budget=30, rng=0, study=file)
@@ -150,18 +151,18 @@ def test_the_trials_of_the_best_are_marked_and_no_others(tmp_path):
 
 
 @pytest.mark.parametrize("searcher", ["uct", "random", "bast"])
-def test_searchers_without_a_model(searcher):
+def test_searchers_without_a_belief(searcher):
     result = bough.maximize(sum, bough.Tree(3, 3), budget=20, searcher=searcher, rng=0)
     facts = snapshot(result)
     json.dumps(facts, allow_nan=False)
-    assert facts["learnt"] is None
+    assert facts["model"] is None
     assert facts["convergence"]["at"] == []
     assert facts["along"]["std"] == [None] * 4
 
 
-def test_nothing_told_and_no_certificate():
-    assert snapshot(Run([], None))["summary"]["best"] is None
-    json.dumps(trial_columns(Run([], None)), allow_nan=False)
+def test_no_observations_and_no_certificate():
+    assert snapshot(SearchView([], None))["summary"]["best"] is None
+    json.dumps(trial_columns(SearchView([], None)), allow_nan=False)
     endless = bough.maximize(sum, bough.Tree(lambda path: 2, 3), budget=5, rng=0)
     facts = snapshot(endless)
     json.dumps(facts, allow_nan=False)
@@ -169,7 +170,7 @@ def test_nothing_told_and_no_certificate():
     assert facts["summary"]["arms"] is None
 
 
-def test_without_plotly_the_message_says_what_to_install(result, monkeypatch, tmp_path):
+def test_the_error_without_plotly_names_the_extra(result, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "plotly", None)  # as if it were not there
     with pytest.raises(ImportError, match=r"pip install 'bough\[report\]'"):
         write(result, tmp_path / "run.html")

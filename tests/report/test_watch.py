@@ -1,4 +1,4 @@
-"""A running study is followed by reading, and by nothing else."""
+"""The page of a running study, which is only read."""
 
 import http.client
 import json
@@ -10,8 +10,7 @@ import threading
 import pytest
 
 import bough
-from bough.report.following import Following
-from bough.report.watch import Watch
+from bough.report.watch import Follower, Watch
 
 
 @pytest.fixture
@@ -21,29 +20,28 @@ def file(tmp_path):
     return path
 
 
-def go_on(file, budget):
+def resume(file, budget):
     bough.maximize(sum, bough.Tree(3, 4), budget=budget, study=file)
 
 
-def test_following_does_again_only_what_is_new(file):
-    following = Following(file)
-    study, number = following.look()
+def test_a_follower_applies_only_new_operations(file):
+    follower = Follower(file)
+    study, number = follower.refresh()
     assert len(study.trials) == 10
-    assert following.look() == (study, number)
-    go_on(file, 25)
-    study, later = following.look()
+    assert follower.refresh() == (study, number)
+    resume(file, 25)
+    study, later = follower.refresh()
     assert later > number
-    assert following.beginnings == 1
+    assert follower.reloads == 1
     with bough.Study.open(file, read_only=True) as fresh:
         assert list(study.trials) == list(fresh.trials)
         assert study.best() == fresh.best()
         assert study.certificate == fresh.certificate
-    following.close()
+    follower.close()
 
 
-def test_following_while_it_is_being_written(file):
-    """At every moment the follower knows what the writer knows, and the writer never waits."""
-    following = Following(file)
+def test_a_follower_sees_every_operation_of_the_writer(file):
+    follower = Follower(file)
     with bough.Study.open(file) as study:
         for k in range(8):
             trial = study.ask()
@@ -51,36 +49,36 @@ def test_following_while_it_is_being_written(file):
                 study.fail(trial, "no reason")
             elif k % 3 == 1:
                 study.tell(trial, float(k), noise=0.5)
-            seen, _ = following.look()
+            seen, _ = follower.refresh()
             assert list(seen.trials) == list(study.trials)
-        assert following.beginnings == 1
+        assert follower.reloads == 1
         assert seen.certificate == study.certificate
-    following.close()
+    follower.close()
 
 
-def test_following_a_file_that_was_replaced(file, tmp_path):
-    following = Following(file)
-    following.look()
+def test_a_follower_of_a_replaced_file(file, tmp_path):
+    follower = Follower(file)
+    follower.refresh()
     other = tmp_path / "other.db"
     bough.maximize(sum, bough.Tree(3, 4), budget=3, rng=1, study=other)
     other.replace(file)
-    study, _ = following.look()
+    study, _ = follower.refresh()
     assert len(study.trials) == 3
-    assert following.beginnings == 2
-    following.close()
+    assert follower.reloads == 2
+    follower.close()
 
 
-def test_following_a_search_that_only_its_program_knows(tmp_path):
+def test_a_follower_of_a_study_without_its_tree(tmp_path):
     file = tmp_path / "run.db"
     tree = bough.Tree(lambda path: 3, 4)
     bough.maximize(sum, tree, budget=5, rng=0, study=file)
-    following = Following(file)
-    study, _ = following.look()
+    follower = Follower(file)
+    study, _ = follower.refresh()
     assert not study.replayed
     bough.maximize(sum, tree, budget=9, study=file)
-    study, _ = following.look()
+    study, _ = follower.refresh()
     assert study.trials.count("told") == 9
-    following.close()
+    follower.close()
 
 
 @pytest.fixture
@@ -103,7 +101,7 @@ def get(server, path, method="GET", host=None):
     return answer.status, body
 
 
-def test_the_server_is_for_this_machine_and_only_reads(server, file):
+def test_the_server_is_local_and_only_reads(server, file):
     assert server.server_address[0] == "127.0.0.1"
     before = file.read_bytes()
     assert get(server, "/snapshot")[0] == 200
@@ -113,11 +111,11 @@ def test_the_server_is_for_this_machine_and_only_reads(server, file):
     for method in ("POST", "PUT", "DELETE"):
         assert get(server, "/snapshot", method)[0] == 501
     assert file.read_bytes() == before
-    with bough.Study.open(file) as study:  # nobody holds it
+    with bough.Study.open(file) as study:  # it is not locked
         study.ask()
 
 
-def test_a_browser_that_leaves_is_not_worth_a_word(server, capfd):
+def test_a_closed_connection_is_not_an_error(server, capfd):
     for _ in range(3):
         connection = socket.create_connection(server.server_address)
         connection.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
@@ -129,45 +127,45 @@ def test_a_browser_that_leaves_is_not_worth_a_word(server, capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_a_port_that_is_taken(server, file):
+def test_a_port_in_use(server, file):
     port = server.server_address[1]
-    with pytest.raises(OSError, match=f"port {port} cannot be had: Address already in use"):
+    with pytest.raises(OSError, match=f"cannot listen on port {port}: Address already in use"):
         Watch(file, port)
 
 
-def test_without_plotly_it_does_not_begin(file, monkeypatch):
+def test_the_server_does_not_start_without_plotly(file, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly", None)
     with pytest.raises(ImportError, match=r"pip install 'bough\[report\]'"):
         Watch(file)
 
 
-def test_an_error_of_ours_is_told_to_the_page_only(server, monkeypatch, capfd):
+def test_a_bug_is_reported_to_the_page_only(server, monkeypatch, capfd):
     def fail(*_):
         raise ZeroDivisionError("by <none>")
 
-    monkeypatch.setattr(server, "news", fail)
+    monkeypatch.setattr(server, "changes", fail)
     status, body = get(server, "/snapshot")
     assert status == 500
     assert b"by &lt;none&gt;" in body
     assert capfd.readouterr().err == ""
 
 
-def test_news_are_what_is_new(server, file):
+def test_changes_are_new_trials_and_a_snapshot(server, file):
     status, body = get(server, "/snapshot?version=&settled=0")
     first = json.loads(body)
     assert (status, len(first["trials"]["path"])) == (200, 10)
     unchanged = f"/snapshot?version={first['version']}&settled={first['trials']['settled']}"
     assert get(server, unchanged) == (204, b"")
-    go_on(file, 15)
-    news = json.loads(get(server, unchanged)[1])
-    assert news["trials"]["begin"] == 10
-    assert len(news["trials"]["path"]) == 5
-    assert news["snapshot"]["summary"]["trials"]["told"] == 15
+    resume(file, 15)
+    changes = json.loads(get(server, unchanged)[1])
+    assert changes["trials"]["begin"] == 10
+    assert len(changes["trials"]["path"]) == 5
+    assert changes["snapshot"]["summary"]["trials"]["told"] == 15
     whole = json.loads(get(server, "/snapshot?version=nonsense&settled=junk")[1])
     assert len(whole["trials"]["path"]) == 15
 
 
-def test_a_file_that_is_gone_is_an_error_of_the_page_only(server, file):
+def test_a_missing_file_is_reported_to_the_page_only(server, file):
     file.rename(file.with_name("elsewhere.db"))
     assert get(server, "/snapshot")[0] == 503
     file.with_name("elsewhere.db").rename(file)

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from bough import Study, Tree
-from bough.cli.search import main
+from bough.cli import main
 
 TREE = Tree(3, 4)
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import bough
 from bough import GPTS, Study, StudyError, Tree, kernels, maximize, minimize
-from bough.cli.search import main
+from bough.cli import main
 
 TREE = Tree(3, 4)
 

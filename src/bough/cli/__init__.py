@@ -1,5 +1,54 @@
-"""The `bough` command."""
+"""The `bough` command: a group whose commands are imported when they are used."""
 
-from bough.cli.search import main
+import importlib
 
-__all__ = ["main"]
+import click
+
+from bough.cli.shell import EXIT_CODES, Shell
+
+#: Commands by name: where each is defined below `bough.cli`, and its line in `bough --help`.
+COMMANDS = {
+    "bound": ("bound:command", "Bound information gain and regret."),
+    "compare": ("compare:command", "Compare searchers on known problems."),
+    "completion": ("completion:command", "Print a script that completes commands on Tab."),
+    "plan": ("plan:command", "Act in a Gymnasium environment."),
+    "report": ("report:command", "Write the page of a study."),
+    "search": ("search:command", "Search a tree for its best path."),
+    "study": ("study:study_command", "Show, export or import a study."),
+    "tune": ("tune:command", "Optimize a function of parameters."),
+    "watch": ("watch:command", "Serve the page of a study as it grows."),
+}
+
+
+class _LazyShell(Shell):
+    """A group that knows the names and the help lines of its commands before it imports them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+            found = importlib.import_module(f"bough.cli.{module}")
+            self.add_command(getattr(found, attribute), cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=_LazyShell, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES
+)
+@click.version_option(package_name="bough")
+def main() -> None:
+    """Find the best path through a tree that is too large to enumerate.
+
+    \b
+    bough search smooth --budget 10000
+    bough search rewards.py:total --branching 4 --depth 8 --study run.db
+    bough tune train.py:loss --minimize --budget 200
+    bough watch run.db
+    bough COMMAND --help
+    """  # noqa: D301 - click needs a real backspace before lines that it must not join

@@ -1,4 +1,4 @@
-"""`python -m bough.cli`."""
+"""Entry point of `python -m bough.cli`."""
 
 from bough.cli import main
 

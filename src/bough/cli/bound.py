@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from bough import theory
+from bough.cli.search import _kernel
 from bough.cli.shell import Finite, echo
 from bough.kernels import Discounted, Kernel
 from bough.theory._setting import MOST_PLAYS, check_setting
@@ -102,6 +103,9 @@ def bound_command(read_kernel: Callable[[str], Kernel]) -> click.Command:
             echo(f"\ngrowth with T drawn to {plot}")
 
     return bound
+
+
+command = bound_command(_kernel)
 
 
 def all_bounds(

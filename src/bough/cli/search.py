@@ -1,4 +1,4 @@
-"""The `bough` command."""
+"""`bough search`: search of a tree, of a built-in problem or of a function of the user."""
 
 import dataclasses
 import json
@@ -14,14 +14,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from bough import kernels
-from bough.cli.bound import bound_command
-from bough.cli.compare import command as compare
-from bough.cli.loading import load_module
-from bough.cli.plan import command as plan
-from bough.cli.report import report_command, watch_command
-from bough.cli.shell import EXIT_CODES, INTERRUPTED, Finite, Shell, completion_command, echo
-from bough.cli.study import study_command, warnings_in_words
-from bough.cli.tune import tune_command
+from bough.cli.shell import (
+    INTERRUPTED,
+    Finite,
+    echo,
+    json_option,
+    load_function,
+    warnings_in_words,
+)
 from bough.exceptions import ObjectiveError, StudyError
 from bough.kernels import Kernel
 from bough.problems import BY_NAME, kind_of, named
@@ -40,28 +40,7 @@ KERNELS: dict[str, type[Kernel]] = {
 }
 
 
-@click.group(cls=Shell, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
-@click.version_option(package_name="bough")
-def main() -> None:
-    """Find the best path through a tree far too large to enumerate.
-
-    \b
-    bough search smooth --budget 10000
-    bough search rewards.py:total --branching 4 --depth 8 --study run.db
-    bough tune train.py:loss --minimize --budget 200
-    bough watch run.db
-    bough COMMAND --help
-    """  # noqa: D301 - click wants a real backspace before lines that it must not join
-
-
-COMMANDS = (
-    compare, completion_command, plan, report_command, study_command, tune_command, watch_command,
-)  # fmt: skip
-for command in COMMANDS:
-    main.add_command(command)
-
-
-def _problems(
+def _complete_problem(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Complete the names of built-in problems, and of files."""
@@ -69,39 +48,41 @@ def _problems(
     return names or [CompletionItem(incomplete, type="file")]
 
 
-@main.command(short_help="Search a tree for its best path.")
-@click.argument("problem", shell_complete=_problems)
+@click.command("search")
+@click.argument("problem", shell_complete=_complete_problem)
 @click.option("--branching", type=int, help="Children of a node, for a function of your own.")
 @click.option("--depth", type=int, help="Steps of a path, for a function of your own.")
-@click.option("--budget", type=click.IntRange(min=1), help="Evaluations.  [default: 1000]")
-@click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit.")
-@click.option("--gap", type=Finite(min=0), help="Stop when the gap is this small.")
+@click.option(
+    "--budget", type=click.IntRange(min=1), help="Number of evaluations.  [default: 1000]"
+)
+@click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit in seconds.")
+@click.option("--gap", type=Finite(min=0), help="Gap of the certificate at which to stop.")
 @click.option(
     "--noise",
     type=Finite(min=0),
-    help="Standard deviation of a reward. If it is not given, a built-in problem has its own; "
-    "for a function of your own it is learnt.",
+    help="Standard deviation of a reward.  [default: that of a built-in problem; fitted for a "
+    "function of your own]",
 )
 @click.option(
     "--kernel",
-    help="linear, gaussian, discounted or geometric; with a number, as in gaussian:WIDTH, "
-    "discounted:DISCOUNT or geometric:RATIO, that is fixed.  [default: all is learnt]",
+    help="linear, gaussian, discounted or geometric; a number, as in gaussian:WIDTH, "
+    "discounted:DISCOUNT or geometric:RATIO, fixes its parameter.  [default: fitted]",
 )
 @click.option(
     "--select",
     type=click.Choice(["subtree", "arm"]),
     default="subtree",
     show_default=True,
-    help="By which rule.",
+    help="Selection rule.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
-    help="The same seed gives the same search.  [default: 0, or that of the study which goes on]",
+    help="Seed of the random numbers.  [default: 0, or that of the resumed study]",
 )
-@click.option("--study", "file", help="Record all in this file, or go on where it was left.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-def search(
+@click.option("--study", "file", help="Study file, which is created or resumed.")
+@json_option
+def command(
     problem: str,
     branching: int | None,
     depth: int | None,
@@ -123,47 +104,33 @@ def search(
     bough search rewards.py:total --branching 4 --depth 8
     bough search package.module:total --branching 4 --depth 8 --kernel gaussian:2 --noise 0
 
-    A function of your own is called with a path, a tuple of ints, and returns its reward. What is
-    not said of kernel and noise is learnt from the rewards.
-    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    A function of your own is called with a path, a tuple of ints, and returns its reward. Kernel
+    and noise are fitted to the rewards unless they are given.
+    """  # noqa: D301 - click needs a real backspace before lines that it must not join
     known = None
     objective: Callable[..., Any]
     if seed is None:
         seed = _seed_of(file)
-    if kind_of(problem) is not None:
-        for name, value in (("--branching", branching), ("--depth", depth), ("--kernel", kernel)):
-            if value is not None:
+    try:
+        if kind_of(problem) is not None:
+            given = {"--branching": branching, "--depth": depth, "--kernel": kernel}
+            for name in (name for name, value in given.items() if value is not None):
                 raise click.UsageError(f"{name} is for a function of your own, not for {problem}.")
-        try:
             known = named(problem, seed=seed, **({} if noise is None else {"noise": noise}))
-            known.optimum  # noqa: B018 - it may be too hard to find, which is better known now
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
-        objective, tree = known if file is None else known.seeded, known.tree
-        about = f"{problem} with noise {known.noise:g}"
-        options: dict[str, Any] = {"select": select}
-    else:
-        objective = _load(problem)
-        about = f"the function {problem.rpartition(':')[2]}"
-        if branching is None or depth is None:
-            raise click.UsageError(f"{problem} needs --branching and --depth.")
-        try:
+            known.optimum  # noqa: B018 - fail now if the optimum is too hard to compute
+            objective, tree = known if file is None else known.seeded, known.tree
+            about = f"{problem} with noise {known.noise:g}"
+            options: dict[str, Any] = {"select": select}
+        else:
+            objective = _load(problem)
+            about = f"the function {problem.rpartition(':')[2]}"
+            if branching is None or depth is None:
+                raise click.UsageError(f"{problem} needs --branching and --depth.")
             tree = Tree(branching, depth)
             template = None if kernel is None else _template(kernel)
             options = {"kernel": template, "noise": noise, "select": select}
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
-    stop: list[StopRule] = []
-    try:
-        if seconds is not None:
-            stop.append(WallTime(seconds))
-        if gap is not None:
-            stop.append(Gap(gap))
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    if budget is None and not stop:
-        budget = 1000
-    try:
+        stop: list[StopRule] = [] if seconds is None else [WallTime(seconds)]
+        stop += [] if gap is None else [Gap(gap)]
         study = None
         if file is not None:
             with warnings_in_words():
@@ -174,6 +141,8 @@ def search(
         searcher: Any = study.searcher if study else GPTS(tree, rng=seed, **options)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    if budget is None and not stop:
+        budget = 1000
     begin = time.perf_counter()
     failure = None
     try:
@@ -194,17 +163,17 @@ def search(
         raise click.ClickException(str(failure)) from failure
     if result.stopped_by == "interrupt":
         if file is not None:
-            echo(f"interrupted; {file} has it all: give the same command to go on", err=True)
+            echo(f"interrupted; run the same command again to resume {file}", err=True)
         sys.exit(INTERRUPTED)
 
 
 def _seed_of(file: str | None) -> int:
-    """Return the seed of a study that exists, and else 0."""
+    """Return the seed of a study file, and 0 if there is no such file."""
     if file is None or not pathlib.Path(file).exists():
         return 0
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is wrong with it is said when it is opened
+            warnings.simplefilter("ignore")  # they are printed when it is opened
             seed = Study.look(file).specification["seed"]
     except StudyError as error:
         raise click.UsageError(str(error)) from None
@@ -328,20 +297,10 @@ def _kernel(text: str) -> Kernel:
 
 
 def _load(text: str) -> Callable[[Any], Any]:
-    """Find `file.py:function` or `package.module:function`."""
+    """Return the function of `file.py:function` or `package.module:function`."""
     where, _, name = text.rpartition(":")
     if not where:
         raise click.UsageError(
-            f"{text!r} is no built-in problem ({', '.join(BY_NAME)}) and no FILE.py:FUNCTION."
+            f"{text!r} is neither a built-in problem ({', '.join(BY_NAME)}) nor FILE.py:FUNCTION."
         )
-    module = load_module(where)
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise click.UsageError(f"{where} has no function {name}.")
-    return function  # type: ignore[no-any-return]
-
-
-main.add_command(bound_command(_kernel))
-
-if __name__ == "__main__":
-    main()
+    return load_function(where, name)[0]

@@ -1,39 +1,47 @@
-"""What all commands have in common: output, errors, exit codes, `--traceback`, completion.
+"""Parts that all commands share: output, errors, exit codes, `--traceback`, modules of the user.
 
-A command that is added to a `Shell` gets all of it, whatever it is; and prints by `echo`.
+A command that is added to a `Shell` gets its error handling and `--traceback`; it prints by `echo`.
 """
 
-import json
+import importlib
+import importlib.util
 import math
 import os
+import pathlib
 import re
 import sys
 import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
 from typing import IO, Any
 
 import click
 
 from bough._text import UNPRINTABLE, escaped
 
-#: What a user can have caused, and whose message says enough.
+#: Exceptions that a user can cause, whose messages need no type in front of them.
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)
 INTERRUPTED = 130
 EXIT_CODES = """\b
 Exit codes:
-  0    done
-  1    it failed, and the message says why
-  2    wrong options or arguments
+  0    success
+  1    failure: see the message
+  2    invalid options or arguments
   130  interrupted by Ctrl-C
 """
+#: The type of an argument that names a file which exists.
+FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON output only.")
 
-
-#: Bold, red, and the end of them: all that we write ourselves, and harmless from anybody else.
+#: Bold, red, and their end: the only escape sequences that the commands print.
 _OURS = r"\x1b\[(?:0|1|31)m"
 _SHOWN = re.compile(f"{_OURS}|[{UNPRINTABLE}]")
 
 
 def safe(text: str) -> str:
-    r"""Return what a terminal may be sent: names, reasons and values come from anywhere.
+    r"""Return a text with escapes for control characters, which names and reasons may contain.
 
     >>> safe("\x1b[1mbold\x1b[0m,\nnot a \x1b]0;title\x07")
     '\x1b[1mbold\x1b[0m,\nnot a \\x1b]0;title\\x07'
@@ -42,12 +50,12 @@ def safe(text: str) -> str:
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True, exact: bool = False) -> None:
-    """Print, with escapes for what would command a terminal.
+    """Print a text, with escapes for control characters.
 
-    `exact`: what is sent to a file or to another program is left as it is.
+    With `exact`, output to a file or to another program is left as it is.
     """
     keep = exact and not _is_terminal(sys.stderr if err else sys.stdout)
-    # (What click takes for colours it leaves out, unless it is told to leave them.)
+    # (click strips everything that looks like a color unless `color` is True.)
     click.echo(text if keep else safe(text), err=err, nl=nl, color=True if keep else None)
 
 
@@ -56,10 +64,10 @@ def _is_terminal(stream: IO[str]) -> bool:
 
 
 class Finite(click.FloatRange):
-    """A number in a range, and a finite one: click takes NaN for a number in any range."""
+    """A finite number in a range: click accepts NaN in any range."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Read a number, or say of which option it is none."""
+        """Parse a number, or fail with the name of its option."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
@@ -67,19 +75,19 @@ class Finite(click.FloatRange):
 
 
 class Shell(click.Group):
-    """A group of commands that end well: an error is one line, unless a traceback is asked for."""
+    """A group of commands whose errors are one line, or a traceback with `--traceback`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        _equip(self)
+        _add_traceback_option(self)
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Add a command, with `--traceback`."""
-        _equip(cmd)
+        _add_traceback_option(cmd)
         super().add_command(cmd, name)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
-        """Note whether colours are wanted: on a terminal, if NO_COLOR is not set."""
+        """Make the context of a call, without colors if NO_COLOR is set."""
         try:
             context = super().make_context(*args, **options)
         except click.ClickException as error:
@@ -90,7 +98,7 @@ class Shell(click.Group):
         return context
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command, and turn what it raises into a message and an exit code."""
+        """Run a command, and turn an exception into a message and an exit code."""
         try:
             return super().invoke(ctx)
         except (click.exceptions.Exit, click.Abort):
@@ -101,23 +109,23 @@ class Shell(click.Group):
         except click.ClickException as error:
             reason = error.__cause__ or error.__context__
             if ctx.meta.get("bough.traceback") and reason is not None:
-                _show_where(reason)
+                _print_traceback(reason)
             error.message = safe(error.message)  # type: ignore[misc]
             raise
         except BrokenPipeError:
-            raise  # `| head` has seen enough: click ends without a word
+            raise  # the reader has ended, as `| head` does: click ends silently
         except Exception as error:
             if ctx.meta.get("bough.traceback"):
-                _show_where(error)
+                _print_traceback(error)
             raise Failure(error) from error
 
 
-def _show_where(error: BaseException) -> None:
+def _print_traceback(error: BaseException) -> None:
     echo("".join(traceback.format_exception(error)), err=True, nl=False)
 
 
 class Failure(click.ClickException):
-    """An exception as one line."""
+    """An exception, shown as one line."""
 
     def __init__(self, error: Exception) -> None:
         named = isinstance(error, EXPECTED) or type(error).__module__.startswith("bough.")
@@ -125,13 +133,13 @@ class Failure(click.ClickException):
         super().__init__(message + ("" if named else " (--traceback shows where it comes from)"))
 
     def show(self, file: Any = None) -> None:
-        """Print it."""
+        """Print the line."""
         text = f"{click.style('Error:', fg='red')} {self.format_message()}"
         click.echo(safe(text), err=True, file=file)
 
 
-def _equip(command: click.Command) -> None:
-    """Add what every command has, and those below it have too."""
+def _add_traceback_option(command: click.Command) -> None:
+    """Add `--traceback` to a command and to those below it."""
     if any(parameter.name == "traceback" for parameter in command.params):
         return
     command.params.append(
@@ -140,11 +148,11 @@ def _equip(command: click.Command) -> None:
             is_flag=True,
             expose_value=False,
             callback=_note_traceback,
-            help="Show where an error comes from.",
+            help="Full traceback of an error.",
         )
     )
     for below in command.commands.values() if isinstance(command, click.Group) else ():
-        _equip(below)
+        _add_traceback_option(below)
 
 
 def _note_traceback(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
@@ -152,21 +160,44 @@ def _note_traceback(ctx: click.Context, parameter: click.Parameter, wanted: bool
         ctx.meta["bough.traceback"] = True
 
 
-@click.command("completion", short_help="Complete commands by the Tab key.")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-@click.pass_context
-def completion_command(ctx: click.Context, shell: str, as_json: bool) -> None:
-    """Print what makes the Tab key complete `bough` commands in a SHELL.
+@contextmanager
+def warnings_in_words() -> Iterator[None]:
+    """Print warnings as plain messages, without the lines of code that raised them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        echo(f"warning: {warning.message}", err=True)
 
-    \b
-    bough completion bash >> ~/.bashrc
-    bough completion zsh >> ~/.zshrc
-    bough completion fish > ~/.config/fish/completions/bough.fish
-    """  # noqa: D301 - click wants a real backspace before lines that it must not join
-    from click.shell_completion import get_completion_class
 
-    kind = get_completion_class(shell)
-    assert kind is not None  # click knows these three
-    text = kind(ctx.find_root().command, {}, "bough", "_BOUGH_COMPLETE").source()
-    echo(json.dumps({"shell": shell, "script": text}) if as_json else text)
+# ---------------------------------------------------------------------- modules of the user
+
+
+def load_module(where: str) -> ModuleType:
+    """Import a file, as Python itself would run it, or a module by its name."""
+    try:
+        if where.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(pathlib.Path(where).stem, where)
+            if spec is None or spec.loader is None or not pathlib.Path(where).exists():
+                raise click.UsageError(f"there is no file {where}.")
+            sys.path.insert(0, str(pathlib.Path(where).parent.resolve()))  # as Python itself does
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = module  # so that its functions can go to other processes
+            spec.loader.exec_module(module)
+        else:
+            sys.path.insert(0, "")
+            module = importlib.import_module(where)
+    except click.UsageError:
+        raise
+    except Exception as error:  # a module of the user may raise anything
+        raise click.UsageError(f"cannot import {where}: {error!r}") from None
+    return module
+
+
+def load_function(where: str, name: str) -> tuple[Callable[[Any], Any], ModuleType]:
+    """Return a function of a file or module of the user, and the module."""
+    module = load_module(where)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise click.UsageError(f"{where} has no function {name}.")
+    return function, module

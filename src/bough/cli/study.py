@@ -1,18 +1,15 @@
-"""`bough study`: look at a study's file, and take it elsewhere."""
+"""`bough study`: the content of a study file; export and import."""
 
 import csv
 import io
 import json
 import pathlib
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from bough._text import printable
-from bough.cli.shell import echo
+from bough.cli.shell import echo, json_option, warnings_in_words
 from bough.experiments.runs import BEGINNING
 from bough.run.result import bounds_as_json, bounds_in_words
 from bough.studies.domain import plain_params
@@ -21,7 +18,7 @@ from bough.studies.lock import WriteLock
 from bough.studies.study import Study, open_to_read
 from bough.studies.trials import Trial
 
-#: How many trials are shown unless more are asked for.
+#: Number of trials on the page, the last ones.
 SHOWN = 10
 
 
@@ -37,29 +34,29 @@ class _ShowByDefault(click.Group):
 
 @click.group("study", cls=_ShowByDefault)
 def study_command() -> None:
-    """Look at a study, export or import it.
+    """Show a study, export or import it.
 
     \b
     bough study run.db              state, best path, certificate, the last trials
     bough study run.db --csv        all trials, as CSV (or --json)
     bough study export run.db run.jsonl
     bough study import run.jsonl copy.db
-    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    """  # noqa: D301 - click needs a real backspace before lines that it must not join
 
 
-@study_command.command()
+@study_command.command(short_help="Print the content of a study.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with all trials.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print all trials as CSV.")
+@click.option("--json", "as_json", is_flag=True, help="JSON output, with all trials.")
+@click.option("--csv", "as_csv", is_flag=True, help="CSV output of all trials.")
 def show(file: str, as_json: bool, as_csv: bool) -> None:
-    """Print what a study holds; also while it is being written.
+    """Print the content of a study, also while it is being written.
 
     \b
     bough study run.db
     bough study run.db --json
-    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    """  # noqa: D301 - click needs a real backspace before lines that it must not join
     if as_json and as_csv:
-        raise click.UsageError("--json and --csv exclude one another.")
+        raise click.UsageError("--json and --csv exclude each other.")
     study = _opened(file)
     if as_csv:
         echo(_table(study), nl=False, exact=True)
@@ -75,13 +72,13 @@ def show(file: str, as_json: bool, as_csv: bool) -> None:
 @study_command.command("export", short_help="Write a study as JSON lines.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.argument("output", type=click.File("w"), default="-")
-@click.option("--json", "as_json", is_flag=True, help="Say as JSON what was written.")
+@click.option("--json", "as_json", is_flag=True, help="JSON description of the output.")
 def export(file: str, output: Any, as_json: bool) -> None:
     """Write all operations of a study as JSON lines (to OUTPUT, or to the screen).
 
     \b
     bough study export run.db run.jsonl
-    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    """  # noqa: D301 - click needs a real backspace before lines that it must not join
     if as_json and output.name == "<stdout>":
         raise click.UsageError("--json says what was written to OUTPUT; name a file.")
     lines, damage = exported(pathlib.Path(file))
@@ -92,16 +89,16 @@ def export(file: str, output: Any, as_json: bool) -> None:
         echo(json.dumps({"file": output.name, "operations": count - 1}, indent=2))
 
 
-@study_command.command("import", short_help="Make a study of JSON lines.")
+@study_command.command("import", short_help="Make a study from JSON lines.")
 @click.argument("lines", type=click.File("r"))
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+@json_option
 def import_(lines: Any, file: str, as_json: bool) -> None:
-    """Make a new study FILE from LINES, which were exported from another.
+    """Make a new study FILE from LINES that were exported from another one.
 
     \b
     bough study import run.jsonl copy.db
-    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    """  # noqa: D301 - click needs a real backspace before lines that it must not join
     count = imported(lines, pathlib.Path(file))
     if as_json:
         echo(json.dumps({"file": file, "operations": count}, indent=2))
@@ -118,16 +115,6 @@ def _opened(file: str) -> Study:
             )
     with warnings_in_words():
         return open_to_read(file)
-
-
-@contextmanager
-def warnings_in_words() -> Iterator[None]:
-    """Print what is wrong with a file without where in the program that was found."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        yield
-    for warning in said:
-        echo(f"warning: {warning.message}", err=True)
 
 
 def _facts(study: Study) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`bough tune`: optimise a function of yours over a space."""
+"""`bough tune`: optimization of a function of the user over a space."""
 
 import json
 import math
@@ -11,8 +11,7 @@ from typing import Any
 import click
 
 from bough._text import printable
-from bough.cli.loading import load_module
-from bough.cli.shell import Finite, echo
+from bough.cli.shell import INTERRUPTED, Finite, echo, json_option, load_function
 from bough.exceptions import ObjectiveError, StudyError
 from bough.run.maximize import maximize, minimize
 from bough.run.result import Result, bounds_as_json, bounds_in_words, why_stopped
@@ -21,19 +20,17 @@ from bough.spaces import Space
 from bough.studies.domain import plain_params
 
 
-@click.command("tune", short_help="Optimise a function of parameters.")
+@click.command("tune")
 @click.argument("objective")
-@click.option("--budget", type=click.IntRange(min=1), help="Evaluations.  [default: 100]")
-@click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit.")
-@click.option(
-    "--minimize", "minimizes", is_flag=True, help="Find the lowest value, not the highest."
-)
-@click.option("--workers", type=click.IntRange(min=1), help="Evaluate on so many processes.")
-@click.option("--searcher", default="gpts", show_default=True, help="Another searcher by its name.")
-@click.option("--seed", type=click.IntRange(min=0), help="The same seed gives the same search.")
-@click.option("--study", "file", help="Record all in this file, or go on where it was left.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-def tune_command(
+@click.option("--budget", type=click.IntRange(min=1), help="Number of evaluations.  [default: 100]")
+@click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit in seconds.")
+@click.option("--minimize", "minimizes", is_flag=True, help="Minimize instead of maximize.")
+@click.option("--workers", type=click.IntRange(min=1), help="Number of worker processes.")
+@click.option("--searcher", default="gpts", show_default=True, help="Name of the searcher.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the random numbers.")
+@click.option("--study", "file", help="Study file, which is created or resumed.")
+@json_option
+def command(
     objective: str,
     budget: int | None,
     seconds: float | None,
@@ -44,15 +41,15 @@ def tune_command(
     file: str | None,
     as_json: bool,
 ) -> None:
-    """Tune OBJECTIVE, a function of a dict of params.
+    """Optimize OBJECTIVE, a function of a dict of parameters.
 
     \b
     bough tune train.py:loss --budget 200 --minimize
     bough tune train.py:loss:small_space --workers 4 --study run.db
     bough tune package.module:score --seconds 3600
 
-    The space is what the file calls `space`, or the name after a second colon.
-    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    The space is the variable `space` of the file, or the one named after a second colon.
+    """  # noqa: D301 - click needs a real backspace before lines that it must not join
     function, space = _load(objective)
     stop: list[StopRule] = [] if seconds is None else [WallTime(seconds)]
     if budget is None and not stop:
@@ -77,19 +74,16 @@ def tune_command(
     if failure is not None:
         raise click.ClickException(str(failure)) from failure
     if result.stopped_by == "interrupt":
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
 
 
 def _load(text: str) -> tuple[Callable[[Any], Any], Space]:
-    """Find `file.py:objective` or `file.py:objective:space`."""
+    """Return the objective and the space of `file.py:objective` or `file.py:objective:space`."""
     where, *names = text.split(":")
     if not where or len(names) not in (1, 2) or not all(names):
-        raise click.UsageError(f"{text!r} is no FILE.py:FUNCTION or FILE.py:FUNCTION:SPACE.")
+        raise click.UsageError(f"{text!r} is not FILE.py:FUNCTION or FILE.py:FUNCTION:SPACE.")
     name, space_name = names[0], names[1] if len(names) == 2 else "space"
-    module = load_module(where)
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise click.UsageError(f"{where} has no function {name}.")
+    function, module = load_function(where, name)
     return function, _space(module, where, space_name)
 
 

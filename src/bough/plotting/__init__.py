@@ -1,31 +1,41 @@
-"""Figures of a search: each is a function that gives the data, and one that draws them.
+"""Figures of a search: a function for the data of each, and one that draws it.
 
-Whatever ends in `_data` returns plain arrays, and needs nothing but NumPy. The others draw them
-with matplotlib (the extra `plot`): they take `ax=`, and return the Axes. All take a `Result`, a
+Functions that end in `_data` return plain arrays, and need only NumPy. The others draw these data
+with matplotlib (the extra `plot`); they take `ax=`, and return the Axes. All take a `Result`, a
 `Study`, a `planning.Plan`, or a searcher with a belief.
 
-A search of a space has several beliefs, one about each covering of it. What is shown is what the
-covering believes whose turn it is to ask, as in the certificate.
+A search of a space has several coverings, each with a belief of its own. Figures show the covering
+that asks next, as the certificate does.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from bough.plotting.beliefs import Along, Increments, along, along_data, increments, increments_data
-from bough.plotting.comparison import Progress, comparison, comparison_data
-from bough.plotting.convergence import Convergence, convergence, convergence_data
+from bough.plotting.convergence import (
+    Convergence,
+    Progress,
+    Regret,
+    comparison,
+    comparison_data,
+    convergence,
+    convergence_data,
+    regret,
+    regret_data,
+)
 from bough.plotting.parameters import (
     Importance,
+    Relevance,
     Slice,
     importance,
     importance_data,
+    relevance,
+    relevance_data,
     slice_data,
     slice_of,
 )
-from bough.plotting.regret import Regret, regret, regret_data
-from bough.plotting.relevance import Relevance, relevance, relevance_data
-from bough.plotting.run import Run
 from bough.plotting.tree import Explored, tree, tree_data
+from bough.plotting.view import SearchView
 
 __all__ = [
     "Along",
@@ -36,7 +46,7 @@ __all__ = [
     "Progress",
     "Regret",
     "Relevance",
-    "Run",
+    "SearchView",
     "Slice",
     "along",
     "along_data",
@@ -58,7 +68,7 @@ __all__ = [
     "tree_data",
 ]
 
-#: What `Result.plot` draws, by name.
+#: The kinds of `Result.plot`.
 DRAWINGS: dict[str, Callable[..., Any]] = {
     "convergence": convergence,
     "tree": tree,

@@ -1,33 +1,31 @@
-"""What is believed along a path, and what the kernel says of each depth."""
+"""The belief along the best path, and the kernel at each depth."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.plotting.run import Array, Run
 from bough.plotting.shown import of_covering
-from bough.plotting.style import BLUE, GREY, ORANGE, axes, literal, rounded, say_empty
-from bough.plotting.tree import explored_nodes, nodes_along
+from bough.plotting.style import BLUE, GREY, ORANGE, axes, empty, literal, rounded
+from bough.plotting.view import Array, SearchView
 from bough.trees import Path
 
-#: As many depths as can be written beside one another.
+#: Number of depths that fit on an axis with their names.
 MOST_TICKS = 16
 
 
 class Along(NamedTuple):
-    """What is believed of the nodes on a path, from the root to its end.
+    """The belief at the nodes of a path, from the root to its end.
 
     Attributes
     ----------
     path
         The path.
     mean, std
-        Posterior mean and standard deviation at each node on it, one more than it has steps.
+        Posterior mean and standard deviation at each node: one more than the path has steps.
     prior
-        The standard deviation before anything was told.
+        Prior standard deviation.
     visits
-        Rewards told at the node or below.
+        Number of observations at the node or below.
     """
 
     path: Path
@@ -37,8 +35,8 @@ class Along(NamedTuple):
     visits: Array
 
 
-def along_data(source: Any, path: Sequence[int] | None = None) -> Along:
-    """Return what is believed along a path, by default the best one.
+def along_data(source: Any) -> Along:
+    """Return the belief along the best path.
 
     >>> import bough
     >>> result = bough.maximize(sum, bough.Tree(2, 3), budget=8, rng=0)
@@ -46,43 +44,31 @@ def along_data(source: Any, path: Sequence[int] | None = None) -> Along:
     >>> data.path == result.best.path, data.mean.shape
     (True, (4,))
     """
-    run = Run.of(source)
-    belief = run.belief
-    if path is None:
-        path = run.best_path or ()
-    path = tuple(path)
+    view = SearchView.of(source)
+    belief = view.belief
+    path = view.best_path or ()
     prefixes = [path[:i] for i in range(len(path) + 1)]
-    visits = np.array(_visits(run, path))
+    visits = np.array([sum(p[: len(q)] == q for p in view.paths) for q in prefixes])
     if belief is None:
         means = [
-            np.mean([t.value for t in run.told_trials if t.path[: len(p)] == p] or [np.nan])
+            np.mean([t.value for t in view.completed if t.path[: len(p)] == p] or [np.nan])
             for p in prefixes
         ]
         unknown = np.full(len(prefixes), np.nan)
         return Along(path, np.array(means), unknown, unknown, visits)
     mean, std = belief.posterior(prefixes)
     prior = np.sqrt(np.cumsum(belief.kernel.increments(belief.tree.depth)))[: len(prefixes)]
-    unit = run.shown.unit
-    return Along(path, 0.0 + run.sign * run.shown.value(mean), unit * std, unit * prior, visits)
+    unit = view.shown.unit
+    return Along(path, 0.0 + view.sign * view.shown.value(mean), unit * std, unit * prior, visits)
 
 
-def _visits(run: Run, path: Path) -> list[int]:
-    """Return how many rewards were told at each node on a path, or below."""
-    if run.shown.cover is not None:
-        explored = explored_nodes(run)
-        found: list[int] = explored.visits[nodes_along(explored, path)].tolist()
-        return found + [0] * (len(path) + 1 - len(found))
-    placed = [trial.path for trial in run.told_trials]
-    return [sum(p[:i] == path[:i] for p in placed) for i in range(len(path) + 1)]
-
-
-def along(source: Any, path: Sequence[int] | None = None, *, ax: Any = None) -> Any:
-    """Draw mean and two standard deviations along a path; return the Axes."""
-    run = Run.of(source)
-    data = along_data(run, path)
+def along(source: Any, *, ax: Any = None) -> Any:
+    """Draw mean and two standard deviations along the best path; return the Axes."""
+    view = SearchView.of(source)
+    data = along_data(view)
     ax = axes(ax)
-    if not len(run.told):
-        return say_empty(ax, "nothing was told")
+    if not len(view.values):
+        return empty(ax)
     depth = np.arange(len(data.mean))
     ax.plot(depth, data.mean, "o-", color=BLUE, markersize=4, label="mean")
     if np.isfinite(data.std).all():
@@ -91,77 +77,72 @@ def along(source: Any, path: Sequence[int] | None = None, *, ax: Any = None) -> 
                         linewidth=0, label="two standard deviations of the prior")  # fmt: skip
         ax.fill_between(depth, data.mean - 2 * data.std, data.mean + 2 * data.std, color=BLUE,
                         alpha=0.25, linewidth=0, label="two standard deviations now")  # fmt: skip
-    steps = step_names(run, data.path)
+    steps = step_names(view, data.path)
     every = -(-len(steps) // MOST_TICKS)
     upright = max(map(len, steps)) > 8
     texts = [
         f"{i} {literal(step, 24)}" if upright else f"{i}\n{step}" for i, step in enumerate(steps)
     ]
     ax.set_xticks(depth[::every], texts[::every], fontsize="small", rotation=90 if upright else 0)
-    ax.set_xlabel("depth and step" + of_covering(run.shown))
+    ax.set_xlabel("depth and step" + of_covering(view.shown))
     ax.set_ylabel("reward")
     ax.legend(fontsize="small")
     return ax
 
 
-def step_names(run: Run, path: Path) -> list[str]:
-    """Return what the steps of a path are called, after an empty name for the root."""
-    cells = run.shown.names(range(-1, len(path)), [-1, *path])
+def step_names(view: SearchView, path: Path) -> list[str]:
+    """Return the names of the steps of a path, after an empty name for the root."""
+    cells = view.shown.names(range(-1, len(path)), [-1, *path])
     if cells is not None:
         return cells
-    if run.tree is not None and run.labels is not None:
-        return ["", *map(str, run.decode(path))]
+    if view.tree is not None and view.labels is not None:
+        return ["", *map(str, view.decode(path))]
     return ["", *map(str, path)]
 
 
 class Increments(NamedTuple):
-    """What the kernel, given or learnt, says of each depth.
+    """The kernel, noise and mean of a belief.
 
     Attributes
     ----------
     variance
         Variance that each depth adds, from the root (0) on.
-    share
-        The same as a share of the whole; zeros if there is none.
     noise
-        Standard deviation of a reading.
+        Standard deviation of an observation.
     mean
-        The prior mean at the root.
+        Prior mean at the root.
     kernel
-        The kernel, as one would write it.
-    learnt
-        Whether any of it was learnt.
+        The kernel, as Python writes it.
+    fitted
+        Whether any of them was fitted.
     """
 
     variance: Array
-    share: Array
     noise: float
     mean: float
     kernel: str
-    learnt: bool
+    fitted: bool
 
 
 def increments_data(source: Any) -> Increments | None:
-    """Return what each depth adds; None for a searcher without a belief.
+    """Return the variance that each depth adds; None for a searcher without a belief.
 
     >>> import bough
     >>> search = bough.GPTS(bough.Tree(2, 3), bough.kernels.Linear(), noise=0.1)
     >>> search.tell((0, 0, 0), 1.0)
-    >>> increments_data(search).share.tolist()
+    >>> increments_data(search).variance.tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    run = Run.of(source)
-    belief = run.belief
+    view = SearchView.of(source)
+    belief = view.belief
     if belief is None:
         return None
-    unit = run.shown.unit
+    unit = view.shown.unit
     kernel = belief.kernel if unit == 1.0 else unit**2 * belief.kernel
     variance = kernel.increments(belief.tree.depth)
-    total = float(variance.sum())
-    share = variance / total if total > 0 else np.zeros(len(variance))
-    learnt = bool(run.certificate is not None and run.certificate.conditional)
-    mean = 0.0 + run.sign * run.shown.value(belief.center)
-    return Increments(variance, share, unit * belief.noise, mean, repr(kernel), learnt)
+    fitted = bool(view.certificate is not None and view.certificate.conditional)
+    mean = 0.0 + view.sign * view.shown.value(belief.center)
+    return Increments(variance, unit * belief.noise, mean, repr(kernel), fitted)
 
 
 def increments(source: Any, *, ax: Any = None) -> Any:
@@ -169,12 +150,12 @@ def increments(source: Any, *, ax: Any = None) -> Any:
     data = increments_data(source)
     ax = axes(ax)
     if data is None:
-        return say_empty(ax, "this searcher has no kernel, or was told nothing")
+        return empty(ax, "no observations yet, or a searcher without a kernel")
     ax.bar(np.arange(len(data.variance)), data.variance, color=BLUE, label="variance of the step")
     ax.axhline(data.noise**2, color=ORANGE, linestyle="--", label="variance of the noise")
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("depth")
     ax.set_ylabel("variance")
-    ax.set_title(("learnt: " if data.learnt else "") + rounded(data.kernel), fontsize="small")
+    ax.set_title(("fitted: " if data.fitted else "") + rounded(data.kernel), fontsize="small")
     ax.legend(fontsize="small")
     return ax

@@ -1,39 +1,46 @@
-"""How the search came closer: its best, the bounds, and the gap between them."""
+"""Progress over the evaluations: convergence, regret, and searchers side by side."""
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough import theory
+from bough._validation import real
 from bough.belief.belief import Belief
 from bough.confidence import Confidence
+from bough.experiments.figures import LINEAR, draw_panel
+from bough.experiments.results import Comparison, Estimate
+from bough.experiments.runs import MEASURES
 from bough.planning import Plan
-from bough.plotting.replay import checkpoints, forgetful, teller, teller_of, teller_of_plan
-from bough.plotting.run import Array, Run
-from bough.plotting.shown import Shown, of_covering
-from bough.plotting.style import BLUE, GREEN, GREY, ORANGE, axes, say_empty
+from bough.plotting.history import History, checkpoints
+from bough.plotting.shown import ShownTree, of_covering
+from bough.plotting.style import BLUE, GREEN, GREY, ORANGE, axes, empty, literal
+from bough.plotting.view import Array, SearchView
 from bough.searchers import GPTS
 from bough.spaces import Forest
+from bough.trees import Path
 
 
 class Convergence(NamedTuple):
-    """How the search came closer.
+    """Values, and the bounds of the certificate over the evaluations.
 
     Attributes
     ----------
     values
-        Every value, in the order in which they were told.
+        Every value, in the order of the observations.
     best
         The best value up to each of them.
     at
-        Numbers of evaluations, after which the following held.
+        Numbers of evaluations to which the following belong.
     mean
-        Posterior mean of the arm that the search would have recommended. In a space with noise it
-        is that of the cell which one covering, that of the bounds, takes for the best: `best`
-        weighs what all of them say, and differs a little.
+        Posterior mean of the recommended arm. In a space with noise it is that of the best cell of
+        one covering, that of the bounds; `best` of the search combines all coverings, so its mean
+        differs a little.
     lower, upper
-        The certificate: with its confidence the best of all arms is between them. One of them is
-        infinite if nobody knows how many arms there are.
+        Bounds of the certificate on the value of the best arm; infinite on one side if the number
+        of arms is not known.
     """
 
     values: Array
@@ -45,17 +52,17 @@ class Convergence(NamedTuple):
 
     @property
     def gap(self) -> Array:
-        """How much better than the incumbent anything can be."""
+        """The gap between the bounds."""
         return self.upper - self.lower
 
 
-def convergence_data(source: Any, most: int = 200) -> Convergence:
-    """Return best, bounds and gap as the search went on.
+def convergence_data(source: Any) -> Convergence:
+    """Return values, best values and bounds over the evaluations.
 
-    The bounds are those of the prior that the search has in the end, at up to `most` moments: what
-    was learnt later is taken to have been known, so that the curves are of one belief. The last of
-    them is the certificate. In a space they are those of one covering, that whose turn it is to
-    ask. Searchers without a belief have none, and `at` is empty.
+    The bounds are computed at up to 200 numbers of evaluations, with the prior that the search has
+    now: hyperparameters that were fitted later are used from the first evaluation on. The last
+    bounds are those of the certificate. In a space they belong to the covering that asks next.
+    Searchers without a belief have no bounds, and `at` is empty.
 
     >>> import bough
     >>> result = bough.maximize(sum, bough.Tree(2, 4), budget=20, rng=0)
@@ -63,29 +70,27 @@ def convergence_data(source: Any, most: int = 200) -> Convergence:
     >>> bool(abs(data.gap[-1] - result.certificate.gap) < 1e-9)
     True
     """
-    run = Run.of(source)
-    values = run.told
-    best = run.sign * np.maximum.accumulate(run.sign * values)
-    empty = np.empty(0)
-    if run.belief is None or (run.shown.search is None and run.shown.forest is None):
-        return Convergence(values, best, empty, empty, empty, empty)
-    at, *bounds = _bounds(run.shown, run.belief, run.plan, most)
-    mean, lower, upper = map(run.shown.value, bounds)
-    if run.sign < 0:
+    view = SearchView.of(source)
+    values = view.values
+    best = view.sign * np.maximum.accumulate(view.sign * values)
+    nothing = np.empty(0)
+    if view.belief is None or (view.shown.search is None and view.shown.forest is None):
+        return Convergence(values, best, nothing, nothing, nothing, nothing)
+    at, *bounds = _bounds(view.shown, view.belief, view.plan)
+    mean, lower, upper = map(view.shown.value, bounds)
+    if view.sign < 0:
         mean, lower, upper = 0.0 - mean, 0.0 - upper, 0.0 - lower
     return Convergence(values, best, at, mean, lower, upper)
 
 
 def _bounds(
-    shown: Shown, belief: Belief, plan: Plan | None, most: int
+    shown: ShownTree, belief: Belief, plan: Plan | None
 ) -> tuple[Array, Array, Array, Array]:
-    """Return numbers of observations, and what the belief said after each of them."""
-    again = forgetful(belief)
-    exact = None  # the best value at each moment, if values are known to be exact
-    all_known = math.inf  # after so many there is no other point
-    if shown.forest is not None and shown.cover is not None:
+    """Return numbers of observations, and mean, lower and upper bound after each of them."""
+    exact = None  # the best value after each observation, if values are known to be exact
+    all_known = math.inf  # the number of observations after which every point is known
+    if shown.forest is not None:
         search: GPTS | Forest = shown.forest
-        count, tell_some = teller_of(shown.forest, shown.cover, again)
         if shown.exact:
             told = shown.forest.told
             exact = np.maximum.accumulate(told.table.values)
@@ -94,21 +99,20 @@ def _bounds(
     else:
         assert shown.search is not None  # it is one or the other
         search = shown.search
-        count, tell_some = teller(belief, again) if plan is None else teller_of_plan(plan, again)
         if plan is not None and plan.deterministic:
             exact = np.maximum.accumulate(plan.policy.known_values())
+    history = History(shown, plan)
+    again = history.belief
     rows = []
-    begin = 0
-    marks = checkpoints(count, most)
+    marks = checkpoints(history.count)
     for mark in marks:
-        tell_some(begin, mark)
-        begin = mark
+        history.advance(mark)
         b = _sqrt_beta(search, belief, len(again) + 1)
         recommended = again._best_played(0.0 if belief.noise == 0.0 else 1.0)
-        assert recommended is not None  # something was told
+        assert recommended is not None  # there are observations
         mean, lower = recommended.mean, again.highest_lower(b).lower
         upper = math.inf if belief.tree.log_arms is None else again._ceiling(b).upper
-        if exact is not None and exact[mark - 1] > -math.inf:  # as the certificate has it
+        if exact is not None and exact[mark - 1] > -math.inf:  # as in the certificate
             mean = float(exact[mark - 1])
             if mean >= lower or plan is not None:
                 lower, upper = mean, mean if mark >= all_known else max(upper, mean)
@@ -118,48 +122,225 @@ def _bounds(
 
 
 def _sqrt_beta(search: GPTS | Forest, belief: Belief, t: int) -> float:
-    """Return how wide the bounds of the certificate are."""
+    """Return the width of the bounds of the certificate."""
     level = Confidence(search.confidence.delta)
     if isinstance(search, GPTS):
         return search._sqrt_beta(level, t)
     return level.sqrt_beta(t, belief.tree.log_arms or 0.0)
 
 
-def _recommended(shown: Shown) -> str:
-    """Say of what the mean is."""
-    if shown.forest is not None and not shown.exact:
-        return "mean of the best cell" + of_covering(shown)  # `best` weighs what all of them say
-    return f"mean of the recommended {'path' if shown.space is None else 'point'}"
-
-
 def convergence(source: Any, *, ax: Any = None) -> Any:
     """Draw every value, the best so far, and the bounds; return the Axes."""
-    run = Run.of(source)
-    data = convergence_data(run)
+    view = SearchView.of(source)
+    data = convergence_data(view)
     ax = axes(ax)
     if not len(data.values):
-        return say_empty(ax, "nothing was told")
+        return empty(ax)
     plays = np.arange(1, len(data.values) + 1)
     dense = len(plays) > 2000
     ax.plot(
         plays, data.values, ".", color=GREY, alpha=0.15 if dense else 0.4,
         markersize=3, label="values", rasterized=dense,
     )  # fmt: skip
-    alone = "o" if len(plays) == 1 else None  # one point makes no line
+    marker = _marker(plays)
     ax.plot(
-        plays, data.best, color=BLUE, drawstyle="steps-post", marker=alone,
+        plays, data.best, color=BLUE, drawstyle="steps-post", marker=marker,
         label="best value so far",
     )  # fmt: skip
     if len(data.at):
-        ax.plot(data.at, data.mean, color=GREEN, marker=alone, label=_recommended(run.shown))
-        shown = np.isfinite(data.lower) & np.isfinite(data.upper)
+        ax.plot(data.at, data.mean, color=GREEN, marker=marker, label=_recommended(view.shown))
+        finite = np.isfinite(data.lower) & np.isfinite(data.upper)
         ax.fill_between(
-            data.at[shown], data.lower[shown], data.upper[shown], color=ORANGE, alpha=0.15,
-            label="the best of all, by the certificate" + of_covering(run.shown),
+            data.at[finite], data.lower[finite], data.upper[finite], color=ORANGE, alpha=0.15,
+            label="bounds on the best value" + of_covering(view.shown),
         )  # fmt: skip
     ax.set_xlabel("evaluations")
     ax.set_ylabel("value")
     if len(plays) > 1:
         ax.set_xscale("log")
+    ax.legend(fontsize="small")
+    return ax
+
+
+def _recommended(shown: ShownTree) -> str:
+    """Return the label of the mean."""
+    if shown.forest is not None and not shown.exact:
+        return "mean of the best cell" + of_covering(shown)  # `best` combines all coverings
+    return f"mean of the recommended {'path' if shown.space is None else 'point'}"
+
+
+def _marker(points: Any) -> str | None:
+    """Return a marker for a curve of one point, which would not be visible as a line."""
+    return "o" if len(points) == 1 else None
+
+
+# ---------------------------------------------------------------------- regret
+
+
+class Regret(NamedTuple):
+    """The cumulative regret of a search, and a bound on it.
+
+    Attributes
+    ----------
+    plays
+        Numbers of plays.
+    cumulative
+        The sum of regrets up to each of them.
+    bound
+        The lowest bound of the theory for the kernel, noise and tree of the search; empty if there
+        is none (a searcher without a belief, or a branching that varies).
+    """
+
+    plays: Array
+    cumulative: Array
+    bound: Array
+
+
+def regret_data(
+    source: Any, optimum: float, value: Callable[[Path], float] | None = None
+) -> Regret:
+    """Return the cumulative regret at up to 200 numbers of plays.
+
+    Parameters
+    ----------
+    source
+        The search.
+    optimum
+        The value of the best arm.
+    value
+        The true value of a path; by default the observed one, with its noise.
+
+    >>> import bough
+    >>> result = bough.maximize(sum, bough.Tree(2, 4), budget=10, rng=0)
+    >>> bool(regret_data(result, 4.0).cumulative[-1] == 40 - sum(result.history.values))
+    True
+    """
+    view = SearchView.of(source)
+    optimum = real(optimum, "optimum")
+    truth = view.values
+    if value is not None:
+        truth = np.array([value(trial.path) for trial in view.completed], dtype=float)
+    regrets = np.cumsum(view.sign * (optimum - truth))
+    plays = np.array(checkpoints(len(regrets)), dtype=int)
+    return Regret(plays.astype(float), regrets[plays - 1], _regret_bound(view, plays))
+
+
+def _regret_bound(view: SearchView, plays: Any) -> Array:
+    belief = view.belief
+    counts = None if belief is None else belief.tree.counts
+    if view.shown.coverings > 1 or view.plan is not None:
+        # The theory is about one tree whose kernel is known; a forest has several.
+        return np.empty(0)
+    if belief is None or not counts or len(set(counts)) != 1 or not len(plays):
+        return np.empty(0)
+    setting = belief.kernel, int(counts[0]) if counts[0] < np.inf else 0, len(counts), belief.noise
+    try:
+        delta = 0.05 if view.certificate is None else view.certificate.delta
+        return np.asarray(theory.regret_bound(*setting, plays, delta), dtype=float)
+    except ValueError:  # no bound for this setting
+        return np.empty(0)
+
+
+def regret(
+    source: Any, optimum: float, value: Callable[[Path], float] | None = None, *, ax: Any = None
+) -> Any:
+    """Draw the cumulative regret and its bound; return the Axes."""
+    data = regret_data(source, optimum, value)
+    ax = axes(ax)
+    if not len(data.plays):
+        return empty(ax)
+    marker = _marker(data.plays)
+    ax.plot(data.plays, data.cumulative, color=BLUE, marker=marker, label="regret")
+    if len(data.bound):
+        ax.plot(
+            data.plays, data.bound, "--", color=ORANGE, marker=marker, label="bound of the theory"
+        )
+    ax.plot(data.plays, data.plays * (data.cumulative[0] / data.plays[0]), ":", color=GREEN,
+            label="regret of the first play, repeated")  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_yscale("log" if bool((data.cumulative > 0).all()) else "linear")
+    ax.set_xlabel("plays")
+    ax.set_ylabel("cumulative regret")
+    ax.legend(fontsize="small")
+    return ax
+
+
+# ---------------------------------------------------------------------- searchers side by side
+
+
+class Progress(NamedTuple):
+    """A measure of one searcher at numbers of evaluations, with an interval.
+
+    The interval is that of the mean over seeds for a `Comparison`, and the range for results.
+    """
+
+    at: Array
+    mean: Array
+    low: Array
+    high: Array
+
+
+def comparison_data(
+    source: Comparison | Mapping[str, Any], problem: str | None = None, measure: str = "simple"
+) -> dict[str, Progress]:
+    """Return the progress of each searcher, by its name.
+
+    Parameters
+    ----------
+    source
+        A `Comparison` from `experiments.compare`; or results (or lists of them, one for each seed)
+        by name, whose best values so far are compared.
+    problem
+        The problem, of a comparison with several.
+    measure
+        The measure of a comparison: `"simple"`, or another of `experiments.jobs.MEASURES`.
+
+    >>> import bough
+    >>> tree = bough.Tree(2, 3)
+    >>> runs = {name: bough.maximize(sum, tree, budget=5, searcher=name) for name in ("uct", "hoo")}
+    >>> sorted(comparison_data(runs))
+    ['hoo', 'uct']
+    """
+    if not isinstance(source, Comparison):
+        return {name: _progress(name, results) for name, results in source.items()}
+    if measure not in MEASURES:
+        raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
+    if problem is None and len(source.problems) == 1:
+        problem = source.problems[0]
+    if problem not in source.problems:
+        raise ValueError(f"problem must be one of {', '.join(source.problems)}, got {problem!r}")
+    return {
+        curve.searcher: Progress(np.asarray(curve.at, dtype=float), *curve.measures[measure])
+        for curve in source.by_evaluations()
+        if curve.problem == problem
+    }
+
+
+def _progress(name: str, results: Any) -> Progress:
+    views = [SearchView.of(r) for r in (results if isinstance(results, Sequence) else [results])]
+    shortest = min((len(view.values) for view in views), default=0)
+    if not shortest:
+        raise ValueError(f"{name} has no results, or one of them has no observations")
+    at = np.array(checkpoints(shortest))
+    rows = np.array(
+        [view.sign * np.maximum.accumulate(view.sign * view.values)[at - 1] for view in views]
+    )
+    return Progress(at.astype(float), rows.mean(axis=0), rows.min(axis=0), rows.max(axis=0))
+
+
+def comparison(
+    source: Comparison | Mapping[str, Any],
+    problem: str | None = None,
+    measure: str = "simple",
+    *,
+    ax: Any = None,
+) -> Any:
+    """Draw searchers side by side; return the Axes."""
+    data = comparison_data(source, problem, measure)
+    ax = axes(ax)
+    rows = [(literal(name), p.at, Estimate(p.mean, p.low, p.high)) for name, p in data.items()]
+    draw_panel(ax, rows, linear=measure in LINEAR)
+    ax.set_xlabel("evaluations")
+    ax.set_ylabel(MEASURES[measure] if isinstance(source, Comparison) else "best value so far")
     ax.legend(fontsize="small")
     return ax

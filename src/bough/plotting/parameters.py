@@ -1,4 +1,4 @@
-"""Which parameters matter, and how the values depend on one of them."""
+"""Parameters: the importance of each, the values against one, and the relevance in a space."""
 
 import math
 from collections.abc import Sequence
@@ -7,17 +7,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.plotting.run import ABSENT, Array, Run
-from bough.plotting.style import BLUE, GREY, ORANGE, axes, literal, say_empty
+from bough.plotting.style import BLUE, GREY, ORANGE, axes, empty, literal
+from bough.plotting.view import ABSENT, Array, SearchView
+from bough.spaces import Choice, Forest, Space
 
-#: A number with more different values than this is cut into so many intervals of equal counts.
+#: Numbers with more distinct values than this are grouped into this many intervals.
 INTERVALS = 8
-#: A parameter whose positive values spread over more than this factor is drawn on a log scale.
+#: Positive values that spread over more than this factor are drawn on a logarithmic scale.
 WIDE = 100.0
+#: Number of parameters that are drawn.
+MOST_BARS = 20
 
 
 class Importance(NamedTuple):
-    """Which parameters matter: each name with its share, the largest first."""
+    """The names of parameters with their shares of the variance, the largest first."""
 
     names: list[str]
     shares: Array
@@ -29,17 +32,17 @@ class Slice(NamedTuple):
     Attributes
     ----------
     name
-        Of the parameter (`"step 3"` on a tree without names).
+        The name of the parameter (`"step 3"` on a tree without names).
     at
-        Its value in each trial that has one, as a number: for names their place in `categories`.
+        The parameter in each trial that has one: a number, or an index into `categories`.
     values
-        What those trials were told.
+        The values of those trials.
     trials
         Their ids.
     categories
-        The names; None if it is a number.
+        The categories; None if the parameter is a number.
     logarithmic
-        Whether to draw it on a logarithmic scale.
+        Whether the parameter is drawn on a logarithmic scale.
     """
 
     name: str
@@ -51,7 +54,7 @@ class Slice(NamedTuple):
 
 
 def slice_data(source: Any, name: str | None = None) -> Slice:
-    """Return the values against one parameter, by default that which matters most.
+    """Return the values against one parameter, by default the most important one.
 
     >>> import bough
     >>> tree = bough.Tree(2, 2, labels=["no", "yes"])
@@ -59,17 +62,17 @@ def slice_data(source: Any, name: str | None = None) -> Slice:
     >>> slice_data(result, "step 1").categories
     ['no', 'yes']
     """
-    run = Run.of(source)
+    view = SearchView.of(source)
     if name is None:
-        ranked = importance_data(run).names
+        ranked = importance_data(view).names
         name = ranked[0] if ranked else ""
-    if name not in run.columns:
-        known = ", ".join(map(repr, run.columns)) or "none: nothing was told"
+    if name not in view.columns:
+        known = ", ".join(map(repr, view.columns)) or "none: no observations yet"
         raise ValueError(f"name must be one of the parameters ({known}), got {name!r}")
-    column = run.columns[name]
+    column = view.columns[name]
     chosen = [i for i, value in enumerate(column) if value is not ABSENT]
-    values = run.told[chosen]
-    ids = [run.told_trials[i].id for i in chosen]
+    values = view.values[chosen]
+    ids = [view.completed[i].id for i in chosen]
     given = [column[i] for i in chosen]
     at, categories = numbers_of(given)
     wide = categories is None and len(at) > 0 and at.min() > 0 and at.max() > WIDE * at.min()
@@ -77,34 +80,33 @@ def slice_data(source: Any, name: str | None = None) -> Slice:
 
 
 def numbers_of(given: Sequence[Any]) -> tuple[Array, list[str] | None]:
-    """Return values as numbers; those that are none by their place in the list of all."""
+    """Return values as numbers, and None; or as indices into sorted categories, and these."""
     kinds = {type(x) for x in given}
     if all(issubclass(kind, Real) and not issubclass(kind, bool | np.bool_) for kind in kinds):
         numbers = np.array(given, dtype=float)
         if np.isfinite(numbers).all():
             return numbers, None
     texts = [str(x) for x in given]
-    place = {text: i for i, text in enumerate(sorted(set(texts)))}
-    return np.array([place[text] for text in texts], dtype=float), list(place)
+    index = {text: i for i, text in enumerate(sorted(set(texts)))}
+    return np.array([index[text] for text in texts], dtype=float), list(index)
 
 
 def importance_data(source: Any) -> Importance:
-    """Return how much of the variance of the values each parameter explains by itself.
+    """Return the share of the variance of the values that each parameter explains by itself.
 
-    It is the share of the variance between groups of trials that agree in the parameter (numbers in
-    eight intervals), less what chance would explain (the adjusted R^2), and at least 0. Trials are
-    where the search went, not a random sample: it says what made a difference there. A parameter
-    that some trials do not have explains nothing of what they differ from the others in: that is
-    the work of the choice on which it depends.
+    It is the adjusted R^2 (at least 0) of groups of trials that agree in the parameter, with
+    numbers in eight intervals. The trials are those of the search, not a random sample. The
+    difference between trials that have a conditional parameter and those that have not is
+    explained by the choice that it depends on, not by the parameter.
 
     >>> import bough
     >>> result = bough.maximize(lambda path: path[1], bough.Tree(3, 2), budget=9, rng=0)
     >>> importance_data(result).names[0]
     'step 2'
     """
-    run = Run.of(source)
-    shares = {name: _explained(column, run.told) for name, column in run.columns.items()}
-    ranked = sorted(shares, key=lambda name: -shares[name])  # equal ones in their order
+    view = SearchView.of(source)
+    shares = {name: _explained(column, view.values) for name, column in view.columns.items()}
+    ranked = sorted(shares, key=lambda name: -shares[name])  # stable
     return Importance(ranked, np.array([shares[name] for name in ranked]))
 
 
@@ -127,36 +129,41 @@ def _explained(column: Sequence[Any], values: Array) -> float:
 
 
 def _squares(values: Array) -> float:
-    """Return the sum of the squares of what values differ from their mean by."""
+    """Return the sum of squared differences from the mean."""
     return float(((values - values.mean()) ** 2).sum()) if len(values) else 0.0
 
 
-def importance(source: Any, *, most: int = 20, ax: Any = None) -> Any:
-    """Draw which parameters matter, the most important on top; return the Axes."""
+def importance(source: Any, *, ax: Any = None) -> Any:
+    """Draw the importance of the parameters, the most important on top; return the Axes."""
     data = importance_data(source)
     ax = axes(ax)
     if not data.names:
-        return say_empty(ax, "nothing was told")
-    names, shares = data.names[:most], data.shares[:most]
-    ax.barh(np.arange(len(names)), shares, color=BLUE)
-    ax.set_yticks(np.arange(len(names)), [literal(name) for name in names])
-    ax.invert_yaxis()
+        return empty(ax)
+    _bars(ax, data.names, data.shares)
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel("share of the variance of the values that it explains by itself")
     return ax
 
 
+def _bars(ax: Any, names: Sequence[str], lengths: Array, color: str = BLUE) -> None:
+    """Draw horizontal bars with names, the first on top."""
+    rows = np.arange(min(len(names), MOST_BARS))
+    ax.barh(rows, lengths[:MOST_BARS], color=color)
+    ax.set_yticks(rows, [literal(name) for name in names[:MOST_BARS]])
+    ax.invert_yaxis()
+
+
 def slice_of(source: Any, name: str | None = None, *, ax: Any = None) -> Any:
     """Draw all values against one parameter, by default the most important; return the Axes."""
-    run = Run.of(source)
+    view = SearchView.of(source)
     ax = axes(ax)
-    if not run.columns:
-        return say_empty(ax, "nothing was told")
-    data = slice_data(run, name)
+    if not view.columns:
+        return empty(ax)
+    data = slice_data(view, name)
     dense = len(data.at) > 2000
     ax.plot(data.at, data.values, ".", color=GREY, alpha=0.2 if dense else 0.6, rasterized=dense)
-    best = int(np.argmax(run.sign * data.values)) if len(data.values) else None
-    if best is not None:
+    if len(data.values):
+        best = int(np.argmax(view.sign * data.values))
         ax.plot(data.at[best], data.values[best], "o", color=ORANGE, label="best value")
         ax.legend(fontsize="small")
     if data.categories is not None:
@@ -167,4 +174,88 @@ def slice_of(source: Any, name: str | None = None, *, ax: Any = None) -> Any:
         ax.set_xscale("log")
     ax.set_xlabel(literal(data.name))
     ax.set_ylabel("value")
+    return ax
+
+
+# ---------------------------------------------------------------------- relevance
+
+
+class Relevance(NamedTuple):
+    """The relevance of the parameters of a space, the most relevant first.
+
+    Attributes
+    ----------
+    names
+        The names of the parameters; a name that recurs is followed by the option it belongs to.
+    factors
+        The variance of a cut of the parameter over that of the average parameter, in cells of the
+        same width. Parameters with a large variance are cut first, and most often.
+    fitted
+        Whether the factors were fitted. Before there are a few observations, choices have a head
+        start, and all other parameters are equal.
+    """
+
+    names: list[str]
+    factors: Array
+    fitted: bool
+
+
+def relevance_data(source: Any) -> Relevance | None:
+    """Return the relevance of the parameters in a forest; None if there are no parameters.
+
+    All coverings share these factors and are made with them: automatic relevance determination.
+    `importance_data` is computed from the values instead.
+
+    >>> import bough
+    >>> space = bough.Space(x=bough.Float(0, 1), y=bough.Float(0, 1))
+    >>> result = bough.maximize(lambda p: -((p["x"] - 0.3) ** 2), space, budget=60, rng=0)
+    >>> data = relevance_data(result)
+    >>> data.names, bool(data.factors[0] > 10 * data.factors[1])
+    (['x', 'y'], True)
+    """
+    forest = SearchView.of(source).shown.forest
+    if forest is None or not len(forest.priority):  # a space may be empty
+        return None
+    names = slot_names(forest.space)
+    priority = forest.priority
+    factors = np.exp(priority - priority.mean())
+    order = np.argsort(-factors, kind="stable")
+    fitted = not np.array_equal(priority, Forest(forest.space).priority)
+    return Relevance([names[i] for i in order], factors[order], fitted)
+
+
+def slot_names(space: Space) -> list[str]:
+    """Return a unique name for each parameter of a space.
+
+    >>> from bough import Choice, Int, Space
+    >>> slot_names(Space(kind=Choice({"a": Space(n=Int(1, 9)), "b": Space(n=Int(1, 5))})))
+    ['kind', 'n (kind = a)', 'n (kind = b)']
+    """
+    names = [slot.name for slot in space._slots]
+    full = list(names)
+
+    def spell(slots: Sequence[int], within: str) -> None:
+        for number in slots:
+            slot = space._slots[number]
+            if names.count(slot.name) > 1:
+                full[number] = f"{slot.name} ({within})"
+            for option, inner in enumerate(slot.inner):
+                assert isinstance(slot.parameter, Choice)  # nothing else has options
+                spell(inner, f"{slot.name} = {slot.parameter.options[option]}")
+
+    spell(space._first, "")
+    return full
+
+
+def relevance(source: Any, *, ax: Any = None) -> Any:
+    """Draw the relevance of the parameters, the most relevant on top; return the Axes."""
+    data = relevance_data(source)
+    ax = axes(ax)
+    if data is None:
+        return empty(ax, "only a forest, which searches a space, has relevances")
+    _bars(ax, data.names, np.log10(data.factors), BLUE if data.fitted else GREY)
+    ax.axvline(0.0, color=GREY, linewidth=0.8)
+    ax.set_xlabel("variance of a cut over that of the average parameter, log10")
+    if not data.fitted:
+        ax.set_title("not fitted yet", fontsize="small", color=GREY)
     return ax

@@ -1,4 +1,4 @@
-"""Which tree is shown of a search: its own, or a covering of the space that is searched."""
+"""The tree that figures show of a search: its own, or a covering of the space it searches."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -16,27 +16,26 @@ from bough.trees import Path, Tree
 
 
 @dataclass(frozen=True)
-class Shown:
-    """The tree that figures show, and what is believed of it.
+class ShownTree:
+    """The tree that figures show, and the belief about it.
 
     Attributes
     ----------
     tree
-        None if it is not known.
+        The tree; None if it is not known.
     belief
-        None if the searcher has none, or was told nothing.
+        The belief; None if the searcher has none, or no observations.
     search
         The GPTS whose belief it is, if it is one.
     space, covering
-        What the tree is a covering of; None on a plain tree.
+        The space and its covering that the tree stands for; None on a plain tree.
     number, coverings
-        Of a forest: which covering it is, that whose turn it is to ask, of how many. They believe
-        different things, and all of them are right to do so. Otherwise 0 of 1.
+        The number of the covering of a forest that asks next, and the number of coverings, each of
+        which has a belief of its own. Otherwise 0 of 1.
     forest, cover
         The forest, and that covering with its belief.
     unit, offset
-        What the belief says is in units of its own, if it is that of a plan: a value is so many
-        times that, and so much more.
+        The scale of a plan's belief: a value is `offset` plus `unit` times what the belief says.
     """
 
     tree: Tree | None = None
@@ -52,8 +51,8 @@ class Shown:
     offset: float = 0.0
 
     @classmethod
-    def of(cls, searcher: Any) -> "Shown":
-        """Return what is shown of a searcher, or of none."""
+    def of(cls, searcher: Any) -> "ShownTree":
+        """Return the tree that is shown of a searcher, or of None."""
         if isinstance(searcher, Forest):
             if not searcher.observations:
                 return cls(space=searcher.space)
@@ -73,7 +72,7 @@ class Shown:
         )
 
     def path(self, path: Path, params: Mapping[str, Any] | None) -> Path:
-        """Return where an arm is in the tree that is shown; in a covering, as far as is known."""
+        """Return the path of an arm in this tree, as far as nodes exist in a covering."""
         if self.cover is None or self.space is None or params is None:
             return path
         there = self.cover.covering.path(self.space.point(params))
@@ -81,39 +80,38 @@ class Shown:
 
     @property
     def exact(self) -> bool:
-        """Whether it is known of a forest that values come again as they were."""
+        """Whether this is a forest whose values are known to have no noise."""
         return self.forest is not None and self.forest.told.noisy is False
 
     def value(self, mean: Any) -> Any:
-        """Return what the belief says of a reward in the units of the user."""
+        """Return a mean of the belief in the units of the user."""
         return self.offset + self.unit * mean
 
     def names(self, parent: Sequence[int], step: Sequence[int]) -> list[str] | None:
-        """Say of each node what the step to it does: into which cell, or which option it takes.
+        """Return a name for each node, its cell or its option; None on a plain tree.
 
-        Nodes come after their parents, and the first is the root, which has no name. None on a
-        plain tree.
+        Nodes come after their parents; the first is the root, whose name is empty.
         """
         if self.covering is None:
             return None
         names = [""]
         places = [(Walk(self.covering), self.covering.first, 0)]
         for above, taken in zip(parent[1:], step[1:], strict=True):
-            text, place = _step(*places[above], taken)
+            text, place = _named_step(*places[above], taken)
             names.append(text)
             places.append(place)
         return names
 
 
-def of_covering(shown: Shown) -> str:
-    """Say of what a figure is, if it is of one covering of several."""
+def of_covering(shown: ShownTree) -> str:
+    """Return a suffix for labels that names the covering, if it is one of several."""
     if shown.coverings == 1:
         return ""
     return f"; covering {shown.number + 1} of {shown.coverings}"
 
 
-def _step(walk: Walk, plan: Plan, at: int, step: int) -> tuple[str, tuple[Walk, Plan, int]]:
-    """Say what a step does, and return where it leads."""
+def _named_step(walk: Walk, plan: Plan, at: int, step: int) -> tuple[str, tuple[Walk, Plan, int]]:
+    """Return the name of a step, and the place that it leads to."""
     slots, covering = walk._covering.slots, walk._covering
     further = copy(walk)
     further.path, further.cells = [], dict(walk.cells)  # (its path is not needed)
@@ -131,13 +129,13 @@ def _step(walk: Walk, plan: Plan, at: int, step: int) -> tuple[str, tuple[Walk, 
 
 
 def _range(parameter: Parameter, low: Any, high: Any) -> str:
-    """Say which values a cell has."""
+    """Return the values of a cell as text."""
     if parameter.count is not None:
         first, last = (str(parameter.value(i)) for i in (int(low), int(high - 1)))
         return f"= {first}" if first == last else f"{first} to {last}"
     begin, end = parameter.value(low), parameter.value(high)
     largest = max(abs(begin), abs(end))
-    for digits in range(3, 17):  # as many as it takes to see how wide it is
+    for digits in range(3, 17):  # enough to tell the ends apart
         if end - begin > 10.0 ** (2 - digits) * largest:
             break
     return f"{begin:.{digits}g} to {end:.{digits}g}"

@@ -1,4 +1,4 @@
-"""One HTML file to explore a search with, which needs no network and no server."""
+"""The report: one HTML file to explore a search with, which needs no network and no server."""
 
 from bough.report.page import page, write
 from bough.report.snapshot import snapshot, trial_columns

@@ -1,4 +1,4 @@
-"""What the page shows of a search, as plain values for JSON; what is not finite becomes None."""
+"""The content of the page as plain values for JSON, with None for numbers that are not finite."""
 
 import math
 import sys
@@ -18,68 +18,68 @@ from bough.plotting import (
 )
 from bough.plotting.beliefs import step_names
 from bough.plotting.parameters import numbers_of
-from bough.plotting.run import ABSENT, Run, columns_of
 from bough.plotting.tree import Explored
+from bough.plotting.view import ABSENT, SearchView, columns_of
 from bough.studies.trials import Trial
 from bough.trees import Path
 
-#: Nodes of the tree that are kept, the most visited ones: enough to go far down, and some 1 MB.
+#: Number of nodes of the tree on the page, the most visited ones: about 1 MB.
 MOST_NODES = 20_000
-#: Numbers that are only drawn have so many digits; those that are printed have all.
+#: Digits of numbers that are only drawn; numbers that are printed have all digits.
 DIGITS = 6
 
 
 def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
-    """Return all that the page says but the trials."""
-    run = Run.of(source)
+    """Return the content of the page except for the trials."""
+    view = SearchView.of(source)
     return {
-        "title": title or _title(run),
-        "summary": _summary(run),
-        "certificate": _certificate(run),
-        "convergence": _convergence(run),
-        "tree": _tree(run),
-        "parameters": _parameters(run),
-        "learnt": _learnt(run),
-        "along": _along(run),
-        "reproduce": _reproduce(run),
+        "title": title or _title(view),
+        "summary": _summary(view),
+        "certificate": _certificate(view),
+        "convergence": _convergence(view),
+        "tree": _tree(view),
+        "parameters": _parameters(view),
+        "model": _model(view),
+        "along": _along(view),
+        "reproduce": _reproduce(view),
     }
 
 
-def _title(run: Run) -> str:
-    if run.study is not None:
-        return run.study.path.name
-    return "A search" if run.plan is None else "A plan"
+def _title(view: SearchView) -> str:
+    if view.study is not None:
+        return view.study.path.name
+    return "A search" if view.plan is None else "A plan"
 
 
-def _summary(run: Run) -> dict[str, Any]:
+def _summary(view: SearchView) -> dict[str, Any]:
     counts = {"told": 0, "failed": 0, "running": 0}
-    for trial in run.trials:
+    for trial in view.trials:
         counts[trial.state] += 1
-    best, tree = run.best, run.tree
-    searcher = None if run.searcher is None else type(run.searcher).__name__
-    if run.study is not None:
-        searcher = run.study.specification["searcher"]
+    best, tree = view.best, view.tree
+    searcher = None if view.searcher is None else type(view.searcher).__name__
+    if view.study is not None:
+        searcher = view.study.specification["searcher"]
     facts: dict[str, Any] = {
-        "direction": run.direction,
-        "stopped_by": run.stopped_by,
+        "direction": view.direction,
+        "stopped_by": view.stopped_by,
         "searcher": searcher,
         "trials": counts,
         "arms": _arms(None if tree is None else tree.log_arms, tree),
         "depth": None if tree is None else tree.depth,
-        "space": _space(run),
-        "plan": run.plan is not None,
-        "replayed": run.searcher is not None,
+        "space": _space(view),
+        "plan": view.plan is not None,
+        "replayed": view.searcher is not None,
         "best": None,
     }
     if best is not None:
         params = best.params
-        if params is None and run.told_trials:
-            params = next((run.params_of(t) for t in run.told_trials if t.path == best.path), None)
+        if params is None and view.completed:
+            params = next((view.params_of(t) for t in view.completed if t.path == best.path), None)
         facts["best"] = {
             "path": " ".join(map(str, best.path)),
-            "decoded": _decoded(run, best.path),
+            "decoded": _decoded(view, best.path),
             "params": _params(params),
-            "trials": [t.id for t in run.told_trials if _is_at(run, t, best.path, params)],
+            "trials": [t.id for t in view.completed if _is_at(t, best.path, params)],
             "mean": _finite(best.mean),
             "std": _finite(best.std),
             "visits": best.visits,
@@ -87,25 +87,25 @@ def _summary(run: Run) -> dict[str, Any]:
     return facts
 
 
-def _is_at(run: Run, trial: Trial, path: Path, params: Any) -> bool:
-    """Return whether a trial was one of that path, or of those params."""
+def _is_at(trial: Trial, path: Path, params: Any) -> bool:
+    """Return whether a trial has this path and, in a space, these params."""
     return trial.path == path and (trial.params is None or trial.params == params)
 
 
-def _space(run: Run) -> dict[str, Any] | None:
-    """Say what space is searched; None on a plain tree."""
-    space = run.shown.space
+def _space(view: SearchView) -> dict[str, Any] | None:
+    """Return the number of parameters and points of the space; None on a plain tree."""
+    space = view.shown.space
     if space is not None:
         points = None if space.size == math.inf else f"{space.size:,}"
         return {"parameters": len(space._slots), "points": points}
-    if len(run.trials) and run.trials[0].params is not None:  # only its program knows more of it
-        names = {name for trial in run.trials for name in trial.params or ()}
+    if len(view.trials) and view.trials[0].params is not None:  # the file does not hold the space
+        names = {name for trial in view.trials for name in trial.params or ()}
         return {"parameters": len(names), "points": None}
     return None
 
 
 def _params(params: Any) -> dict[str, Any] | None:
-    """Return params with numbers as they are, and all else as texts."""
+    """Return params with numbers as they are, and other values as text."""
     if params is None:
         return None
     return {
@@ -115,22 +115,22 @@ def _params(params: Any) -> dict[str, Any] | None:
 
 
 def _arms(log_arms: float | None, tree: Any) -> str | None:
-    """Say how many paths there are."""
+    """Return the number of paths as text."""
     if log_arms is None:
         return None
-    if log_arms < math.log(1e11):  # as many digits as a tile has room for
+    if log_arms < math.log(1e11):  # as many digits as fit on a tile
         return f"{round(math.exp(log_arms)) if tree.arms is None else tree.arms:,}"
     return f"about 10^{log_arms / math.log(10):.0f}"
 
 
-def _decoded(run: Run, path: Iterable[int]) -> str | None:
-    if run.tree is None or run.labels is None:
+def _decoded(view: SearchView, path: Iterable[int]) -> str | None:
+    if view.tree is None or view.labels is None:
         return None
-    return " ".join(map(str, run.decode(tuple(path))))
+    return " ".join(map(str, view.decode(tuple(path))))
 
 
-def _certificate(run: Run) -> dict[str, Any] | None:
-    found = run.certificate
+def _certificate(view: SearchView) -> dict[str, Any] | None:
+    found = view.certificate
     if found is None:
         return None
     return {
@@ -146,8 +146,8 @@ def _certificate(run: Run) -> dict[str, Any] | None:
     }
 
 
-def _convergence(run: Run) -> dict[str, Any]:
-    data = convergence_data(run)
+def _convergence(view: SearchView) -> dict[str, Any]:
+    data = convergence_data(view)
     changes = np.flatnonzero(np.diff(data.best, prepend=np.nan) != 0)
     return {
         "best_at": (changes + 1).tolist(),
@@ -157,12 +157,12 @@ def _convergence(run: Run) -> dict[str, Any]:
         "mean": _numbers(data.mean),
         "lower": _numbers(data.lower),
         "upper": _numbers(data.upper),
-        "of_cell": run.shown.forest is not None and not run.shown.exact,
+        "of_cell": view.shown.forest is not None and not view.shown.exact,
     }
 
 
-def _tree(run: Run) -> dict[str, Any]:
-    data = tree_data(run, MOST_NODES)
+def _tree(view: SearchView) -> dict[str, Any]:
+    data = tree_data(view, MOST_NODES)
     return {
         "parent": data.parent.tolist(),
         "step": data.step.tolist(),
@@ -172,19 +172,19 @@ def _tree(run: Run) -> dict[str, Any]:
         "certainty": _numbers(data.certainty, 3),
         "unexplored": ["more" if math.isinf(n) else _finite(n) for n in data.unexplored.tolist()],
         "hidden": data.hidden.tolist(),
-        "names": _step_names(run, data),
-        "cells": run.shown.covering is not None,
-        "covering": run.shown.number,
-        "coverings": run.shown.coverings,
+        "names": _step_names(view, data),
+        "cells": view.shown.covering is not None,
+        "covering": view.shown.number,
+        "coverings": view.shown.coverings,
     }
 
 
-def _step_names(run: Run, data: Explored) -> list[str] | None:
-    """Return what the tree calls the step to each node; None if it has no names for them."""
-    cells = run.shown.names(data.parent.tolist(), data.step.tolist())
+def _step_names(view: SearchView, data: Explored) -> list[str] | None:
+    """Return the name of the step to each node; None if the tree has no names."""
+    cells = view.shown.names(data.parent.tolist(), data.step.tolist())
     if cells is not None:
         return cells
-    labels = run.labels
+    labels = view.labels
     if labels is None:
         return None
     numbers = range(len(data.parent))
@@ -194,60 +194,52 @@ def _step_names(run: Run, data: Explored) -> list[str] | None:
     return ["" if depth == 0 else str(labels[depth - 1][step]) for depth, step in rows]
 
 
-def _parameters(run: Run) -> dict[str, Any]:
-    data = importance_data(run)
+def _parameters(view: SearchView) -> dict[str, Any]:
+    data = importance_data(view)
     return {"names": data.names, "shares": _numbers(data.shares, DIGITS)}
 
 
-def _learnt(run: Run) -> dict[str, Any] | None:
-    data = increments_data(run)
+def _model(view: SearchView) -> dict[str, Any] | None:
+    data, relevance = increments_data(view), relevance_data(view)
     if data is None:
         return None
     return {
-        "kernel": data.kernel,
+        **data._asdict(),
         "variance": _numbers(data.variance),
-        "noise": data.noise,
-        "mean": data.mean,
-        "learnt": data.learnt,
-        "exact": run.shown.exact,
-        "relevance": _relevance(run),
+        "exact": view.shown.exact,
+        "relevance": None
+        if relevance is None
+        else {**relevance._asdict(), "factors": _numbers(relevance.factors, DIGITS)},
     }
 
 
-def _relevance(run: Run) -> dict[str, Any] | None:
-    data = relevance_data(run)
-    if data is None:
+def _along(view: SearchView) -> dict[str, Any] | None:
+    if view.best is None:
         return None
-    return {"names": data.names, "factors": _numbers(data.factors, DIGITS), "learnt": data.learnt}
-
-
-def _along(run: Run) -> dict[str, Any] | None:
-    if run.best is None:
-        return None
-    data = along_data(run)
+    data = along_data(view)
     return {
         "path": list(data.path),
         "mean": _numbers(data.mean),
         "std": _numbers(data.std),
         "prior": _numbers(data.prior),
         "visits": data.visits.tolist(),
-        "names": step_names(run, data.path),
+        "names": step_names(view, data.path),
     }
 
 
-def _reproduce(run: Run) -> dict[str, Any]:
+def _reproduce(view: SearchView) -> dict[str, Any]:
     versions = {
         "bough": bough.__version__,
         "numpy": np.__version__,
         "python": ".".join(map(str, sys.version_info[:3])),
     }
-    facts: dict[str, Any] = {"versions": versions, "searcher": repr(run.searcher)}
-    if run.study is not None:
-        facts["file"] = run.study.path.name
+    facts: dict[str, Any] = {"versions": versions, "searcher": repr(view.searcher)}
+    if view.study is not None:
+        facts["file"] = view.study.path.name
         facts["specification"] = {
-            name: run.study.specification[name]
+            name: view.study.specification[name]
             for name in ("tree", "space", "searcher", "options", "direction", "seed")
-            if name in run.study.specification
+            if name in view.study.specification
         }
         del facts["searcher"]
     return facts
@@ -257,37 +249,36 @@ def _reproduce(run: Run) -> dict[str, Any]:
 
 
 def trial_columns(source: Any, begin: int = 0) -> dict[str, Any]:
-    """Return the trials from a number on, a list for each property.
+    """Return the trials from a number on, as a list for each property.
 
-    `choices` holds the parameters (or the names of steps) of all trials, by name: numbers as they
-    are, others as codes into a list of categories. It is None where steps of the paths are all
-    there is.
+    `choices` holds the parameters (or labels of steps) of all trials by name: numbers, or codes
+    into a list of categories. It is None for a tree without labels.
     """
-    run = Run.of(source)
-    trials = run.trials[begin:]
-    first = run.trials[0].started if len(run.trials) else 0.0
+    view = SearchView.of(source)
+    trials = view.trials[begin:]
+    first = view.trials[0].started if len(view.trials) else 0.0
     return {
         "begin": begin,
-        "settled": _settled(run),
-        # (In a space paths are those of a covering: nothing that anybody would read.)
+        "settled": _settled(view),
+        # (In a space paths are those of a covering, which mean nothing to a reader.)
         "path": None
-        if _space(run) is not None
+        if _space(view) is not None
         else [" ".join(map(str, trial.path)) for trial in trials],
         "state": "".join(trial.state[0] for trial in trials),
         "value": [trial.value for trial in trials],
         "noise": _if_any([trial.noise for trial in trials]),
         "ended": [None if t.ended is None else round(t.ended - first, 6) for t in trials],
         "took": [None if t.ended is None else _short(t.ended - t.started) for t in trials]
-        if run.study is not None
+        if view.study is not None
         else None,
         "reason": {str(t.id): t.reason for t in trials if t.reason},
-        "choices": _choices(run) if run.names_choices else None,
+        "choices": _choices(view) if view.has_named_choices else None,
     }
 
 
-def _choices(run: Run) -> dict[str, Any]:
+def _choices(view: SearchView) -> dict[str, Any]:
     found = {}
-    for name, column in columns_of([run.choices_of(trial) for trial in run.trials]).items():
+    for name, column in columns_of([view.choices_of(trial) for trial in view.trials]).items():
         at, categories = numbers_of([value for value in column if value is not ABSENT])
         given = iter(at.tolist())
         codes = [None if value is ABSENT else next(given) for value in column]
@@ -295,12 +286,12 @@ def _choices(run: Run) -> dict[str, Any]:
     return found
 
 
-def _settled(run: Run) -> int:
-    """Return how many trials, from the first on, will not change any more."""
-    for number, trial in enumerate(run.trials):
+def _settled(view: SearchView) -> int:
+    """Return the number of trials, from the first on, that will not change any more."""
+    for number, trial in enumerate(view.trials):
         if trial.state == "running":
             return number
-    return len(run.trials)
+    return len(view.trials)
 
 
 def _if_any(values: list[float | None]) -> list[float | None] | None:
@@ -319,7 +310,7 @@ def _short(value: float, digits: int = DIGITS) -> float:
 
 
 def _numbers(values: Any, digits: int | None = None) -> list[float | None]:
-    """Return an array as a list, with so many digits if they are only to be drawn."""
+    """Return an array as a list, rounded if digits are given."""
     plain = np.asarray(values, dtype=float).tolist()
     if digits is None:
         return [_finite(value) for value in plain]

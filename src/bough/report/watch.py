@@ -1,101 +1,153 @@
-"""The page of a running study, served to this machine alone. It has no controls."""
+"""The page of a running study, served to this machine only, without any controls."""
 
 import json
 import re
 import threading
+import warnings
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from bough.exceptions import StudyError
-from bough.report.following import Following
 from bough.report.page import page, plotly_script
 from bough.report.snapshot import snapshot, trial_columns
+from bough.studies.journal import Journal
+from bough.studies.study import Study, open_to_read
+
+
+class Follower:
+    """A study that is being written, read by a connection that cannot write.
+
+    New operations are applied to the searcher, so that a refresh costs only what is new.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.reloads = 0  # the number of times that the whole file was read
+        self._journal: Journal | None = None
+        self._study: Study | None = None
+        self._next = 0
+        self._inode = 0
+
+    def refresh(self) -> tuple[Study, int]:
+        """Return the study as it is now, and the number of its operations."""
+        if self._study is None or not self._catch_up(self._study):
+            self._reload()
+        assert self._study is not None  # it was loaded
+        return self._study, self._next
+
+    def _reload(self) -> None:
+        self.close()
+        self._inode = self.file.stat().st_ino
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # `bough study` prints them
+            study = open_to_read(self.file)
+        self._journal = Journal.open(self.file, "full", read_only=True)
+        self._study, self._next = study, study._journal.next
+        self.reloads += 1
+
+    def _catch_up(self, study: Study) -> bool:
+        """Apply new operations; return whether that was possible."""
+        assert self._journal is not None  # it was loaded
+        if not self.file.exists() or self.file.stat().st_ino != self._inode:
+            return False  # the file was replaced
+        new = self._journal.after(self._next)
+        if new is None or any(operation.kind == "restart" for operation in new):
+            return False
+        if new and study._replay.run(new) is not None:
+            return False  # the searcher deviates from the file: load it again, as observations
+        self._next += len(new)
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._journal is not None:
+            self._journal.close()
+        self._journal = self._study = None
 
 
 class Watch(ThreadingHTTPServer):
-    """Serves the page of a study at `url`, and what is new to those who ask again.
+    """A server of the page of a study at `url`, and of its changes.
 
-    Only this machine can reach it, and it only ever reads: nothing that is asked of it can change
-    or delay the search.
+    Only this machine can reach it, and it only reads the file: no request can change or delay the
+    search.
     """
 
     daemon_threads = True
 
     def __init__(self, file: Path, port: int = 0) -> None:
-        plotly_script()  # what is missing, or wrong with the file, is said now, not to a browser
-        self.following = Following(file)
-        self.following.look()
-        self._guard = threading.Lock()
-        self._shown: tuple[str, dict[str, Any]] = ("", {})  # the last snapshot, and its version
+        plotly_script()  # fail now, and not in a browser, if it or the file is missing
+        self.follower = Follower(file)
+        self.follower.refresh()
+        self._lock = threading.Lock()
+        self._latest: tuple[str, dict[str, Any]] = ("", {})  # the last snapshot, and its version
         try:
-            super().__init__(("127.0.0.1", port), _Answer)
+            super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
-            raise OSError(f"port {port} cannot be had: {error.strerror}") from error
+            raise OSError(f"cannot listen on port {port}: {error.strerror}") from error
 
     @property
     def url(self) -> str:
-        """Where to look."""
+        """The address of the page."""
         return f"http://127.0.0.1:{self.server_address[1]}/"
 
     def whole_page(self) -> str:
-        """Return the page as of now."""
-        with self._guard:
-            study, _ = self.following.look()
+        """Return the page as it is now."""
+        with self._lock:
+            study, _ = self.follower.refresh()
             return page(study, follow=True)
 
-    def news(self, version: str, settled: int) -> dict[str, Any] | None:
-        """Return what has changed since a version, None if nothing has.
+    def changes(self, version: str, settled: int) -> dict[str, Any] | None:
+        """Return the snapshot and the trials that have changed since a version; None if none have.
 
-        `settled`: so many trials the asker has, and they will not change.
+        The client already has the first `settled` trials, which will not change.
         """
-        with self._guard:
-            study, number = self.following.look()
-            beginning = str(self.following.beginnings)
-            now = f"{beginning}.{number}"
+        with self._lock:
+            study, number = self.follower.refresh()
+            reloads = str(self.follower.reloads)
+            now = f"{reloads}.{number}"
             if version == now:
                 return None
-            if self._shown[0] != now:
-                self._shown = (now, snapshot(study))
-            begin = settled if version.startswith(f"{beginning}.") else 0
-            begin = begin if 0 <= begin <= len(study.trials) else 0
-            trials = trial_columns(study, begin)
-            return {"version": now, "snapshot": self._shown[1], "trials": trials}
+            if self._latest[0] != now:
+                self._latest = (now, snapshot(study))
+            known = version.startswith(f"{reloads}.") and settled <= len(study.trials)
+            trials = trial_columns(study, settled if known else 0)
+            return {"version": now, "snapshot": self._latest[1], "trials": trials}
 
     def server_close(self) -> None:
         """Close the socket and the file."""
         super().server_close()
-        self.following.close()
+        self.follower.close()
 
 
-class _Answer(BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     server: Watch
 
     def do_GET(self) -> None:
         host = self.headers.get("Host", "")
         if host.rsplit(":", 1)[0] not in ("127.0.0.1", "localhost"):
-            # A page of somebody else may have given this address a name of its own.
+            # Another site may have pointed a name of its own to this address (DNS rebinding).
             self.send_error(403, "this page is for this machine only")
             return
-        place = urlsplit(self.path)
+        url = urlsplit(self.path)
         try:
-            if place.path == "/":
+            if url.path == "/":
                 self._send(200, "text/html; charset=utf-8", self.server.whole_page())
-            elif place.path == "/snapshot":
-                asked = parse_qs(place.query)
-                settled = asked.get("settled", ["0"])[0]
+            elif url.path == "/snapshot":
+                query = parse_qs(url.query)
+                settled = query.get("settled", ["0"])[0]
                 number = int(settled) if re.fullmatch("[0-9]{1,12}", settled) else 0
-                news = self.server.news(asked.get("version", [""])[0], number)
-                text = "" if news is None else json.dumps(news, allow_nan=False)
-                self._send(204 if news is None else 200, "application/json", text)
+                changes = self.server.changes(query.get("version", [""])[0], number)
+                text = "" if changes is None else json.dumps(changes, allow_nan=False)
+                self._send(204 if changes is None else 200, "application/json", text)
             else:
                 self.send_error(404)
         except ConnectionError:
-            self.close_connection = True  # the browser has gone: nobody to tell
+            self.close_connection = True  # the browser has closed the page
         except (OSError, StudyError) as error:
             self.send_error(503, explain=str(error))
-        except Exception as error:  # of ours: the page says what, and goes on asking
+        except Exception as error:  # a bug: the page shows it, and keeps asking
             self.send_error(500, explain=repr(error))
 
     def _send(self, code: int, kind: str, text: str) -> None:
@@ -108,5 +160,5 @@ class _Answer(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as it is called there
-        """Say nothing: the terminal is the user's."""
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
+        """Print nothing: the terminal belongs to the user."""

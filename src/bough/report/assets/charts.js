@@ -1,6 +1,6 @@
-// Charts: how they look in light and dark, and those that need no more than a few lines.
+// Charts: their common layout, convergence, model and parameters.
 
-// These buttons and no others: plotly has some that would send data elsewhere.
+// Only these buttons: some of plotly's would send data elsewhere.
 const settings = { responsive: true, displaylogo: false, scrollZoom: false,
   modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]] };
 
@@ -14,7 +14,7 @@ function layout(more) {
     margin: { l: 56, r: 12, t: 8, b: 44 }, legend: { orientation: "h", y: 1.02, yanchor: "bottom" },
     hoverlabel: { bgcolor: style("--raised"), bordercolor: style("--line"),
       font: { color: style("--ink") } },
-    uirevision: "zoom", // news leave the reader's zoom as it is
+    uirevision: "zoom", // changes keep the zoom of the reader
     xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis, title: { standoff: 8, ...yaxis?.title } }, ...rest,
   };
 }
@@ -23,14 +23,13 @@ function chart(place, traces, more, { buttons = true } = {}) {
   return Plotly.react(place, traces, layout(more), { ...settings, displayModeBar: buttons ? "hover" : false });
 }
 
-// Some of the points from one number to another, all if they are few: evenly spaced ones, which
-// show where most are, and the lowest and the highest of each stretch, so that nothing that sticks
-// out is lost.
+// A sample of the points from one number to another, all of them if they are few: evenly spaced
+// ones, and the lowest and highest of each stretch, so that no outlier is lost.
 function sampled(values, from, to, most = 6000) {
   const apart = Math.max(1, Math.ceil((to - from) / most));
   const chosen = new Set();
   for (let i = from; i < to; i += apart) chosen.add(i);
-  const stretch = Math.ceil((to - from) / (most / 20)); // few, lest extremes look usual
+  const stretch = Math.ceil((to - from) / (most / 20)); // few, so that extremes do not look common
   for (let begin = from; apart > 1 && begin < to; begin += stretch) {
     let low = begin, high = begin;
     for (let i = begin; i < Math.min(to, begin + stretch); i++) {
@@ -42,8 +41,7 @@ function sampled(values, from, to, most = 6000) {
   return [...chosen];
 }
 
-// The same for a logarithmic axis, on which the first points have as much room as the last: as many
-// from every stretch of equal width.
+// The same for a logarithmic axis: an equal number of points from every stretch of equal width.
 function spread(values, from, to, most = 6000) {
   if (to - from <= most) return sampled(values, from, to, most);
   const stretches = 60;
@@ -57,21 +55,21 @@ function spread(values, from, to, most = 6000) {
 
 // ---------------------------------------------------------------- convergence
 
-let wide = true; // the evaluations on a logarithmic scale
+let logarithmic = true; // the scale of the evaluations
 
 function drawConvergence(state) {
   const place = $("convergence-chart");
   const { convergence: data } = state.snapshot;
-  const values = state.told().map((i) => state.trials.value[i]);
+  const values = state.completed().map((i) => state.trials.value[i]);
   const count = data.count;
-  const far = wide && count > 2; // few are better seen as they are
+  const far = logarithmic && count > 2;
   const points = (far ? spread : sampled)(values, 0, values.length);
   const bounded = data.lower.some((low, i) => low !== null && data.upper[i] !== null);
   const gap = data.at.map((_, i) =>
     data.lower[i] === null || data.upper[i] === null ? "-" : say(data.upper[i] - data.lower[i], 4));
   const hover = "%{y:.6g} after %{x}";
   const recommended = data.of_cell ? "best cell" : "recommended";
-  const mode = count > 2 ? "lines" : "lines+markers"; // one point makes no line
+  const mode = count > 2 ? "lines" : "lines+markers"; // one point is invisible as a line
   const traces = [
     { name: "values", type: "scattergl", mode: "markers", x: points.map((i) => i + 1),
       y: points.map((i) => values[i]), marker: { color: style("--value"), size: 4 },
@@ -87,7 +85,7 @@ function drawConvergence(state) {
     traces.push(
       { name: "lower bound", mode, line, x: data.at, y: data.lower, showlegend: false,
         hovertemplate: `${hover}<extra>lower bound</extra>` },
-      { name: "the best of all", mode, line, x: data.at, y: data.upper, fill: "tonexty",
+      { name: "bounds on the best", mode, line, x: data.at, y: data.upper, fill: "tonexty",
         fillcolor: style("--band"), customdata: gap,
         hovertemplate: `${hover}, gap %{customdata}<extra>upper bound</extra>` });
   }
@@ -96,11 +94,11 @@ function drawConvergence(state) {
     yaxis: { title: { text: "value" } }, hovermode: "closest", uirevision: String(far) }).then(() => {
     if (place.dataset.zooms) return;
     place.dataset.zooms = "yes";
-    // Zoomed in, every point of the part that is seen is drawn.
+    // Draw every point of the visible part after zooming in.
     place.on("plotly_relayout", (change) => {
       const range = place.layout.xaxis.range;
       if (!("xaxis.range[0]" in change || "xaxis.autorange" in change)) return;
-      const now = state.told().map((i) => state.trials.value[i]);
+      const now = state.completed().map((i) => state.trials.value[i]);
       const far = place.layout.xaxis.type === "log";
       const [from, to] = "xaxis.autorange" in change ? [0, now.length] : range.map((x) => (far ? 10 ** x : x));
       const a = Math.max(0, Math.floor(from) - 1), b = Math.min(now.length, Math.ceil(to));
@@ -110,28 +108,28 @@ function drawConvergence(state) {
   });
 }
 
-// ---------------------------------------------------------------- what was learnt
+// ---------------------------------------------------------------- model
 
-function drawLearnt(state) {
-  const { learnt, along } = state.snapshot;
-  if (learnt) {
-    $("learnt-tiles").replaceChildren(tile(learnt.learnt ? "learnt kernel" : "kernel",
-      el("span", { text: rounded(learnt.kernel), title: learnt.kernel }), "", "wide"),
-      tile("noise", number(learnt.noise), learnt.exact ? "values come again exactly: it stands for what varies within a cell"
+function drawModel(state) {
+  const { model, along } = state.snapshot;
+  if (model) {
+    $("model-tiles").replaceChildren(tile(model.fitted ? "fitted kernel" : "kernel",
+      el("span", { text: rounded(model.kernel), title: model.kernel }), "", "wide"),
+      tile("noise", number(model.noise), model.exact ? "values are exact: this is the variation within a cell"
         : "standard deviation of a value"),
-      tile("mean", number(learnt.mean), "before anything is told"));
-    chart($("increments-chart"), [{ type: "bar", x: learnt.variance.map((_, i) => i),
-      y: learnt.variance, marker: { color: style("--best") },
+      tile("mean", number(model.mean), "prior mean"));
+    chart($("increments-chart"), [{ type: "bar", x: model.variance.map((_, i) => i),
+      y: model.variance, marker: { color: style("--best") },
       hovertemplate: "depth %{x} adds %{y:.4g}<extra></extra>" }],
-    { xaxis: { title: { text: "depth" }, dtick: learnt.variance.length > 20 ? undefined : 1 },
+    { xaxis: { title: { text: "depth" }, dtick: model.variance.length > 20 ? undefined : 1 },
       yaxis: { title: { text: "variance" } } });
   }
-  if (learnt?.relevance) drawRelevance(learnt.relevance);
+  if (model?.relevance) drawRelevance(model.relevance);
   if (along) drawAlong(along);
-  $("learnt-note").textContent = learnt?.relevance
-    ? `Kernel, noise, mean and relevance are learnt by all coverings together; the path is one of ${whose(state)}. `
-      + "Relevance: by how much a cut of this parameter changes values more, as a variance, than one of the average parameter"
-      + (learnt.relevance.learnt ? "; the most relevant are cut first." : ". Nothing was learnt of it yet.") : "";
+  $("model-note").textContent = model?.relevance
+    ? `Kernel, noise, mean and relevance are shared by all coverings; the path is that of ${whose(state)}. `
+      + "Relevance: the variance of a cut of this parameter over that of a cut of the average parameter"
+      + (model.relevance.fitted ? "; the most relevant parameters are cut first." : " (not fitted yet).") : "";
 }
 
 function drawRelevance({ names, factors }) {
@@ -161,7 +159,7 @@ function drawAlong(along) {
 
 // ---------------------------------------------------------------- parameters
 
-let parameter = null; // the one whose slice is shown
+let parameter = null; // the parameter of the slice
 
 function drawParameters(state) {
   const { names, shares } = state.snapshot.parameters;
@@ -174,7 +172,7 @@ function drawParameters(state) {
   { xaxis: { title: { text: "share of the variance" }, range: [0, 1] },
     yaxis: { autorange: "reversed", tickvals: names.slice(0, shown).map((_, i) => i),
       ticktext: names.slice(0, shown).map(brief) } });
-  const choice = $("slice-name"); // news may bring other names, or another order
+  const choice = $("slice-name"); // names and their order may have changed
   choice.replaceChildren(...names.map((text) => el("option", { text })));
   choice.selectedIndex = Math.max(0, names.indexOf(parameter));
   drawSlice(state);
@@ -184,7 +182,7 @@ function drawSlice(state) {
   const name = parameter ?? state.snapshot.parameters.names[0];
   if (name === undefined) return;
   const column = state.choice(name);
-  const has = state.told().filter((i) => column.at(i) !== null);
+  const has = state.completed().filter((i) => column.at(i) !== null);
   const values = has.map((i) => state.trials.value[i]);
   const few = values.length > 20000 ? sampled(values, 0, values.length, 20000)
     : values.map((_, i) => i);

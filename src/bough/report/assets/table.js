@@ -1,11 +1,11 @@
-// The trials: sorted, filtered, and shown a page at a time, so that a hundred thousand are no burden.
+// The table of trials: sorted, filtered, and shown one page at a time.
 
 const ROWS = 20;
-const OF_USER = "parameter "; // before names that come from the user, which may be any
+const OF_USER = "parameter "; // prefix of names of the user, which may equal others
 const STATES = { t: "told", f: "failed", r: "running" };
 const shownTrials = { sort: "id", down: true, text: "", state: "", page: 0 };
 
-// Which trials there are to see, in order.
+// The trials of the table, in order.
 function selected(state) {
   const { trials } = state;
   const wanted = bare(shownTrials.text.trim());
@@ -21,12 +21,12 @@ function selected(state) {
   const sign = shownTrials.down ? -1 : 1;
   return chosen.sort((a, b) => {
     const x = key(a), y = key(b);
-    if (x === null || y === null) return x === y ? a - b : x === null ? 1 : -1; // missing ones last
+    if (x === null || y === null) return x === y ? a - b : x === null ? 1 : -1; // missing values last
     return sign * ordered(x, y) || a - b;
   });
 }
 
-// Numbers and texts by themselves; paths step by step.
+// Compare numbers and texts as they are, paths step by step.
 function ordered(x, y) {
   if (!Array.isArray(x)) return x < y ? -1 : x > y ? 1 : 0;
   for (let i = 0; i < Math.min(x.length, y.length); i++) if (x[i] !== y[i]) return x[i] - y[i];
@@ -41,24 +41,23 @@ function compares(value, how, bound) {
 
 function contains(state, i, words) {
   if (!words.length) return true;
-  // "1 2 3" is a stretch of a path; words are looked for one by one.
+  // "1 2 3" is a part of a path; words are searched one by one.
   const text = searchable(state)[i];
   return text.includes(words.join(" ")) || (words.some((word) => /\D/.test(word))
     && words.every((word) => text.includes(word)));
 }
 
-// A text without what makes no difference to who looks for it: capitals, and commas in numbers.
+// A text in lower case, without commas in numbers.
 const bare = (text) => text.toLowerCase().replace(/(\d),(?=\d{3})/g, "$1");
 
-// What can be found of each trial, made when it is first looked for, and once: a hundred thousand
-// numbers take a while to write.
+// The searchable text of each trial, made once, when it is first needed.
 let written = null;
 
 function searchable(state) {
   if (written?.of === state.trials) return written.texts;
   const { trials } = state;
   const columns = state.names.map((name) => ({ name, ...state.choice(name) }));
-  const short = (x) => String(Number.isInteger(x) ? x : Number(x.toPrecision(6))); // as the table has it
+  const short = (x) => String(Number.isInteger(x) ? x : Number(x.toPrecision(6))); // as in the table
   const value = ({ at, categories }, i) => (at(i) === null ? "" : categories ? categories[at(i)] : short(at(i)));
   const texts = Array.from(trials.state, (mark, i) => bare([trials.path?.[i] ?? "", ...columns.map((column) => `${column.name}=${value(column, i)}`),
     trials.reason[i] ?? "", STATES[mark]].join(" ")));
@@ -85,7 +84,7 @@ function drawTable(state) {
   const pages = Math.max(1, Math.ceil(chosen.length / ROWS));
   shownTrials.page = Math.min(shownTrials.page, pages - 1);
   const optional = ["noise", "took"].filter((name) => trials[name]);
-  // What has names is read by them; its path, which may be long, comes after.
+  // Parameters come first; the path may be long.
   const columns = ["id", "state", "value", ...state.names.map((name) => OF_USER + name), ...(trials.path ? ["path"] : []), ...optional, "ended"];
   const numeric = new Set(["id", "value", "noise", "took", "ended"]);
   const heads = columns.map((name) => el("th", { scope: "col", class: numeric.has(name) ? "number" : null,

@@ -1,18 +1,18 @@
-// The explored tree: an icicle of what lies below one node, and the children of that node as a table.
+// The explored tree: an icicle of the levels below one node, and a table of its children.
 //
 // Children that would be narrower than LEAST pixels are drawn as one box, "and 37 more", which can be
-// gone into like a node: then those are all there is, and wide enough to be seen.
+// opened like a node: then only these children are drawn, wide enough to be seen.
 
-const DEPTH = 4; // levels that are drawn at once
-const LEAST = 22; // pixels: what is narrower can be neither read nor hit
-const FRONTIER = 0.06; // the share of a node's width that stands for what nobody looked at
+const DEPTH = 4; // number of levels that are drawn
+const LEAST = 22; // pixels: a narrower box can be neither read nor clicked
+const FRONTIER = 0.06; // share of a node's width for its unexplored children
 const ROWS_OF_CHILDREN = 20;
 
-let here = 0; // the node that is looked at
-let among = null; // the steps to those of its children that are looked at; null for all of them
-let listed = ROWS_OF_CHILDREN; // how many children the table has
-let known = null; // the tree that it is a node of
-let family = null; // children of each node, made once for a snapshot
+let here = 0; // the current node
+let among = null; // the steps to those of its children that are drawn; null for all of them
+let listed = ROWS_OF_CHILDREN; // number of children in the table
+let known = null; // the tree of the current node
+let family = null; // children of each node, computed once for a snapshot
 
 function children(tree) {
   if (family?.of === tree) return family.lists;
@@ -31,7 +31,7 @@ function way(tree, node) {
 
 const called = (tree, n) => (n === 0 ? "root" : tree.names ? tree.names[n] : String(tree.step[n]));
 const pathOf = (tree, n) => way(tree, n).slice(1).map((m) => tree.step[m]).join(" ");
-// Where a node is, in words: its path; in a space the cuts, of which there may be many.
+// The path of a node as text; in a space its cuts, of which there may be many.
 const placeOf = (tree, n) => (tree.cells ? way(tree, n).slice(1).map((m) => called(tree, m)).join(", ") : pathOf(tree, n));
 
 function interval(tree, n) {
@@ -41,7 +41,7 @@ function interval(tree, n) {
 
 function unexplored(tree, n) {
   const count = tree.unexplored[n];
-  if (count === "more") return "always more children to make";
+  if (count === "more") return "infinitely many children unexplored";
   return count === null ? "" : count > 0 ? `${say(count)} ${count === 1 ? "child" : "children"} unexplored` : "";
 }
 
@@ -56,33 +56,33 @@ const bestOf = (state, nodes) => {
   return nodes.reduce((a, b) => (sign * tree.mean[b] > sign * tree.mean[a] ? b : a));
 };
 
-// Those of a node's children that are looked at: all, unless the reader went into a group of them.
+// The children of a node that are drawn: all, unless the reader has opened a group of them.
 function shownChildren(tree, n) {
   const all = children(tree)[n];
   return n === here && among !== null ? all.filter((child) => among.has(tree.step[child])) : all;
 }
 
-// ---------------------------------------------------------------- colours
+// ---------------------------------------------------------------- colors
 
-// Dark blue to yellow, like the figures: readable for everybody, on light and dark.
+// Dark blue to yellow, as in the figures: readable with color blindness, on light and dark.
 const SCALE = [[0, 32, 77], [66, 77, 108], [124, 123, 120], [188, 174, 108], [255, 234, 70]];
 
-function colour(share, certainty) {
+function color(share, certainty) {
   const at = Math.min(0.9999, Math.max(0, share)) * (SCALE.length - 1);
   const low = SCALE[Math.floor(at)], high = SCALE[Math.floor(at) + 1];
   const mixed = low.map((c, i) => Math.round(c + (high[i] - c) * (at % 1)));
-  // Faint is mixed with the ground, so that we know whether letters on it are to be dark or light.
+  // Faint colors are mixed with the background here, to choose dark or light letters.
   const ground = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number);
   const weight = 0.2 + 0.8 * (certainty ?? 1);
   const [r, g, b] = mixed.map((c, i) => Math.round(weight * c + (1 - weight) * ground[i]));
   return { fill: `rgb(${r},${g},${b})`, letters: 0.3 * r + 0.59 * g + 0.11 * b > 140 ? "#000" : "#fff" };
 }
 
-// ---------------------------------------------------------------- what is drawn, and how wide
+// ---------------------------------------------------------------- boxes and their widths
 
-// Which children of a node are drawn in a width of so many pixels, how wide, and which are left: they
-// share it by their visits, and those that would be too narrow are one group. Where the reader is,
-// some of the most visited are drawn in any case, so that a group of groups has an end.
+// The children of a node that are drawn in a width of pixels, with their widths, and the others.
+// They share the width by their visits, and those that would be too narrow form one group. At the
+// current node some of the most visited are drawn in any case, so that groups of groups have an end.
 function divided(tree, nodes, width, forced) {
   const ranked = nodes.slice().sort((a, b) => tree.visits[b] - tree.visits[a]);
   const sums = [0];
@@ -94,16 +94,16 @@ function divided(tree, nodes, width, forced) {
   while (count > 0 && !fits(count)) count--;
   const most = Math.max(count, Math.min(forced, total));
   const natural = most === count && count !== total - 1;
-  count = most === total - 1 ? total : most; // one alone is no group: it is drawn, as wide as it must be
+  count = most === total - 1 ? total : most; // a single child is not a group
   const room = natural ? others(count) : Math.min(others(count), width - Math.min(width, count * LEAST));
   const free = width - room - (natural ? 0 : Math.min(width - room, count * LEAST));
   const least = natural || !count ? 0 : (width - room - free) / count;
   const wide = ranked.slice(0, count).map((n) => ({ n, width: least + free * tree.visits[n] / sums[count] }));
-  wide.sort((a, b) => tree.step[a.n] - tree.step[b.n]); // in their order
+  wide.sort((a, b) => tree.step[a.n] - tree.step[b.n]); // by step
   return { wide, rest: ranked.slice(count), room };
 }
 
-// All boxes below a node: nodes, groups of narrow ones, and frontiers, each with its width.
+// All boxes below a node: nodes, groups of narrow ones, and unexplored children, with their widths.
 function boxesBelow(tree, root, width) {
   const boxes = [{ kind: "node", node: root, parent: null, width }];
   for (let i = 0, depth = 0, end = 1; depth < DEPTH && i < end; depth++, end = boxes.length) {
@@ -133,11 +133,11 @@ function groupText(state, box) {
   const label = box.width > 190 ? `and ${more}, best ${say(tree.mean[best], 3)}` : box.width > 55 ? more : `+${say(box.rest.length)}`;
   const text = `<b>and ${more}</b>, too narrow to draw: click to see them<br>${plural(visits, "visit")}`
     + `<br>the best: ${brief(called(tree, best))}, mean ${say(tree.mean[best])}`
-    + (box.hidden ? `<br>${say(box.hidden)} that were visited least are not in this page` : "");
+    + (box.hidden ? `<br>${say(box.hidden)} rarely visited ones are not on this page` : "");
   return { label, text };
 }
 
-// The nodes that lead to what is best.
+// The nodes on the path to the best arm.
 function wayToBest(state) {
   const { tree, along } = state.snapshot;
   const nodes = new Set([0]);
@@ -150,8 +150,8 @@ function wayToBest(state) {
   return nodes;
 }
 
-// News number the nodes anew: go to where the reader was, as far as that exists. (Of a space another
-// covering may have come, whose steps are other cuts: there names count.)
+// Changes renumber the nodes: go to the same node again, as far as it exists. (In a space another
+// covering may be shown, whose steps are other cuts: there names are compared.)
 function stay(tree) {
   const key = (of, n) => (of.cells ? called(of, n) : of.step[n]);
   const keys = known === null || known === tree ? [] : way(known, here).slice(1).map((n) => key(known, n));
@@ -167,7 +167,7 @@ function stay(tree) {
 
 function drawTree(state) {
   const { tree } = state.snapshot;
-  if (!$("tree-chart")) return; // there is nothing to see
+  if (!$("tree-chart")) return; // there are no nodes
   stay(tree);
   drawCrumbs(state);
   const place = $("tree-chart");
@@ -180,19 +180,19 @@ function drawTree(state) {
     const n = box.node;
     if (box.kind === "group") return { ...groupText(state, box), ...plainFill("--line"), shape: "" };
     if (box.kind === "frontier") {
-      return { label: "?", text: `<b>frontier</b><br>${unexplored(tree, n)}`, ...plainFill("--raised"), shape: "/" };
+      return { label: "?", text: `<b>unexplored</b><br>${unexplored(tree, n)}`, ...plainFill("--raised"), shape: "/" };
     }
     const share = high > low ? (tree.mean[n] - low) / (high - low) : 0.5;
     const name = i === 0 && among !== null ? `${say(shownChildren(tree, n).length)} narrow children of ${called(tree, n)}` : called(tree, n);
     const where = tree.cells ? "" : `<br>path ${pathOf(tree, n) || "()"}`;
-    const good = onWay.has(n) ? "<br>on the way to the best" : "";
+    const good = onWay.has(n) ? "<br>on the path to the best" : "";
     return { label: brief(name), text: `<b>${plain(name)}</b>${where}${good}<br>${facts(tree, n).join("<br>")}`,
-      ...colour(share, tree.certainty[n]), shape: "" };
+      ...color(share, tree.certainty[n]), shape: "" };
   });
   const pick = (name) => drawn.map((box) => box[name]);
   const trace = { type: "icicle", ids: boxes.map((_, i) => String(i)), labels: pick("label"),
     parents: boxes.map((box) => (box.parent === null ? "" : String(box.parent))),
-    // Children that sum up to more than their parent, by rounding, would not be drawn at all.
+    // Plotly draws nothing if children sum up to more than their parent by rounding.
     values: boxes.map((box) => box.width * (box.parent === null ? 1 : 1 - 1e-9)), branchvalues: "total",
     customdata: boxes.map((_, i) => i), hovertext: pick("text"), hoverinfo: "text",
     sort: false, tiling: { orientation: "v", pad: 1 }, pathbar: { visible: false },
@@ -211,7 +211,7 @@ function drawTree(state) {
         if (box.kind === "group") goToGroup(state, box);
         else if (box.node === here) goUp(state);
         else goTo(state, box.node);
-        return false; // we draw what lies below, and not plotly, which knows the drawn part only
+        return false; // plotly knows only the boxes that are drawn
       });
     });
   drawChildren(state);
@@ -258,9 +258,9 @@ function drawChildren(state) {
     el("td", { class: "number", text: interval(tree, n) }),
     el("td", { class: "number", text: say(tree.visits[n]) }),
     el("td", { class: "number", text: lists[n].length + tree.hidden[n] }),
-    el("td", { class: "number", text: tree.unexplored[n] === "more" ? "endless" : say(tree.unexplored[n]) })));
+    el("td", { class: "number", text: tree.unexplored[n] === "more" ? "infinite" : say(tree.unexplored[n]) })));
   const rest = [];
-  if (tree.hidden[here]) rest.push(`${say(tree.hidden[here])} rarely visited children are not in this page`);
+  if (tree.hidden[here]) rest.push(`${say(tree.hidden[here])} rarely visited children are not on this page`);
   if (unexplored(tree, here)) rest.push(unexplored(tree, here));
   const left = ranked.length - rows.length;
   refill($("tree-children"),
@@ -277,8 +277,8 @@ function moreChildren(state) {
   drawChildren(state);
 }
 
-// Arrows: down to the child visited most, up to the parent, left and right among the children of one
-// node; Page Down to the children that are too narrow to be drawn, Page Up back from them.
+// Arrows: down to the most visited child, up to the parent, left and right to siblings; Page Down to
+// the children that are too narrow to be drawn, Page Up back from them.
 function treeKeys(state, event) {
   const { tree } = state.snapshot;
   const go = {

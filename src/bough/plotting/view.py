@@ -1,4 +1,4 @@
-"""A search in one form, wherever it comes from: a result, a study, or a searcher."""
+"""One view of a search for all figures, made from a result, a study, a plan or a searcher."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bough.belief.belief import Belief
 from bough.belief.best_arm import Arm
 from bough.planning import Plan
-from bough.plotting.replay import observations
-from bough.plotting.shown import Shown
+from bough.plotting.history import observations
+from bough.plotting.shown import ShownTree
 from bough.run.result import Result
 from bough.searchers import Certificate, Searcher
 from bough.searchers.base import negative_arm, negative_certificate
@@ -24,38 +24,30 @@ from bough.trees import Path, Tree
 
 Array = NDArray[np.float64]
 
-#: How many steps of a path count as parameters, where there are no others.
+#: The first steps of a path count as parameters where a search has no others.
 MOST_STEPS = 30
-
-
-class _Absent:
-    """What a trial has where it made no such choice: None may be an option like any other."""
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT = _Absent()
+#: The entry of a trial that lacks a parameter. (None may be an option like any other.)
+ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "ABSENT"})()
 
 
 @dataclass(frozen=True)
-class Run:
-    """What a search did and knows.
+class SearchView:
+    """The trials of a search and its searcher.
 
     Attributes
     ----------
     trials
-        All of them; of a search without a study those that were told.
+        All trials; those with a value for a search without a study.
     searcher
-        As it stands; None for a study that does not hold its searcher.
+        The searcher as it is now; None for a study that does not hold it.
     direction
-        `"maximize"` or `"minimize"`. The searcher sees negative values in the latter case.
+        `"maximize"` or `"minimize"`. When minimizing, the searcher sees negated values.
     stopped_by
-        What ended it, if that is known.
+        The reason why the search stopped, if it is known.
     study
-        The study that it is recorded in, if there is one.
+        The study of the search, if there is one.
     plan
-        The plan that it was made for, if it was.
+        The plan that the search was made for, if there is one.
     """
 
     trials: Sequence[Trial]
@@ -66,20 +58,18 @@ class Run:
     plan: Plan | None = None
 
     @classmethod
-    def of(cls, source: Any) -> "Run":
-        """Return the run of a `Result`, a `Study`, a `planning.Plan`, or a searcher with a belief.
-
-        (A `Forest` has beliefs, too. A `Run` is what it is.)
+    def of(cls, source: Any) -> "SearchView":
+        """Return the view of a `Result`, `Study`, `planning.Plan`, or searcher with a belief.
 
         >>> import bough
-        >>> Run.of(bough.maximize(sum, bough.Tree(2, 3), budget=3, rng=0)).told.shape
+        >>> SearchView.of(bough.maximize(sum, bough.Tree(2, 3), budget=3, rng=0)).values.shape
         (3,)
         """
-        if isinstance(source, Run):
+        if isinstance(source, SearchView):
             return source
+        if isinstance(source, Result) and source.study is not None:
+            return replace(cls.of(source.study), stopped_by=source.stopped_by)
         if isinstance(source, Result):
-            if source.study is not None:
-                return cls.of(source.study)._stopped(source.stopped_by)
             history = source.history
             rows = zip(
                 history.paths,
@@ -95,15 +85,14 @@ class Run:
             return cls(trials, source.searcher, source.direction, source.stopped_by)
         if isinstance(source, Study):
             searcher = source.searcher if source.replayed else None
-            direction = source.specification["direction"]
-            return cls(source.trials, searcher, direction, None, source)
+            return cls(source.trials, searcher, source.specification["direction"], study=source)
         if isinstance(source, Plan):
             policy = source.policy
             trials = [
                 Trial(i, play.path, None, policy.total(play), "told", float(i), float(i))
                 for i, play in enumerate(policy.playouts)
             ]
-            return cls(trials, policy.searcher, "maximize", source.stopped_by, None, source)
+            return cls(trials, policy.searcher, stopped_by=source.stopped_by, plan=source)
         if isinstance(source, Forest):
             trials = [
                 Trial(
@@ -116,33 +105,30 @@ class Run:
         belief = getattr(source, "belief", None)
         if isinstance(source, Searcher) and isinstance(belief, Belief):
             trials = [
-                Trial(i, told.path, None, sum(told.values), "told", float(i), float(i))
-                for i, told in enumerate(observations(belief))
+                Trial(i, observed.path, None, sum(observed.values), "told", float(i), float(i))
+                for i, observed in enumerate(observations(belief))
             ]
             return cls(trials, source)
         raise TypeError(
-            "a figure is drawn of a bough.Result, a bough.Study, a plan or a searcher with a "
-            f"belief, got {source!r}"
+            "source must be a bough.Result, a bough.Study, a plan or a searcher with a belief, "
+            f"got {source!r}"
         )
 
-    def _stopped(self, by: str) -> "Run":
-        return Run(self.trials, self.searcher, self.direction, by, self.study)
-
-    # ------------------------------------------------------------------ what is believed
+    # ------------------------------------------------------------------ the belief
 
     @property
     def sign(self) -> float:
-        """What the searcher is told is so many times the value."""
+        """The factor between a value and the reward that the searcher sees."""
         return -1.0 if self.direction == "minimize" else 1.0
 
     @property
     def tree(self) -> Tree | None:
-        """What is searched, if that is known."""
+        """The tree that is searched, if it is known."""
         return getattr(self.searcher, "tree", None)
 
     @property
     def labels(self) -> Any:
-        """What the tree calls its children, if it has names for them."""
+        """The labels of the tree, or the names of the actions of a plan, if there are any."""
         if self.plan is not None:
             numbered = self._actions == [str(i) for i in range(len(self._actions))]
             return None if numbered else [self._actions] * self.plan.depth
@@ -150,38 +136,45 @@ class Run:
 
     @cached_property
     def _actions(self) -> list[str]:
-        assert self.plan is not None  # there are actions
+        assert self.plan is not None  # only a plan has actions
         return [str(a.tolist() if hasattr(a, "tolist") else a) for a in self.plan.available]
 
     def decode(self, path: Path) -> Any:
-        """Return what a path stands for."""
+        """Return the labels of the steps of a path."""
         if self.plan is not None:
             return tuple(self._actions[step] for step in path)
-        assert self.tree is not None  # whoever asks knows that it has names
+        assert self.tree is not None  # a tree with labels is known
         return self.tree.decode(path)
 
     @cached_property
-    def shown(self) -> Shown:
+    def shown(self) -> ShownTree:
         """The tree that figures show: that of the searcher, or a covering of its space."""
-        shown = Shown.of(self.searcher)
+        shown = ShownTree.of(self.searcher)
         if self.plan is None:
             return shown
         return replace(shown, unit=self.plan.policy.unit, offset=self.plan.policy.offset)
 
     @property
     def belief(self) -> Belief | None:
-        """What is believed of that tree, if the searcher has a belief and was told something."""
+        """The belief about that tree, if the searcher has one and there are observations."""
         return self.shown.belief
+
+    @cached_property
+    def paths(self) -> list[Path]:
+        """The path of each observation in that tree."""
+        if self.belief is None or self.plan is not None:  # a plan observes each step of a play
+            return [trial.path for trial in self.completed]
+        return [observed.path for observed in observations(self.belief)]
 
     @property
     def best_path(self) -> Path | None:
-        """Where the best arm is in that tree."""
+        """The path of the best arm in that tree."""
         best = self.best
         return None if best is None else self.shown.path(best.path, best.params)
 
     @cached_property
     def best(self) -> Arm | None:
-        """The best arm that was told; without a searcher the trial with the best value."""
+        """The arm that the searcher recommends; without a searcher the best observed one."""
         nan = float("nan")
         if self.plan is not None:
             visits = sum(trial.path == self.plan.path for trial in self.trials)
@@ -190,15 +183,15 @@ class Run:
         if self.searcher is not None and self.searcher.observations:
             arm = self.searcher.best()
             return negative_arm(arm) if self.sign < 0 else arm
-        if not len(self.told):
+        if not len(self.values):
             return None
-        top = self.told_trials[int(np.argmax(self.sign * self.told))]
+        top = self.completed[int(np.argmax(self.sign * self.values))]
         value = float(top.value or 0.0)
         return Arm(top.path, self.params_of(top), value, nan, nan, nan, value, 1)
 
     @cached_property
     def certificate(self) -> Certificate | None:
-        """How good the best is, and how good anything can be; None if the searcher cannot say."""
+        """The certificate; None if the searcher has none."""
         if self.plan is not None:
             return self.plan.certificate
         if self.searcher is None or not self.searcher.observations:
@@ -206,68 +199,61 @@ class Run:
         found = getattr(self.searcher, "certificate", None)
         return negative_certificate(found) if found is not None and self.sign < 0 else found
 
-    # ------------------------------------------------------------------ what was told
+    # ------------------------------------------------------------------ the trials
 
     @cached_property
-    def told_trials(self) -> list[Trial]:
-        """The trials that have a value, in the order in which they were told."""
-        told = [trial for trial in self.trials if trial.state == "told"]
-        return sorted(told, key=lambda trial: trial.ended or 0.0)
+    def completed(self) -> list[Trial]:
+        """The trials that have a value, in the order in which they ended."""
+        completed = [trial for trial in self.trials if trial.state == "told"]
+        return sorted(completed, key=lambda trial: trial.ended or 0.0)
 
     @cached_property
-    def told(self) -> Array:
-        """Their values."""
-        return np.array([trial.value for trial in self.told_trials], dtype=float)
-
-    # ------------------------------------------------------------------ what was chosen
+    def values(self) -> Array:
+        """The values of those trials."""
+        return np.array([trial.value for trial in self.completed], dtype=float)
 
     def params_of(self, trial: Trial) -> dict[str, Any] | None:
-        """Return the parameters of a trial, if it is one of a space."""
-        found = trial.params
-        if found is None and self._decodes_to_names:
-            assert self.tree is not None  # it decodes
-            found = self.tree.decode(trial.path)
-        return dict(found) if isinstance(found, Mapping) else None
+        """Return the parameters of a trial; None on a plain tree."""
+        params = trial.params
+        if params is None and self._decodes_to_params:
+            assert self.tree is not None  # it decodes paths
+            params = self.tree.decode(trial.path)
+        return dict(params) if isinstance(params, Mapping) else None
 
     @cached_property
-    def _decodes_to_names(self) -> bool:
-        """Whether paths stand for parameters with names, as they do in a space."""
-        if self.tree is None or not len(self.trials) or self.trials[0].params is not None:
+    def _decodes_to_params(self) -> bool:
+        """Whether the tree decodes paths to parameters with names."""
+        if self.tree is None or self.plan is not None:
             return False
-        if self.plan is not None:
+        if not len(self.trials) or self.trials[0].params is not None:
             return False
         return isinstance(self.tree.decode(self.trials[0].path), Mapping)
 
     def choices_of(self, trial: Trial) -> Mapping[str, Any]:
-        """Return what a trial chose, by name: its parameters, or the steps of its path."""
+        """Return the parameters of a trial by name, or the steps of its path."""
         params = self.params_of(trial)
-        return self._steps(trial.path) if params is None else params
-
-    def _steps(self, path: Path) -> dict[str, Any]:
-        path = path[:MOST_STEPS]
-        labels: Sequence[Any] = path
-        if self.tree is not None and self.labels is not None:
-            labels = self.decode(path)
+        if params is not None:
+            return params
+        path = trial.path[:MOST_STEPS]
+        named = self.tree is not None and self.labels is not None
+        labels: Sequence[Any] = self.decode(path) if named else path
         return {f"step {i + 1}": label for i, label in enumerate(labels)}
 
     @cached_property
     def columns(self) -> dict[str, list[Any]]:
-        """What the told trials chose, a list for each name; ABSENT where one has no such choice.
-
-        Names come in the order in which they were first met.
-        """
-        return columns_of([self.choices_of(trial) for trial in self.told_trials])
+        """The choices of the completed trials, a list for each name, with ABSENT for none."""
+        return columns_of([self.choices_of(trial) for trial in self.completed])
 
     @property
-    def names_choices(self) -> bool:
-        """Whether choices have names of their own, and not just numbers of steps."""
+    def has_named_choices(self) -> bool:
+        """Whether choices have names or labels, and not only numbers of steps."""
         if self.labels is not None:
             return True
         return len(self.trials) > 0 and self.params_of(self.trials[0]) is not None
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return a list for each name in any of the rows, in the order in which they are met.
+    """Return a list for each name in any of the rows, in the order of their first occurrence.
 
     >>> columns_of([{"x": 1}, {"y": 2}])
     {'x': [1, ABSENT], 'y': [ABSENT, 2]}
