@@ -8,7 +8,7 @@ import pytest
 import theory_oracle as oracle
 from hypothesis import given
 from hypothesis import strategies as st
-from test_theory_gain import EXTREMES, tree_settings
+from test_theory_gain import DEEP, EXTREMES, thorough, tree_settings
 from test_theory_spectrum import REFERENCE, reference_kernel
 
 from bough import GPTS, Confidence, Tree, theory
@@ -35,7 +35,9 @@ def test_reference_values():
             assert found == pytest.approx(row[key], rel=1e-12, abs=0), key
 
 
-@pytest.mark.parametrize("setting", [s for s in EXTREMES if s[4] < 10**30], ids=repr)
+@pytest.mark.parametrize(
+    "setting", [s for s in EXTREMES if s[4] < 10**30] + thorough(DEEP), ids=repr
+)
 def test_extreme_settings_against_mpmath(setting):
     with mpmath.workdps(60):
         true = {k: float(v) for k, v in oracle.regret_bounds(*setting, 0.05).items()}
