@@ -145,7 +145,7 @@ class Competitor:
     """A searcher that takes part, with its constants and the grids for those to be tuned.
 
     `factory` is called with the tree and, if it has parameters of these names, with `rng`,
-    `budget` (the number of evaluations; `plays` if it has both), `discount` (the problem's) and the
+    `budget` (the number of evaluations; `plays` if it says `needs_plays`), `discount` (the problem's) and the
     constants.
     """
 
@@ -163,8 +163,8 @@ class Competitor:
     def make(self, problem: Problem, constants: Constants, budget: int, seed: int) -> Searcher:
         """Return a new searcher for a problem."""
         accepted = _parameters(self.factory)
-        # (Where a searcher has both, its `budget` is one of single steps.)
-        horizon = "plays" if "plays" in accepted else "budget"
+        # (The `budget` of searchers that need the number of plays is one of single steps.)
+        horizon = "plays" if getattr(self.factory, "needs_plays", False) else "budget"
         offers = {horizon: budget, "rng": np.random.default_rng([seed, 2])}
         offers |= self._defined_by(problem)
         keywords = {name: value for name, value in offers.items() if name in accepted}
