@@ -473,6 +473,36 @@ def test_a_reset_without_a_seed_draws_one():
     assert len(agent.run(2, most_steps=3, progress=False).episodes) == 2
 
 
+class Single(NoCopy):
+    """Only one instance can be made."""
+
+    instances = 0
+
+    def __init__(self):
+        Single.instances += 1
+        if Single.instances > 1:
+            raise RuntimeError("the engine is in use")
+
+
+gymnasium.register("bough/single-v0", Single)
+
+
+def test_an_environment_that_cannot_be_made_twice_is_refused():
+    env = gymnasium.make("bough/single-v0")
+    env.reset(seed=0)
+    with pytest.raises(planning.Unfaithful, match="cannot pickle a physics engine"):
+        planning.simulator_of(env)
+
+
+def test_make_may_be_given_after_an_error():
+    env = NoCopy()  # without a spec
+    with pytest.raises(planning.Unfaithful, match="pass make="):
+        planning.simulator_of(env)
+    simulator = planning.simulator_of(planning.recorded(env), make=NoCopy)
+    assert simulator.how.startswith("reset and replay")
+    assert simulator.deterministic
+
+
 def test_the_recorded_environment_must_be_stepped():
     env = gymnasium.make("bough/no-copy-v0")
     agent = planning.Agent(env, budget=10, rng=0)

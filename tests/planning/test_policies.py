@@ -190,8 +190,8 @@ def scratch_belief(planner, rewards, noise):
             belief.observe_steps(play.path, steps.tolist(), noise=noises.tolist())
         if rewards == "sum" or not noise:
             missing = 0.0 if play.ended else variance * np.sum(weights[length:] ** 2)
-            told = math.sqrt(policy.noise**2 + missing)
-            belief.observe(play.path, float(steps.sum()), noise=told)
+            deviation = math.sqrt(policy.noise**2 + missing)
+            belief.observe(play.path, float(steps.sum()), noise=deviation)
     return belief, depth
 
 

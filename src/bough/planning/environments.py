@@ -15,7 +15,7 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -419,12 +419,15 @@ def checked(env: Any, make: Callable[[], Any] | None) -> Check:
         return check
     counter = itertools.count()
     difference = _copy_difference(env, make, counter)
-    fresh: Callable[[], Any] = partial(stand_in, env)
-    if difference is not None and make is not None:
-        fresh = partial(restarted, make())
-    deterministic = (difference is None or make is not None) and _repeats(fresh, counter)
+    deterministic = False
+    with suppress(Exception):  # a simulator would raise it again, if there is one
+        if difference is None:
+            deterministic = _repeats(partial(stand_in, env), counter)
+        elif make is not None:
+            deterministic = _repeats(partial(restarted, make()), counter)
     check = Check(difference, deterministic, next(counter))
-    _checks[key] = weakref.ref(env, lambda _: _checks.pop(key, None)), check
+    if difference is None or make is not None:  # (else `make` may still be given)
+        _checks[key] = weakref.ref(env, lambda _: _checks.pop(key, None)), check
     return check
 
 

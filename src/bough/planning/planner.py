@@ -13,7 +13,7 @@ from bough._validation import above_zero, real, whole
 from bough.exceptions import Exhausted
 from bough.planning.decision import Plan
 from bough.planning.playouts import Playout, Playouts, RolloutPolicy
-from bough.planning.policies import BaselinePolicy, GPTSPolicy
+from bough.planning.policies import BaselinePolicy, GPTSPolicy, TreePolicy
 from bough.planning.rewards import RewardScale
 from bough.planning.simulator import GenerativeModel, model_of
 from bough.searchers.base import new_generator
@@ -158,7 +158,7 @@ class Planner:
         self._scale: RewardScale | None = None
         self._reused: list[Playout] | None = None  # None: start from a new state
         self._reused_before = 0  # number of playouts of the last decision that were reused
-        self.policy: GPTSPolicy | BaselinePolicy | None = None
+        self.policy: TreePolicy | None = None
 
     # ------------------------------------------------------------------ one decision
 
@@ -213,13 +213,13 @@ class Planner:
             return OLOP(Tree(1, 0), budget=plays, discount=discount).horizon
         return horizon(settings.depth, len(self.model.actions), discount, plays)
 
-    def _can_deepen(self, stopped: str, policy: GPTSPolicy | BaselinePolicy, stage: int) -> bool:
+    def _can_deepen(self, stopped: str, policy: TreePolicy, stage: int) -> bool:
         """Return whether a deeper tree has more to find, if this one is exhausted."""
         if stopped != "exhausted" or self.playouts.root.complete == math.inf:
             return False
         return self._depth(2 * stage) > policy.tree.depth
 
-    def _new_policy(self, budget: int, playouts: Sequence[Playout]) -> GPTSPolicy | BaselinePolicy:
+    def _new_policy(self, budget: int, playouts: Sequence[Playout]) -> TreePolicy:
         settings = self.settings
         discount = settings.action_discount
         depth = self._depth(budget)
@@ -255,9 +255,7 @@ class Planner:
             belief=belief,
         )
 
-    def _search(
-        self, policy: GPTSPolicy | BaselinePolicy, budget: int, deadline: float
-    ) -> tuple[str, int]:
+    def _search(self, policy: TreePolicy, budget: int, deadline: float) -> tuple[str, int]:
         """Search until the budget, the time or the tree is exhausted.
 
         Returns which of them it was, and the number of steps taken.
@@ -288,9 +286,7 @@ class Planner:
         known = explores and playouts.root.complete >= depth
         return "exhausted" if known else "budget", playouts.calls
 
-    def _recommend(
-        self, policy: GPTSPolicy | BaselinePolicy, all_known: bool
-    ) -> tuple[Path, float, float]:
+    def _recommend(self, policy: TreePolicy, all_known: bool) -> tuple[Path, float, float]:
         """Return the path to follow, its value and the standard deviation of the value."""
         playouts = policy.playouts
         if not playouts:

@@ -109,7 +109,7 @@ class GPTSPolicy:
         self._deterministic = deterministic
         self._observes_steps = rewards == "steps"
         self._observes_sums = deterministic or rewards == "sum"
-        # (The scale goes on to other depths; this decision stays as it is.)
+        # (The depth of the scale may change for the next decision.)
         self.weights, self.rest, self._beyond = scale.weights, scale.rest, scale.beyond
         self._spread = scale.spread
         self._confidence = Confidence()
@@ -392,3 +392,6 @@ class BaselinePolicy:
         """Return the searcher's certificate, if it has one."""
         found = getattr(self.searcher, "certificate", None)
         return found if isinstance(found, Certificate) and self.playouts else None
+
+
+TreePolicy = GPTSPolicy | BaselinePolicy
