@@ -446,7 +446,7 @@ def test_the_command(tmp_path):
         assert json.loads(own.stdout)["best"]["path"] == [2, 2, 2]
         assert json.loads(own.stdout)["stopped_by"] == "exhausted"
     for arguments, message in (
-        (["search", "smoth"], "no built-in problem"),
+        (["search", "smoth"], "neither a built-in problem"),
         (["search", "mine.py:total"], "needs --branching and --depth"),
         (["search", "mine.py:none", *options], "has no function none"),
         (["search", "other.py:total", *options], "there is no file other.py"),

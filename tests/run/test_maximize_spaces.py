@@ -43,7 +43,7 @@ def test_maximize_is_minimize_of_the_negative():
     assert up.best.mean == -down.best.mean
 
 
-def test_other_searchers_search_the_fixed_covering():
+def test_other_searchers_use_the_fixed_covering():
     for searcher in ("hoo", "uct", "random", lambda space: bough.Forest(space, rng=0)):
         rng = 0 if isinstance(searcher, str) else None
         result = bough.minimize(loss, SPACE, budget=40, searcher=searcher, rng=rng)
@@ -51,7 +51,7 @@ def test_other_searchers_search_the_fixed_covering():
         assert loss(result.best.params) < 2.0
 
 
-def test_a_searcher_with_known_results():
+def test_a_searcher_with_observations():
     search = bough.Forest(SPACE, rng=0)
     search.tell({"model": "svm", "C": 1.0, "scale": False}, 0.0)
     result = bough.minimize(loss, SPACE, budget=30, searcher=search)
@@ -59,15 +59,15 @@ def test_a_searcher_with_known_results():
     assert result.best.params == {"model": "svm", "C": 1.0, "scale": False}
 
 
-def test_it_stops_when_all_is_known():
+def test_it_stops_when_the_space_is_exhausted():
     space = Space(a=Int(1, 3), b=Choice(["x", "y"]))
     result = bough.maximize(lambda p: p["a"] + (p["b"] == "y"), space, budget=50, rng=0)
     assert result.stopped_by == "exhausted"
     assert result.best.params == {"a": 3, "b": "y"}
-    assert len(result.history) == 7  # all six, and one again
+    assert len(result.history) == 7  # all six points, and one of them again
 
 
-def test_an_objective_may_change_its_dict():
+def test_an_objective_may_modify_its_params():
     def objective(params):
         return params.pop("x")
 
@@ -81,7 +81,7 @@ def test_noise_of_each_evaluation():
     assert result.best.std > 0.0
 
 
-def test_targets_and_gaps_stop_it():
+def test_a_target_stops_the_search():
     result = bough.minimize(loss, SPACE, budget=300, stop=bough.Target(0.05), rng=0)
     assert result.stopped_by == "target"
     assert result.best.mean <= 0.05
@@ -106,7 +106,7 @@ def test_workers():
     assert result.searcher.pending == ()
 
 
-def test_what_is_no_space():
+def test_invalid_spaces_and_searchers():
     with pytest.raises(TypeError, match=r"second argument must be a bough.Tree or a bough.Space"):
         bough.maximize(loss, {"x": (0, 1)}, budget=5)
     other = bough.Forest(Space(x=Float(0, 1)))

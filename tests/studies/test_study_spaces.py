@@ -29,11 +29,11 @@ def play(study, count):
 
 
 @pytest.mark.parametrize("searcher", ["gpts", "hoo"])
-def test_a_study_goes_on_exactly(tmp_path, searcher):
+def test_a_study_resumes_exactly(tmp_path, searcher):
     whole = bough.minimize(
-        loss, SPACE, budget=60, study=tmp_path / "a.db", rng=1, searcher=searcher
+        loss, SPACE, budget=40, study=tmp_path / "a.db", rng=1, searcher=searcher
     )
-    for budget in (7, 31, 60):
+    for budget in (7, 25, 40):
         parts = bough.minimize(
             loss, SPACE, budget=budget, study=tmp_path / "b.db", rng=1, searcher=searcher
         )
@@ -91,10 +91,10 @@ def test_options_that_are_objects(tmp_path):
 
 
 class Thing:
-    """Whose repr has an address in it, another one in each run."""
+    """A class whose repr contains an address, which differs in each run."""
 
 
-def test_options_that_are_objects_of_another_run(tmp_path):
+def test_options_that_are_objects_of_another_process(tmp_path):
     file = tmp_path / "a.db"
     for budget in (4, 8):
         space = Space(thing=Choice([Thing(), Thing()]), x=Float(0, 1))
@@ -102,7 +102,7 @@ def test_options_that_are_objects_of_another_run(tmp_path):
     assert result.best.params["thing"] in space.parameters["thing"].options
 
 
-def test_options_that_json_has_no_word_for(tmp_path):
+def test_options_that_json_cannot_represent(tmp_path):
     space = Space(c=Choice([1.0, math.nan, math.inf]), x=Float(0, 1))
     file = str(tmp_path / "a.db")
     for budget in (10, 20):
@@ -135,10 +135,10 @@ def test_study_commands(tmp_path):
     bough.minimize(loss, SPACE, budget=30, study=file)
     shown = CliRunner().invoke(main, ["study", file])
     assert "best params  model" in shown.output
-    assert "(by covering " in shown.output  # the certificate says whose it is
+    assert "(by covering " in shown.output  # the certificate names its covering
     facts = json.loads(CliRunner().invoke(main, ["study", file, "--json"]).output)
     assert facts["certificate"]["coverings"] == 8
-    assert facts["certificate"]["upper"] >= facts["best"]["mean"]  # of values that are minimised
+    assert facts["certificate"]["upper"] >= facts["best"]["mean"]  # values are minimized
     table = CliRunner().invoke(main, ["study", file, "--csv"]).output.splitlines()
     assert len(table) == 31
     out = str(tmp_path / "a.jsonl")

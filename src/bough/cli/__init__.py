@@ -3,6 +3,7 @@
 import importlib
 
 import click
+from click.shell_completion import CompletionItem
 
 from bough.cli.shell import EXIT_CODES, Shell
 
@@ -36,6 +37,14 @@ class _LazyShell(Shell):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [
+            CompletionItem(name, help=text)
+            for name, (_, text) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
 
 @click.group(

@@ -114,8 +114,11 @@ def command(
     try:
         if kind_of(problem) is not None:
             given = {"--branching": branching, "--depth": depth, "--kernel": kernel}
-            for name in (name for name, value in given.items() if value is not None):
-                raise click.UsageError(f"{name} is for a function of your own, not for {problem}.")
+            invalid = [name for name, value in given.items() if value is not None]
+            if invalid:
+                raise click.UsageError(
+                    f"{invalid[0]} is for a function of your own, not for {problem}."
+                )
             known = named(problem, seed=seed, **({} if noise is None else {"noise": noise}))
             known.optimum  # noqa: B018 - fail now if the optimum is too hard to compute
             objective, tree = known if file is None else known.seeded, known.tree

@@ -56,7 +56,7 @@ def show(file: str, as_json: bool, as_csv: bool) -> None:
     bough study run.db --json
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     if as_json and as_csv:
-        raise click.UsageError("--json and --csv exclude each other.")
+        raise click.UsageError("--json and --csv exclude one another.")
     study = _opened(file)
     if as_csv:
         echo(_table(study), nl=False, exact=True)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.plotting.shown import of_covering
-from bough.plotting.style import BLUE, GREY, ORANGE, axes, empty, literal, rounded
+from bough.plotting.style import BLUE, GRAY, ORANGE, axes, empty, literal, rounded
 from bough.plotting.view import Array, SearchView
 from bough.trees import Path
 
@@ -73,7 +73,7 @@ def along(source: Any, *, ax: Any = None) -> Any:
     ax.plot(depth, data.mean, "o-", color=BLUE, markersize=4, label="mean")
     if np.isfinite(data.std).all():
         prior = 2 * data.prior
-        ax.fill_between(depth, data.mean - prior, data.mean + prior, color=GREY, alpha=0.12,
+        ax.fill_between(depth, data.mean - prior, data.mean + prior, color=GRAY, alpha=0.12,
                         linewidth=0, label="two standard deviations of the prior")  # fmt: skip
         ax.fill_between(depth, data.mean - 2 * data.std, data.mean + 2 * data.std, color=BLUE,
                         alpha=0.25, linewidth=0, label="two standard deviations now")  # fmt: skip

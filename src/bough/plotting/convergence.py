@@ -16,7 +16,7 @@ from bough.experiments.runs import MEASURES
 from bough.planning import Plan
 from bough.plotting.history import History, checkpoints
 from bough.plotting.shown import ShownTree, of_covering
-from bough.plotting.style import BLUE, GREEN, GREY, ORANGE, axes, empty, literal
+from bough.plotting.style import BLUE, GRAY, GREEN, ORANGE, axes, empty, literal
 from bough.plotting.view import Array, SearchView
 from bough.searchers import GPTS
 from bough.spaces import Forest
@@ -139,7 +139,7 @@ def convergence(source: Any, *, ax: Any = None) -> Any:
     plays = np.arange(1, len(data.values) + 1)
     dense = len(plays) > 2000
     ax.plot(
-        plays, data.values, ".", color=GREY, alpha=0.15 if dense else 0.4,
+        plays, data.values, ".", color=GRAY, alpha=0.15 if dense else 0.4,
         markersize=3, label="values", rasterized=dense,
     )  # fmt: skip
     marker = _marker(plays)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.plotting.style import BLUE, GREY, ORANGE, axes, empty, literal
+from bough.plotting.style import BLUE, GRAY, ORANGE, axes, empty, literal
 from bough.plotting.view import ABSENT, Array, SearchView
 from bough.spaces import Choice, Forest, Space
 
@@ -161,7 +161,7 @@ def slice_of(source: Any, name: str | None = None, *, ax: Any = None) -> Any:
         return empty(ax)
     data = slice_data(view, name)
     dense = len(data.at) > 2000
-    ax.plot(data.at, data.values, ".", color=GREY, alpha=0.2 if dense else 0.6, rasterized=dense)
+    ax.plot(data.at, data.values, ".", color=GRAY, alpha=0.2 if dense else 0.6, rasterized=dense)
     if len(data.values):
         best = int(np.argmax(view.sign * data.values))
         ax.plot(data.at[best], data.values[best], "o", color=ORANGE, label="best value")
@@ -253,9 +253,9 @@ def relevance(source: Any, *, ax: Any = None) -> Any:
     ax = axes(ax)
     if data is None:
         return empty(ax, "only a forest, which searches a space, has relevances")
-    _bars(ax, data.names, np.log10(data.factors), BLUE if data.fitted else GREY)
-    ax.axvline(0.0, color=GREY, linewidth=0.8)
+    _bars(ax, data.names, np.log10(data.factors), BLUE if data.fitted else GRAY)
+    ax.axvline(0.0, color=GRAY, linewidth=0.8)
     ax.set_xlabel("variance of a cut over that of the average parameter, log10")
     if not data.fitted:
-        ax.set_title("not fitted yet", fontsize="small", color=GREY)
+        ax.set_title("not fitted yet", fontsize="small", color=GRAY)
     return ax

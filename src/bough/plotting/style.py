@@ -6,7 +6,7 @@ from typing import Any
 from bough._text import printable
 
 #: Colors of Okabe and Ito, which color-blind readers can tell apart.
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
+BLUE, ORANGE, GREEN, GRAY = "#0072B2", "#D55E00", "#009E73", "#777777"
 #: The color map of means: low ones are dark, high ones bright, also in print.
 COLORS = "cividis"
 
@@ -45,7 +45,7 @@ def rounded(text: str) -> str:
 
 def empty(ax: Any, why: str = "no observations yet") -> Any:
     """Write on the Axes why there is nothing to draw, and return them."""
-    ax.text(0.5, 0.5, why, ha="center", va="center", transform=ax.transAxes, color=GREY)
+    ax.text(0.5, 0.5, why, ha="center", va="center", transform=ax.transAxes, color=GRAY)
     ax.set_xticks([])
     ax.set_yticks([])
     return ax
