@@ -145,8 +145,8 @@ class Competitor:
     """A searcher that takes part, with its constants and the grids for those to be tuned.
 
     `factory` is called with the tree and, if it has parameters of these names, with `rng`,
-    `budget` (the number of evaluations; `plays` if it says `needs_plays`), `discount` (the problem's) and the
-    constants.
+    `budget` (the number of evaluations; `plays` if it says `needs_plays`), `discount` (the
+    problem's) and the constants.
     """
 
     name: str
