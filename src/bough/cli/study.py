@@ -15,11 +15,10 @@ from bough._text import printable
 from bough.cli.shell import echo
 from bough.experiments.store import BEGINNING
 from bough.run.result import bounds_as_json, bounds_in_words
-from bough.studies.domain import plain_params
-from bough.studies.exchange import exported, imported
-from bough.studies.lock import WriteLock
+from bough.studies.exchange import export_lines, import_lines
+from bough.studies.journal import WriteLock
 from bough.studies.study import Study, open_to_read
-from bough.studies.trials import Trial
+from bough.studies.trials import Trial, plain_params
 
 #: How many trials are shown unless more are asked for.
 SHOWN = 10
@@ -81,15 +80,21 @@ def export(file: str, output: Any, as_json: bool) -> None:
 
     \b
     bough study export run.db run.jsonl
+
+    Of a damaged file, all operations that SQLite can read and whose checksums are right are
+    written; then the exit code is 1, and the message says how many were lost. The file is not
+    changed. `bough study import` makes a new study of them.
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
     if as_json and output.name == "<stdout>":
         raise click.UsageError("--json says what was written to OUTPUT; name a file.")
-    lines, damage = exported(pathlib.Path(file))
+    lines, damage = export_lines(pathlib.Path(file))
+    for line in lines:
+        output.write(line + "\n")
+    if as_json:  # the first line is the specification
+        facts = {"file": output.name, "operations": len(lines) - 1, "damage": damage}
+        echo(json.dumps(facts, indent=2))
     if damage is not None:
-        echo(f"warning: {file} is damaged: {damage}", err=True)
-    count = sum(output.write(line + "\n") > 0 for line in lines)
-    if as_json:  # the first line says what is searched, the others are operations
-        echo(json.dumps({"file": output.name, "operations": count - 1}, indent=2))
+        raise click.ClickException(f"{file} is damaged: {damage}")
 
 
 @study_command.command("import", short_help="Make a study of JSON lines.")
@@ -102,7 +107,7 @@ def import_(lines: Any, file: str, as_json: bool) -> None:
     \b
     bough study import run.jsonl copy.db
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
-    count = imported(lines, pathlib.Path(file))
+    count = import_lines(lines, pathlib.Path(file))
     if as_json:
         echo(json.dumps({"file": file, "operations": count}, indent=2))
     else:

@@ -18,7 +18,7 @@ from bough.run.maximize import maximize, minimize
 from bough.run.result import Result, bounds_as_json, bounds_in_words, why_stopped
 from bough.run.stopping import StopRule, WallTime
 from bough.spaces import Space
-from bough.studies.domain import plain_params
+from bough.studies.trials import plain_params
 
 
 @click.command("tune", short_help="Optimise a function of parameters.")

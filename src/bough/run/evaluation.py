@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from bough._validation import at_least_zero, real
 from bough.run.interrupts import Interrupts
-from bough.studies.domain import Subject
+from bough.studies.trials import Domain
 
 
 @dataclass(slots=True)
@@ -19,7 +19,7 @@ class Job:
     """An evaluation under way: of which trial, of what path or params, and for which time."""
 
     id: int
-    asked: Any
+    candidate: Any
     attempts: int = 0
 
 
@@ -39,18 +39,18 @@ class Task:
     `seed`: the same for the same trial of the same search, wherever and however often it runs.
     """
 
-    def __init__(self, objective: Callable[..., Any], subject: Subject, first_state: int) -> None:
+    def __init__(self, objective: Callable[..., Any], domain: Domain, first_state: int) -> None:
         if not callable(objective):
             raise TypeError(f"objective must be a function, got {objective!r}")
         self.objective = objective
-        self.subject = subject
+        self.domain = domain
         self._first_state = first_state
         self._seeded = _has_seed(objective)
 
     def arguments(self, job: Job) -> tuple[Any, ...]:
         """Return what `evaluate` is called with."""
         seed = trial_seed(self._first_state, job.id) if self._seeded else None
-        return self.objective, self.subject.decode(job.asked), job.id, seed, os.getpid()
+        return self.objective, self.domain.decode(job.candidate), job.id, seed, os.getpid()
 
 
 def evaluate(

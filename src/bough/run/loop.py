@@ -1,4 +1,4 @@
-"""A search under way: what is asked, evaluated and told, and what is left when it ends."""
+"""A search under way: what is candidate, evaluated and told, and what is left when it ends."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,9 +15,8 @@ from bough.run.stopping import StopRule
 from bough.searchers import Searcher
 from bough.searchers.base import negative_arm, negative_certificate
 from bough.spaces.searcher import SpaceSearcher
-from bough.studies.domain import Subject
-from bough.studies.replay import generator_state
 from bough.studies.study import Study
+from bough.studies.trials import Domain
 from bough.trees import Path
 
 
@@ -61,7 +60,7 @@ class InMemory:
 
     def __init__(self, search: Searcher | SpaceSearcher, sign: float) -> None:
         self.search = search
-        self.first_state = generator_state(search) or 0
+        self.first_state = search.random_state or 0
         self.failed = 0
         self._sign = sign
         self._number = 0
@@ -75,19 +74,19 @@ class InMemory:
 
     def tell(self, job: Job, value: float, noise: float | None) -> None:
         """Take in its value."""
-        self.search.tell(job.asked, self._sign * value, noise=noise)
+        self.search.tell(job.candidate, self._sign * value, noise=noise)
 
     def fail(self, job: Job, reason: str) -> None:
         """Note that it has none."""
         self.failed += 1
-        self.search.fail(job.asked)
-        self._without_value.append(job.asked)
+        self.search.fail(job.candidate)
+        self._without_value.append(job.candidate)
 
     def leave(self, jobs: Sequence[Job]) -> None:
         """Forget what was asked for here and is still pending: it will not come."""
-        for asked in (*self._without_value, *(job.asked for job in jobs)):
+        for candidate in (*self._without_value, *(job.candidate for job in jobs)):
             with suppress(Exception):  # what broke the search may break this too
-                self.search.forget(asked)
+                self.search.forget(candidate)
 
 
 class Recorded:
@@ -108,7 +107,7 @@ class Recorded:
     def ask(self) -> Job:
         """Return the next trial."""
         trial = self._study.ask()
-        return Job(trial.id, self._study.subject.asked(trial))
+        return Job(trial.id, self._study.domain.candidate(trial))
 
     def tell(self, job: Job, value: float, noise: float | None) -> None:
         """Record its value."""
@@ -132,7 +131,7 @@ class Run:
     def __init__(
         self,
         book: Book,
-        subject: Subject,
+        domain: Domain,
         sign: float,
         interrupts: Interrupts,
         catch: tuple[type[Exception], ...],
@@ -140,7 +139,7 @@ class Run:
     ) -> None:
         self.book = book
         self.search = book.search
-        self.subject = subject
+        self.domain = domain
         self.sign = sign
         self.interrupts = interrupts
         self.under_way: dict[int, Job] = {}
@@ -194,12 +193,12 @@ class Run:
                 self._submit(evaluator, job)
                 return False
             if not caught and not isinstance(error, TimedOut):
-                subject, asked = self.subject, job.asked
-                message = f"the objective failed at {subject.say(asked)}: {error!r}"
-                raise _failure(message, subject.path(asked), subject.params(asked)) from error
+                domain, candidate = self.domain, job.candidate
+                message = f"the objective failed at {domain.describe(candidate)}: {error!r}"
+                raise _failure(message, domain.path(candidate), domain.params(candidate)) from error
             self.book.fail(job, str(error) or repr(error))
         else:
-            self._evaluated.append(job.asked)
+            self._evaluated.append(job.candidate)
             self._values.append(value)
             self._seconds.append(perf_counter() - self._begin)
         del self.under_way[job.id]
@@ -237,10 +236,10 @@ class Run:
         told = self.search.observations > 0
         certificate = getattr(self.search, "certificate", None) if told else None
         history = History(
-            [self.subject.path(asked) for asked in self._evaluated],
+            [self.domain.path(candidate) for candidate in self._evaluated],
             np.array(self._values),
             np.array(self._seconds),
-            [self.subject.params(asked) for asked in self._evaluated],
+            [self.domain.params(candidate) for candidate in self._evaluated],
         )
         best = self.search.best() if told else None
         if self.sign < 0:

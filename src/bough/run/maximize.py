@@ -20,8 +20,8 @@ from bough.searchers import Searcher
 from bough.searchers.registry import make_searcher
 from bough.spaces import Space
 from bough.spaces.searcher import SpaceSearcher
-from bough.studies.domain import subject_of
 from bough.studies.study import Study, open_or_create
+from bough.studies.trials import domain_of
 from bough.trees import Tree
 
 
@@ -168,7 +168,7 @@ def _loop(
     rng: Any,
 ) -> Result:
     """Find the path with the highest sign times value."""
-    subject = subject_of(tree_or_space, "the second argument")
+    domain = domain_of(tree_or_space, "the second argument")
     if not callable(objective):
         raise TypeError(f"objective must be a function, got {objective!r}")
     rules, budget = _checked_rules(stop, budget)
@@ -182,8 +182,8 @@ def _loop(
     _check_pool(executor, timeout)
     book = _book(study, tree_or_space, sign, searcher, rng, budget)
     interrupts = Interrupts()
-    run = Run(book, subject, sign, interrupts, catch, retries)
-    task = Task(objective, subject, book.first_state)
+    run = Run(book, domain, sign, interrupts, catch, retries)
+    task = Task(objective, domain, book.first_state)
     evaluator: Evaluator | None = None
     stopped_by = None
     try:
