@@ -46,7 +46,7 @@ class Covered(SpaceSearcher):
         return self.search.fits(start)
 
     def replay_fits(self, fits: Iterable[Mapping[str, Any]] | None) -> None:
-        """Take these fits, each when one is due, and make no others; None: fit again from now on."""
+        """Take these fits, each when one is due, and no others; None: fit again from now on."""
         self.search.replay_fits(fits)
 
     def refit(self) -> None:
