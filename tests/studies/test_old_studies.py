@@ -66,7 +66,7 @@ def without_truncate(monkeypatch):
 def test_a_study_with_an_option_that_no_longer_exists_is_loaded_as_observations(tmp_path):
     file = shutil.copy(FOLDER / "hoo-truncate.db", tmp_path)
     expected = EXPECTED["hoo-truncate"]
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="hoo-truncate.db: ") as caught:
         study = bough.Study.open(file)
     assert len(caught) == 1
     message = str(caught[0].message)

@@ -14,11 +14,17 @@ import click
 from bough._text import printable
 from bough.cli.shell import echo
 from bough.experiments.store import BEGINNING
-from bough.run.result import bounds_as_json, bounds_in_words
+from bough.run.render import (
+    arm_facts,
+    certificate_facts,
+    certificate_text,
+    plain_params,
+    value_text,
+)
 from bough.studies.exchange import export_lines, import_lines
 from bough.studies.journal import WriteLock
 from bough.studies.study import Study, open_to_read
-from bough.studies.trials import Trial, plain_params
+from bough.studies.trials import Trial
 
 #: How many trials are shown unless more are asked for.
 SHOWN = 10
@@ -153,20 +159,10 @@ def _facts(study: Study) -> dict[str, Any]:
     if not told:
         return facts
     if study.replayed:
-        best, certificate = study.best(), study.certificate
-        facts["best"] = {
-            "path": list(best.path),
-            **_shown(best.params),
-            "mean": best.mean,
-            "std": best.std,
-            "visits": best.visits,
-        }
+        certificate = study.certificate
+        facts["best"] = arm_facts(study.best())
         if certificate is not None:
-            facts["certificate"] = {
-                "path": list(certificate.path),
-                **_shown(getattr(certificate, "params", None)),
-                **bounds_as_json(certificate),
-            }
+            facts["certificate"] = certificate_facts(certificate)
     else:
         top = max(told, key=lambda trial: study.sign * (trial.value or 0.0))
         facts["best"] = {"path": list(top.path), **_shown(top.params), "observed": top.value}
@@ -192,14 +188,11 @@ def _page(facts: dict[str, Any], study: Study) -> str:
             path = click.style(" ".join(map(str, best["path"])), bold=True)
             lines.append(f"  best path    {path}")
         if "mean" in best:
-            lines.append(f"  value        {best['mean']:.6g} +- {best['std']:.2g}")
+            lines.append(f"  value        {value_text(best['mean'], best['std'])}")
         else:
-            lines.append(f"  value        {best['observed']:.6g}, the best that was told")
-    if "certificate" in facts:
-        certificate = "none: the number of paths is not known"
-        if study.certificate is not None and facts["certificate"]["gap"] is not None:
-            certificate = bounds_in_words(study.certificate)
-        lines.append(f"  certificate  {certificate}")
+            lines.append(f"  value        {best['observed']:.6g}, the best that was observed")
+    if "certificate" in facts and study.certificate is not None:
+        lines.append(f"  certificate  {certificate_text(study.certificate)}")
     if len(study.trials):
         lines.append(f"  the last trials (of {len(study.trials):,}; --csv or --json for all)")
     for trial in study.trials[-SHOWN:]:

@@ -8,8 +8,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
-import numpy as np
-
 from bough.spaces import Choice, Space
 from bough.spaces.space import is_plain
 from bough.trees import Path, Tree
@@ -219,19 +217,3 @@ def domain_of(tree_or_space: Any, name: str = "tree_or_space") -> Domain:
     if isinstance(tree_or_space, Tree):
         return TreeDomain(tree_or_space)
     raise TypeError(f"{name} must be a bough.Tree or a bough.Space, got {tree_or_space!r}")
-
-
-def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return params as JSON can hold them; any other value by its repr.
-
-    >>> plain_params({"x": 0.5, "layers": (8, 8), "f": len, "most": float("inf")})
-    {'x': 0.5, 'layers': [8, 8], 'f': '<built-in function len>', 'most': 'inf'}
-    """
-    plain: dict[str, Any] = {}
-    for name, value in params.items():
-        value = value.item() if isinstance(value, np.generic) else value
-        try:
-            plain[name] = json.loads(json.dumps(value, allow_nan=False))
-        except (TypeError, ValueError, RecursionError):
-            plain[name] = repr(value)
-    return plain
