@@ -420,3 +420,15 @@ def test_a_read_only_file(tmp_path):
     finally:
         shared.chmod(0o755)
         shutil.rmtree(shared)
+
+
+def test_a_file_whose_first_page_does_not_say_that_it_is_a_study_is_restored(tmp_path):
+    file = tmp_path / "run.db"
+    trials = make(file, 10)
+    data = bytearray(file.read_bytes())
+    data[68] ^= 1  # of the application id
+    file.write_bytes(data)
+    assert "is not a study of bough, or its first page is damaged" in open_twice(
+        file, read_only=True
+    )
+    assert check_restored(restored(file), trials) == 0

@@ -9,7 +9,7 @@ from typing import Any
 from bough._validation import at_least_zero, real, whole
 from bough.exceptions import StudyError
 from bough.studies.describe import sign_of
-from bough.studies.journal import FORMAT, Journal, Operation, read_remains
+from bough.studies.journal import FORMAT, Journal, Operation, read_damaged
 
 
 def export_lines(file: Path) -> tuple[list[str], str | None]:
@@ -18,14 +18,14 @@ def export_lines(file: Path) -> tuple[list[str], str | None]:
     The first line is the specification, each other one an operation. Of a damaged file these are
     all operations that SQLite can read and whose checksums are right.
     """
-    specification, operations, damage, lost = read_remains(file)
+    specification, operations, damage = read_damaged(file)
     head: dict[str, Any] = {"bough study": FORMAT, "specification": specification}
     rows = [operation for operation in operations if operation.kind != "create"]
     if damage is not None:
         last = operations[-1].n if operations else 0
         damage = (
-            f"{damage}. {len(rows)} operations were saved; {lost} before operation {last} could "
-            "not be read, nor any after it"
+            f"{damage}. {len(rows)} operations were saved; {last + 1 - len(operations)} before "
+            f"operation {last} could not be read, nor any after it"
         )
         head["damage"] = damage
     return [json.dumps(row) for row in (head, *(row._asdict() for row in rows))], damage

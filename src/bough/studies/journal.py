@@ -70,22 +70,6 @@ class Operation(NamedTuple):
     state: int | None
 
 
-class Contents(NamedTuple):
-    """The specification of a study and all of its operations."""
-
-    specification: dict[str, Any]
-    operations: list[Operation]
-
-
-class Remains(NamedTuple):
-    """The readable part of a file, what is wrong with it (None: nothing), and the gaps in it."""
-
-    specification: dict[str, Any]
-    operations: list[Operation]
-    damage: str | None
-    lost: int
-
-
 class Journal:
     """The file of a study, open for reading, or for appending too.
 
@@ -109,8 +93,6 @@ class Journal:
     def create(cls, path: Path, specification: dict[str, Any], durability: Durability) -> "Journal":
         """Make a new file, which appears as a whole or not at all."""
         _check_durability(durability)
-        if path.exists():
-            raise StudyError(f"{path} exists already; open it, or choose another name")
         lock = _lock(path)
         try:
             if path.exists():
@@ -139,20 +121,20 @@ class Journal:
 
     # ------------------------------------------------------------------ read
 
-    def read(self) -> Contents:
-        """Return all operations; raise `StudyError` for a damaged file, which is left as it is."""
-        with _reader(self.path, live=self._is_live()) as (connection, lost):
-            damage = lost or _check_format(self.path, connection)
-            operations: list[Operation] = []
-            if damage is None:
-                operations, damage = _read_operations(self.path, connection)
+    def read(self) -> tuple[dict[str, Any], list[Operation]]:
+        """Return the specification and all operations.
+
+        Raises `StudyError` for a damaged file, which is left as it is.
+        """
+        with _reader(self.path, live=self._is_live()) as (connection, damage):
+            operations, damage = _read_operations(self.path, connection, damage)
         if damage is not None:
             raise StudyError(
                 f"{self.path} is damaged: {damage}. It was left as it is; "
                 f"`bough study export {self.path} FILE` saves all operations that can be read"
             )
         self.next = len(operations)
-        return Contents(json.loads(operations[0].body), operations)
+        return json.loads(operations[0].body), operations
 
     def after(self, n: int) -> list[Operation] | None:
         """Return the operations from number n on; None if the file must be read as a whole."""
@@ -233,14 +215,20 @@ class Journal:
             self._lock = None
 
 
-def read_remains(path: Path) -> Remains:
-    """Return all operations of a file that SQLite can read and whose checksums are right."""
+def read_damaged(path: Path) -> tuple[dict[str, Any], list[Operation], str | None]:
+    """Return the readable part of a file, which may be damaged, and what is wrong with it.
+
+    The operations are those that SQLite can read and whose checksums are right.
+    """
     with _reader(path, live=WriteLock.is_held(path)) as (connection, damage):
-        operations: list[Operation] = []
-        if damage is None:
-            damage = _check_format(path, connection)
-        if damage is None:
-            operations, damage = _read_operations(path, connection)
+        try:
+            operations, damage = _read_operations(path, connection, damage)
+        except _NotAStudyError as error:  # or only its first page is damaged
+            operations, damage, refusal = [], str(error), error
+        else:
+            refusal = _NotAStudyError(
+                f"{path} is damaged: {damage}. Not even its specification is left"
+            )
         if damage is not None:
             with suppress(sqlite3.Error):  # so that SQLite reads a file whose end is missing
                 connection.execute("PRAGMA writable_schema = ON")
@@ -251,57 +239,52 @@ def read_remains(path: Path) -> Remains:
             if fingerprint(json.loads(meta["specification"])) == meta["fingerprint"]:
                 specifications.append(meta["specification"])
     if not specifications:
-        raise StudyError(
-            f"{path} is damaged: {damage}. SQLite cannot read its specification, without which "
-            "its trials have no meaning"
-        )
-    lost = operations[-1].n + 1 - len(operations) if operations else 0
-    return Remains(json.loads(specifications[0]), operations, damage, lost)
+        raise refusal
+    return json.loads(specifications[0]), operations, damage
 
 
-def _check_format(path: Path, connection: sqlite3.Connection) -> str | None:
-    """Refuse what is not a study or is of a newer format; return what is wrong with a study."""
+class _NotAStudyError(StudyError):
+    """Raised for a file that is not a study of bough."""
+
+
+def _read_operations(
+    path: Path, connection: sqlite3.Connection, damage: str | None
+) -> tuple[list[Operation], str | None]:
+    """Return all operations; or none and what is wrong with the file, if anything is."""
+    rows: list[Row] = []
+    application, version, check = None, 0, "ok"
     try:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if application == APPLICATION and version <= FORMAT and damage is None:
+            rows = connection.execute("SELECT * FROM operations ORDER BY n").fetchall()
+            # Damage where no operation is would harm the next write.
+            (check,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
         if _is_locked(error):
             raise _locked_error(path, error) from error
         if str(error) != "file is not a database":
-            return str(error)
-        application, version = None, 0
+            return [], damage or str(error)
     if application != APPLICATION:
-        raise StudyError(f"{path} is not a study of bough, or its first page is damaged")
+        raise _NotAStudyError(f"{path} is not a study of bough, or its first page is damaged")
     if version > FORMAT:
         raise StudyError(
             f"{path} has format {version}, and this bough reads formats up to {FORMAT}: "
             "it was written by a newer one; upgrade"
         )
-    return None
-
-
-def _read_operations(
-    path: Path, connection: sqlite3.Connection
-) -> tuple[list[Operation], str | None]:
-    """Return all operations, and what is wrong with them or their file."""
-    try:
-        rows = connection.execute("SELECT * FROM operations ORDER BY n").fetchall()
-        # Damage where no operation is would harm the next write.
-        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.Error as error:
-        if _is_locked(error):
-            raise _locked_error(path, error) from error
-        return [], str(error)
-    if found != "ok":
-        return [], " ".join(found.split())
     operations = _verified(rows)
-    if len(operations) < len(rows):
-        return [], f"the checksums of {len(rows) - len(operations)} operations are wrong"
-    if [operation.n for operation in operations] != list(range(len(operations))):
-        return [], "operations are missing"
-    if not operations or operations[0].kind != "create":
-        return [], "its first operation is missing"
-    return operations, None
+    if damage is None and check != "ok":
+        damage = " ".join(check.split())
+    elif damage is None and len(operations) < len(rows):
+        damage = f"the checksums of {len(rows) - len(operations)} operations are wrong"
+    elif damage is None and _missing(operations):
+        damage = "operations are missing"
+    return ([], damage) if damage else (operations, None)
+
+
+def _missing(operations: list[Operation]) -> bool:
+    numbers = [operation.n for operation in operations]
+    return not operations or operations[0].kind != "create" or numbers != list(range(len(numbers)))
 
 
 def _rows_one_by_one(connection: sqlite3.Connection, size: int) -> Iterator[Row]:
