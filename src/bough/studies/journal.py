@@ -85,6 +85,7 @@ class Journal:
         self._lock = lock
         self._connection: sqlite3.Connection | None = None  # for writing, made by the first append
         self._synced: bool | None = None  # the last setting of `PRAGMA synchronous`
+        self._deferred: list[Row] = []
         self._signature: Any = None  # of the files when `after` read them last
 
     # ------------------------------------------------------------------ create and open
@@ -145,7 +146,7 @@ class Journal:
             with _reader(self.path, live=self._is_live()) as (connection, lost):
                 query = "SELECT * FROM operations WHERE n >= ? ORDER BY n"
                 rows = connection.execute(query, (n,)).fetchall()
-        except sqlite3.Error:
+        except (sqlite3.Error, StudyError):
             return None
         operations = _verified(rows)
         if lost or [one.n for one in operations] != list(range(n, n + len(rows))):
@@ -159,6 +160,10 @@ class Journal:
 
     # ------------------------------------------------------------------ write
 
+    def defer(self, operations: list[Row]) -> None:
+        """Add operations when others are added, since opening a study does not change its file."""
+        self._deferred += operations
+
     def append(self, operations: list[Row], *, durable: bool = True) -> None:
         """Add operations (kind, trial, at, body, state), all of them or none.
 
@@ -166,7 +171,7 @@ class Journal:
         ones.
         """
         rows = []
-        for i, operation in enumerate(operations):
+        for i, operation in enumerate([*self._deferred, *operations]):
             row = (self.next + i, *operation)
             rows.append((*row, _checksum(row)))
         synced = durable and self.durability == "full"
@@ -191,6 +196,7 @@ class Journal:
                 "Make room, and open the study again"
             ) from error
         self.next += len(rows)
+        self._deferred = []
 
     def _writer(self) -> sqlite3.Connection:
         if self.closed:
@@ -226,9 +232,7 @@ def read_damaged(path: Path) -> tuple[dict[str, Any], list[Operation], str | Non
         except _NotAStudyError as error:  # or only its first page is damaged
             operations, damage, refusal = [], str(error), error
         else:
-            refusal = _NotAStudyError(
-                f"{path} is damaged: {damage}. Not even its specification is left"
-            )
+            refusal = _NotAStudyError(f"{path} is damaged: {damage}. Its specification is lost")
         if damage is not None:
             with suppress(sqlite3.Error):  # so that SQLite reads a file whose end is missing
                 connection.execute("PRAGMA writable_schema = ON")

@@ -185,12 +185,9 @@ class Study:
                 changes.append("All observations are kept, and the search continues from them")
                 replay = Replay(domain, make(), sign)
                 replay.load(operations)
-            if not read_only:
-                now = time.time()
-                rows = [("restart", None, now, "null", None)] if difference is not None else []
-                rows += [("refit", None, now, fit, None) for fit in replay.new_fits()]
-                if rows:
-                    journal.append(rows)
+                journal.defer([("restart", None, time.time(), "null", None)])
+            fits = replay.new_fits()  # of observations that were loaded
+            journal.defer([("refit", None, time.time(), fit, None) for fit in fits])
             if changes:
                 warnings.warn(f"{file}: {'. '.join(changes)}", UserWarning, stacklevel=3)
             return cls(journal, specification, replay)
