@@ -181,7 +181,7 @@ def test_what_is_no_study(tmp_path):
     for command in ("report", "watch", "study"):
         told = run(command, file)
         assert told.exit_code == 1
-        assert "is no study of bough" in told.stderr
+        assert "is not a study of bough" in told.stderr
         assert "Traceback" not in told.output
     assert list(tmp_path.iterdir()) == [file]
 

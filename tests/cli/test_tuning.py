@@ -239,7 +239,7 @@ def test_study_commands(tmp_path):
     bough.minimize(loss, SPACE, budget=30, study=file)
     shown = CliRunner().invoke(main, ["study", file])
     assert "best params  model" in shown.output
-    assert "(by covering " in shown.output  # the certificate says whose it is
+    assert "(by partition " in shown.output  # the certificate says whose it is
     facts = json.loads(CliRunner().invoke(main, ["study", file, "--json"]).output)
     assert facts["certificate"]["coverings"] == 8
     assert facts["certificate"]["upper"] >= facts["best"]["mean"]  # of values that are minimised
@@ -288,7 +288,7 @@ def test_tune(program):
     assert result.exit_code == 0, result.output
     assert "2 parameters, 50 evaluated" in result.output
     assert "kind  b" in result.output
-    assert "by covering" in result.output
+    assert "by partition" in result.output
     facts = json.loads(
         tune(f"{program}:loss", "--budget", "50", "--minimize", "--seed", "0", "--json").output
     )
