@@ -9,8 +9,9 @@ A file is damaged if SQLite finds it malformed, if the checksum of an operation 
 operations are missing in the middle, or if its log has lost commits. SQLite alone ignores a log
 from the first damaged page on, silently. A killed process leaves an index of the log (`-shm`) that
 says how many pages were committed, so that losing even the last commit is noticed. Without an index
-(the file and its log were copied elsewhere) any loss is noticed but that of the last commit, or of
-the end of the log by truncation: these look like a commit that was never completed.
+(the file and its log were copied elsewhere, or the machine was restarted) any loss is noticed but
+that of the last commit, or of the end of the log by truncation: these look like a commit that was
+never completed, as a loss of power leaves it.
 """
 
 import json
@@ -430,10 +431,18 @@ class _LogIndex(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> "_LogIndex | None":
-        """Return the index that lies beside a file, None if there is none that is valid."""
+        """Return the index that lies beside a file, None if there is none that is valid.
+
+        One from before the machine was started is not: after a loss of power it may be ahead of the
+        log.
+        """
+        clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # (both begin at the start)
+        booted = time.time() - time.clock_gettime(clock)
         try:
             with Path(f"{path}-shm").open("rb") as file:
                 data = file.read(2 * INDEX_HEADER + 4)
+                if os.fstat(file.fileno()).st_mtime < booted:
+                    return None
         except OSError:
             return None
         if len(data) < 2 * INDEX_HEADER + 4:
