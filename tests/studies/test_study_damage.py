@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from bough import Choice, Float, Space, Study, StudyError, Tree, kernels
 from bough.cli.search import main
 from bough.exceptions import Locked
-from bough.studies import journal
 
 TREE = Tree(4, 6)
 TRIALS = 60
@@ -295,7 +294,7 @@ def test_a_study_of_a_space_is_restored(tmp_path):
 def test_a_locked_file_is_not_damaged(tmp_path, monkeypatch):
     file = tmp_path / "run.db"
     make(file, 5)
-    monkeypatch.setattr(journal, "PATIENCE", 0.05)
+    monkeypatch.setattr("bough.studies.files.PATIENCE", 0.05)
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     with Study.open(file) as study, pytest.raises(Locked, match="is locked by another program"):

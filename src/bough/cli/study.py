@@ -22,7 +22,7 @@ from bough.run.render import (
     value_text,
 )
 from bough.studies.exchange import export_lines, import_lines
-from bough.studies.journal import WriteLock
+from bough.studies.files import WriteLock
 from bough.studies.study import Study, open_to_read
 from bough.studies.trials import Trial
 

@@ -8,7 +8,7 @@ from typing import IO
 
 from bough.exceptions import StudyError
 from bough.experiments.jobs import Job, Run
-from bough.studies.journal import WriteLock
+from bough.studies.files import WriteLock
 
 #: How every line begins: what does not begin so was written by somebody else.
 BEGINNING = b'{"job": '
