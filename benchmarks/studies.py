@@ -1,7 +1,7 @@
-"""What a study costs, and what workers bring: `python -m benchmarks.studies [PART]`.
+"""Costs of studies and speedup by workers: `python -m benchmarks.studies [PART]`.
 
 Parts: storage, speedup, feed, regret. Times are of this run and this machine; only ratios of one
-run mean something.
+run are comparable.
 """
 
 import argparse
@@ -147,8 +147,8 @@ def speedup(trials=200):
                 slow, tree(), budget=trials, rng=seed, executor=workers, progress=False,
                 callbacks=[lambda _, c=clocked: c.append(time.perf_counter()) or False],
             )  # fmt: skip
-            # From the first that ended, without the start of the processes; the others that were
-            # under way then were nearly done, and do not count.
+            # From the first that ended, without the start of the processes; the others that ran
+            # then were nearly done, and do not count.
             times[workers].append((clocked[-1] - clocked[0]) / (len(clocked) - workers))
     one, two = (min(times[workers]) for workers in (1, 2))
     print(
@@ -216,7 +216,7 @@ def regrets(problem, workers, seed):
 
 
 def regret(seeds=100, figure=None):
-    """Print the regret after so many evaluations, by the number of workers."""
+    """Print the regret after some numbers of evaluations, by the number of workers."""
     print(f"| problem | workers | {' | '.join(f'after {m:,}' for m in MARKS)} |")
     print("|---|---|" + "---|" * len(MARKS))
     table = {}

@@ -1,9 +1,9 @@
-"""Texts: parameters in names such as `drawn:gaussian:3`, and what can be shown of any text."""
+"""Texts: parameters in names such as `drawn:gaussian:3`, and printable forms of any text."""
 
 import re
 
-#: What would command a terminal, turn the direction of writing, or break a line; and halves of
-#: characters, which names of files may have.
+#: Characters that would control a terminal, change the direction of writing, or break a line; and
+#: surrogates, which names of files may have.
 UNPRINTABLE = (
     "\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff"
 )
@@ -11,7 +11,7 @@ _UNPRINTABLE = re.compile(f"[{UNPRINTABLE}]")
 
 
 def printable(text: object) -> str:
-    r"""Return a text on one line, with escapes for all that is no sign to be read.
+    r"""Return a text on one line, with escapes for unprintable characters.
 
     >>> printable("red: \x1b[31m")
     'red: \\x1b[31m'
@@ -25,7 +25,7 @@ def escaped(match: "re.Match[str]") -> str:
 
 
 def parameters(text: str) -> tuple[list[object], dict[str, object]]:
-    """Read parameters with colons between them: those by position, and those by name.
+    """Parse parameters separated by colons: return those by position, and those by name.
 
     >>> parameters("3:depth=5:select=arm")
     ([3], {'depth': 5, 'select': 'arm'})

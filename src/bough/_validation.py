@@ -1,4 +1,4 @@
-"""Checks of what callers pass in: one place, one way of saying what was wrong."""
+"""Checks of arguments, whose messages name the argument, what it must be and what it was."""
 
 import math
 import operator
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def real(value: Any, name: str) -> float:
-    """Return `value` as a finite float, or say what it is instead.
+    """Return `value` as a finite float, or refuse it.
 
     >>> real(3, "value")
     3.0
@@ -64,7 +64,7 @@ def whole(value: Any, name: str, *, least: int, most: int | None = None) -> int:
 
 
 def shown(value: Any) -> str:
-    """Return how to print a value in a message; of a very long int only about how large it is.
+    """Return a value as messages show it: a very long int by its order of magnitude.
 
     >>> shown(-3), shown(-10**5000)
     ('-3', 'about -10^5000')

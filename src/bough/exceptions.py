@@ -50,7 +50,7 @@ class StudyError(ValueError):
 
 
 class Locked(StudyError):  # noqa: N818 - a ValueError by its base class
-    """Raised when another process is writing to the study."""
+    """Raised when another process is writing to the study, or has locked its file."""
 
 
 class Unfaithful(ValueError):  # noqa: N818 - a ValueError by its base class

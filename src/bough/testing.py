@@ -11,6 +11,7 @@ cannot obey.
 """
 
 import copy
+import json
 import math
 import pickle
 import zlib
@@ -130,6 +131,28 @@ class SearcherConformance:
                 futures.append((future, one.pending, one.observations, _bests(one)))
             assert futures[0] == futures[2], "the unpickled searcher continued differently"
             assert futures[1] == futures[2], "the copy continued differently"
+
+    def test_replayed_it_asks_the_same(self) -> None:
+        """A study resumes it by the methods of `Resumable`: same asks, random states and fits."""
+        search, again = self.make(UNIFORM, 3), self.make(UNIFORM, 3)
+        if again.random_state is not None:
+            again.random_state = again.random_state
+        recorded = len(search.fits())
+        for t in range(self.plays):
+            try:
+                path = search.ask()
+            except Exhausted:
+                break
+            assert again.ask() == path, "the replayed searcher asks for another path"
+            assert again.random_state == search.random_state, "its random state is another"
+            search.tell(path, self.reward(path, t))
+            fits = search.fits(recorded)
+            recorded += len(fits)
+            again.replay_fits(json.loads(json.dumps(fits)))
+            again.tell(path, self.reward(path, t))
+            assert again.fits() == search.fits(), "its fits are others"
+        again.replay_fits(None)
+        assert _bests(again) == _bests(search), "the replayed searcher has other best arms"
 
     def test_the_order_of_observations_does_not_matter(self) -> None:
         """The same rewards in another order give the same best arms."""

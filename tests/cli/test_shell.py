@@ -192,7 +192,7 @@ def test_a_file_that_is_not_a_study(tmp_path):
     for command in ("report", "watch", "study"):
         answer = run(command, file)
         assert answer.exit_code == 1
-        assert "is no study of bough" in answer.stderr
+        assert "is not a study of bough" in answer.stderr
         assert "Traceback" not in answer.output
     assert list(tmp_path.iterdir()) == [file]
 

@@ -47,7 +47,7 @@ def test_plays_of_one_arm_are_all_evaluated(client, tmp_path):
 
 
 def test_the_same_values_as_alone(client, tmp_path):
-    from bough.run.evaluation import trial_seed
+    from bough.run.executors import trial_seed
 
     executor = client.get_executor(pure=False)
     result = maximize(

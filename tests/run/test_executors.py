@@ -1,4 +1,4 @@
-"""Evaluations on workers: the same search with one, no arm twice with more, and what breaks."""
+"""Evaluations on workers: the same search with one, no arm twice with more, and failures."""
 
 import importlib
 import math
@@ -16,7 +16,7 @@ import pytest
 
 import bough
 from bough import GPTS, Study, Tree, kernels, maximize
-from bough.run.executors import workers_of
+from bough.run.executors import trial_seed, workers_of
 
 TREE = Tree(3, 4)
 
@@ -58,17 +58,12 @@ def test_seeds_are_those_of_the_trials():
     assert all(0 <= seed < 2**32 for seed in seen)
 
 
-def test_no_arm_twice_while_there_are_others_and_all_workers_are_busy():
-    running, most, together, guard = set(), [0], [], threading.Lock()
+def test_all_workers_are_busy_and_no_arm_is_evaluated_twice():
+    calls, gate = [], threading.Barrier(4)
 
     def objective(path):
-        with guard:
-            running.add(path)
-            most[0] = max(most[0], len(running))
-            together.append(path)
-        time.sleep(0.005)
-        with guard:
-            running.discard(path)
+        calls.append(path)
+        gate.wait(60)  # until four run at once, whatever else the machine does
         return sum(path) / 8
 
     with ThreadPoolExecutor(4) as executor:
@@ -76,8 +71,7 @@ def test_no_arm_twice_while_there_are_others_and_all_workers_are_busy():
             objective, TREE, budget=60, executor=executor,
             searcher=GPTS(TREE, kernels.Linear(), 0.0, rng=0),
         )  # fmt: skip
-    assert most[0] == 4
-    assert len(set(together)) == len(together) == 60
+    assert len(set(calls)) == len(calls) == 60
     assert result.searcher.pending == ()
 
 
@@ -117,8 +111,6 @@ def test_answers_in_another_order_are_told_to_the_right_trials(tmp_path):
     result = maximize(
         objectives.noisy, TREE, budget=60, rng=0, executor=Shuffled(), study=tmp_path / "run.db"
     )
-    from bough.run.evaluation import trial_seed
-
     assert [t.id for t in result.study.trials] == list(range(60))
     for trial in result.study.trials:
         seed = trial_seed(result.study.first_state, trial.id)
@@ -175,14 +167,14 @@ bough.maximize(objective, bough.Tree(3, 4), budget=9, rng=0, executor=2)
 def test_an_objective_that_kills_every_worker(tmp_path):
     file = tmp_path / "run.db"
     with pytest.raises(bough.ObjectiveError, match=r"failed at path \(2, .*worker died") as caught:
-        maximize(objectives.deadly, TREE, budget=40, rng=0, executor=1, study=file)
-    running = [t for t in caught.value.result.study.trials if t.state == "running"]
-    assert [t.path[0] for t in running] == [2]
+        maximize(objectives.deadly, TREE, budget=40, rng=0, executor=1, study=file, retries=0)
+    trials = caught.value.result.study.trials
+    assert [t.path[0] for t in trials if t.state == "running"] == [2]
     result = maximize(
-        objectives.deadly, TREE, budget=10, executor=1, study=file, retries=0,
+        objectives.deadly, TREE, budget=len(trials) + 1, executor=1, study=file, retries=0,
         catch=bough.WorkerDied,
     )  # fmt: skip
-    assert len(result.study.trials) == 10
+    assert len(result.study.trials) == len(trials) + 1
     assert result.study.failed > 0
     assert all(t.state == "failed" for t in result.study.trials if t.path[0] == 2)
 
@@ -190,10 +182,10 @@ def test_an_objective_that_kills_every_worker(tmp_path):
 def test_a_broken_pool_of_the_user_ends_the_run(tmp_path):
     file = tmp_path / "run.db"
     with ProcessPoolExecutor(2) as executor:
-        with pytest.raises(bough.PoolError, match="the executor cannot go on") as caught:
+        with pytest.raises(bough.PoolError, match="the executor cannot continue") as caught:
             maximize(objectives.deadly, TREE, budget=40, rng=0, executor=executor, study=file)
         told = caught.value.result.study.trials.count("told")
-        with pytest.raises(bough.PoolError, match="cannot go on"):
+        with pytest.raises(bough.PoolError, match="cannot continue"):
             maximize(objectives.total, TREE, budget=40, executor=executor, study=file)
     with ThreadPoolExecutor(2) as executor:
         result = maximize(objectives.total, TREE, budget=40, executor=executor, study=file)
@@ -201,15 +193,13 @@ def test_a_broken_pool_of_the_user_ends_the_run(tmp_path):
 
 
 def test_a_timeout_fails_the_trial_and_ends_its_worker(tmp_path):
-    begin = time.monotonic()
     result = maximize(
-        objectives.hanging, TREE, budget=14, rng=0, executor=2, timeout=1.0,
+        objectives.hanging, TREE, budget=5, rng=0, executor=2, timeout=2.0,
         study=tmp_path / "run.db",
     )  # fmt: skip
-    assert time.monotonic() - begin < 60
     failed = [t for t in result.study.trials if t.state == "failed"]
     assert failed
-    assert all(t.path[0] == 2 and "longer than 1 s" in t.reason for t in failed)
+    assert all(t.path[0] == 2 and "longer than 2 s" in t.reason for t in failed)
     assert all(t.state == "told" for t in result.study.trials if t.path[0] != 2)
 
 
@@ -237,7 +227,7 @@ def test_a_timeout_in_a_pool_of_the_user_leaves_its_worker():
 
     with ThreadPoolExecutor(2) as executor:
         try:
-            with pytest.raises(bough.PoolError, match="all 2 workers are at evaluations"):
+            with pytest.raises(bough.PoolError, match="all 2 workers run evaluations"):
                 maximize(objective, TREE, budget=60, rng=0, executor=executor, timeout=0.05)
         finally:
             release.set()
@@ -344,64 +334,84 @@ def test_executors_that_do_not_say_how_many_workers_they_have():
 
 
 INTERRUPT = """
-import itertools, os, signal, sys, threading, time
+import itertools, os, signal, sys, threading
 from concurrent.futures import ThreadPoolExecutor
 import bough
 
-presses, collect = int(sys.argv[2]), sys.argv[3] == "collect"
-begun, go_on, calls = threading.Semaphore(0), threading.Event(), itertools.count()
+class Said:
+    '''Standard error, and whether it was said that evaluations are running.'''
 
-def objective(path):
-    first = next(calls) < 3
-    begun.release()
-    if not first:
-        go_on.wait(30)
-    return sum(path) / 8
+    def __init__(self):
+        self.event = threading.Event()
 
-def press():
-    for _ in range(6):  # three are over, and three under way
-        begun.acquire()
-    for _ in range(presses):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(2)  # until it is heeded, on a busy machine too
-    if collect:
-        go_on.set()
+    def write(self, text):
+        sys.__stderr__.write(text)
+        if "running evaluations" in text:
+            self.event.set()
 
-threading.Thread(target=press, daemon=True).start()
-executor = ThreadPoolExecutor(3)
-result = bough.maximize(
-    objective, bough.Tree(3, 4), budget=500, rng=0, executor=executor, study=sys.argv[1],
-    searcher="uct", collect=collect,
-)
-go_on.set()
-counts = [result.study.trials.count(state) for state in ("told", "failed", "running")]
-print(result.stopped_by, *counts, len(result.history))
+    def flush(self):
+        sys.__stderr__.flush()
+
+    def isatty(self):
+        return False
+
+def scenario(file, presses, collect):
+    begun, ended, calls = threading.Semaphore(0), threading.Event(), itertools.count()
+    sys.stderr = Said()
+
+    def objective(path):
+        first = next(calls) < 3
+        begun.release()
+        if not first:
+            ended.wait(60)
+        return sum(path) / 8
+
+    def press():
+        for _ in range(6):  # three have ended, and three run
+            begun.acquire()
+        for _ in range(presses):
+            os.kill(os.getpid(), signal.SIGINT)
+            sys.stderr.event.wait(60)
+        if collect:
+            ended.set()
+
+    threading.Thread(target=press, daemon=True).start()
+    with ThreadPoolExecutor(3) as executor:
+        result = bough.maximize(
+            objective, bough.Tree(3, 4), budget=500, rng=0, executor=executor, study=file,
+            searcher="uct", collect=collect,
+        )
+        ended.set()
+    counts = [result.study.trials.count(state) for state in ("told", "failed", "running")]
+    print(result.stopped_by, *counts, len(result.history))
+
+scenario("1.db", 1, False)
+scenario("2.db", 1, True)
+scenario("3.db", 2, True)
 """
 
 
-@pytest.mark.parametrize(
-    ("presses", "how", "expected", "said"),
-    [
-        (1, "leave", "interrupt 3 0 3 3", "left 3 evaluations under way"),
-        (1, "collect", "interrupt 6 0 0 6", "waiting for 3 evaluations under way"),
-        (2, "collect", "interrupt 3 0 3 3", "waiting for 3 evaluations under way"),
-    ],
-)
-def test_interrupts(tmp_path, presses, how, expected, said):
+def test_interrupts(tmp_path):
+    """Ctrl-C leaves running evaluations, or waits for them until it is pressed again."""
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPT, str(tmp_path / "run.db"), str(presses), how],
-        capture_output=True, text=True, timeout=60, check=False,
+        [sys.executable, "-c", INTERRUPT],
+        capture_output=True, text=True, timeout=100, check=False, cwd=tmp_path,
     )  # fmt: skip
-    assert done.stdout.strip() == expected, done.stderr
-    assert said in done.stderr
-    with Study.open(tmp_path / "run.db") as study:
-        left = [study.trials[k].id for k in range(6) if study.trials[k].state == "running"]
-        assert [study.ask().id for _ in left] == left
-        assert study.ask().id == 6
+    lines = ["interrupt 3 0 3 3", "interrupt 6 0 0 6", "interrupt 3 0 3 3"]
+    assert done.stdout.splitlines() == lines, done.stderr
+    said = done.stderr.splitlines()
+    assert said[0].startswith("left 3 running evaluations")
+    assert said[1].startswith("waiting for 3 running evaluations")
+    assert said[2].startswith("waiting for 3 running evaluations")
+    for number, left in ((1, [3, 4, 5]), (2, []), (3, [3, 4, 5])):
+        with Study.open(tmp_path / f"{number}.db") as study:
+            assert [trial.id for trial in study.trials if trial.state == "running"] == left
+            assert [study.ask().id for _ in left] == left
+            assert study.ask().id == 6
 
 
 @pytest.mark.parametrize("collect", [False, True])
-def test_what_is_under_way_when_a_rule_ends_the_search(tmp_path, collect, capsys):
+def test_running_evaluations_when_a_rule_ends_the_search(tmp_path, collect, capsys):
     gate = threading.Barrier(3)
 
     def objective(path, seed):
@@ -417,10 +427,13 @@ def test_what_is_under_way_when_a_rule_ends_the_search(tmp_path, collect, capsys
     assert ("waiting for" if collect else "left 2") in capsys.readouterr().err
 
 
-def test_ten_thousand_trials_over_eight_processes(tmp_path):
-    file, trials = tmp_path / "run.db", 10_000
+@pytest.mark.parametrize(
+    ("trials", "workers"), [(500, 2), pytest.param(10_000, 8, marks=pytest.mark.thorough)]
+)
+def test_many_trials_over_processes(tmp_path, trials, workers):
+    file = tmp_path / "run.db"
     study = Study.create(file, Tree(5, 10), searcher="uct", rng=0, durability="process")
-    with ProcessPoolExecutor(8) as executor, study:
+    with ProcessPoolExecutor(workers) as executor, study:
         result = maximize(
             objectives.total, study.tree, budget=trials, executor=executor, study=study
         )

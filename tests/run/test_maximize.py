@@ -1,14 +1,11 @@
-"""The loop: when it stops, what it keeps, and what it does when things go wrong."""
+"""maximize and minimize: stop rules, results, failures and interrupts."""
 
+import inspect
 import itertools
-import json
 import math
-import os
-import pathlib
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
@@ -28,7 +25,7 @@ from bough import (
     minimize,
 )
 from bough.problems import Smooth
-from bough.run.interrupts import Interrupts
+from bough.run.progress import Interrupts
 
 TREE = Tree(3, 4)
 
@@ -82,7 +79,7 @@ def test_stop_rules_hold_when_they_say_so():
     assert result.best.mean >= 0.9
 
 
-def test_minimize_speaks_of_the_values_themselves():
+def test_the_result_of_minimize_is_about_the_values_themselves():
     def cost(path):
         return 3.0 - reward(path)
 
@@ -107,14 +104,21 @@ def test_minimize_speaks_of_the_values_themselves():
         minimize(cost, tree)
 
 
-def test_rules_are_heard_when_every_evaluation_fails():
+def test_minimize_has_the_signature_of_maximize():
+    assert inspect.signature(minimize) == inspect.signature(maximize)
+    assert minimize.__name__ == "minimize"
+    with pytest.raises(TypeError, match="missing a required argument: 'tree_or_space'"):
+        minimize(reward)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'budgets'"):
+        minimize(reward, TREE, budgets=3)
+
+
+def test_rules_are_checked_when_every_evaluation_fails():
     def fail(path):
         raise RuntimeError
 
-    begin = time.monotonic()
-    result = maximize(fail, TREE, searcher=search(), stop=WallTime(0.2), catch=RuntimeError)
+    result = maximize(fail, TREE, searcher=search(), stop=WallTime(0.05), catch=RuntimeError)
     assert result.stopped_by == "seconds"
-    assert time.monotonic() - begin < 30
     assert result.best is None
     result = maximize(fail, TREE, searcher=search(), stop=Budget(10), catch=RuntimeError)
     assert (result.stopped_by, result.searcher.pending) == ("budget", ())
@@ -133,7 +137,7 @@ def test_rules_and_callbacks_that_raise_lose_nothing(keywords):
     assert mine.pending == ()
 
 
-def test_interrupts_are_put_off_once():
+def test_interrupts_are_postponed_once():
     with Interrupts() as interrupts:
         signal.raise_signal(signal.SIGINT)  # here and now, whatever other threads there are
         with pytest.raises(KeyboardInterrupt):
@@ -191,8 +195,8 @@ print("whole")
 """
 
 
-def test_signals_never_leave_a_search_half_told():
-    """The history is what was told, whenever Ctrl-C comes, with an objective that takes no time.
+def test_signals_never_interrupt_an_observation():
+    """The history is what was observed, whenever Ctrl-C comes, if the objective takes no time.
 
     In a process of its own: here a signal may hit a callback of the test runner.
     """
@@ -285,15 +289,17 @@ def test_interrupts_return_what_was_found():
 
 
 def test_a_real_signal_in_the_middle_of_an_objective():
+    calls = itertools.count()
+
     def objective(path):
-        time.sleep(0.02)
+        if next(calls) == 4:
+            signal.raise_signal(signal.SIGINT)
+            time.sleep(60)
         return reward(path)
 
-    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    result = maximize(objective, TREE, stop=WallTime(5), searcher=search())
+    result = maximize(objective, TREE, budget=50, searcher=search())
     assert result.stopped_by == "interrupt"
-    assert 0 < len(result.history) < 100
+    assert len(result.history) == 4
 
 
 @pytest.mark.parametrize(
@@ -319,8 +325,8 @@ def test_a_real_signal_in_the_middle_of_an_objective():
             ValueError,
             r"the searcher is for Tree\(2, 2\)",
         ),
-        ({"budget": 9, "searcher": "uct", "stop": Gap(0.1)}, TypeError, "UCT does not"),
-        ({"budget": 9, "searcher": "uct", "stop": IntervalWidth(1)}, TypeError, "UCT does not"),
+        ({"budget": 9, "searcher": "uct", "stop": Gap(0.1)}, TypeError, "UCT has none"),
+        ({"budget": 9, "searcher": "uct", "stop": IntervalWidth(1)}, TypeError, "UCT has none"),
         (
             {"budget": 5, "searcher": GPTS(Tree(2, 2), kernels.Linear(), 0.1)},
             ValueError,
@@ -382,90 +388,3 @@ def test_smooth_knows_its_best_path():
     sample = np.array([Smooth(2, 3, seed=s).value((0, 1, 0)) for s in range(4000)])
     assert sample.mean() == pytest.approx(0.5, abs=0.02)
     assert sample.var() == pytest.approx(v.sum(), rel=0.1)
-
-
-def bough_command(*arguments, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "bough.cli", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=60,
-        check=False,
-    )
-
-
-def test_the_command_knows_problems_with_parameters():
-    """By the same names as `bough compare`, each with the noise that it has there."""
-
-    def facts(*words):
-        return json.loads(bough_command("search", *words, "--budget", "30", "--json").stdout)
-
-    found = facts("drawn:gaussian:3:branching=2:depth=4", "--seed", "5")
-    problem = bough.problems.named("drawn:gaussian:3:branching=2:depth=4", seed=5)
-    assert found["optimum"] == {"value": problem.optimum, "path": list(problem.best_path)}
-    assert round(10 ** found["log10_arms"]) == 16
-    assert facts("noisy-branin:cuts=2")["learnt"]["noise"] > 1.0  # about 2.5
-    assert facts("branin:cuts=2")["learnt"]["noise"] < 0.1  # none
-    assert facts("branin:cuts=2", "--noise", "20")["learnt"]["noise"] > 5.0
-
-
-def test_the_command(tmp_path):
-    page = bough_command("search", "smooth", "--budget", "300")
-    assert page.returncode == 0
-    for word in ("9,765,625 paths", "best path", "certificate", "optimum", "a second"):
-        assert word in page.stdout
-    first, second = (
-        bough_command("search", "smooth", "--budget", "200", "--seed", "3", "--json")
-        for _ in range(2)
-    )
-    facts = json.loads(first.stdout)
-    assert facts["evaluations"] == 200
-    assert facts["best"] == json.loads(second.stdout)["best"]
-    assert facts["regret"] == pytest.approx(
-        Smooth(seed=3).optimum - Smooth(seed=3).value(tuple(facts["best"]["path"]))
-    )
-    pathlib.Path(tmp_path, "mine.py").write_text(
-        "def total(path):\n    return sum(path)\n\ndef broken(path):\n    return 1 / 0\n"
-    )
-    pathlib.Path(tmp_path, "wrong.py").write_text("def f(path) return 1")
-    pathlib.Path(tmp_path, "raising.py").write_text("{}['f']")
-    pathlib.Path(tmp_path, "sub").mkdir()
-    pathlib.Path(tmp_path, "sub", "near.py").write_text("value = 0.5")
-    pathlib.Path(tmp_path, "sub", "uses.py").write_text(
-        "import near\n\ndef f(path):\n    return near.value\n"
-    )
-    options = ["--branching", "3", "--depth", "3", "--kernel", "linear:9", "--noise", "0"]
-    near = bough_command("search", "sub/uses.py:f", *options, cwd=tmp_path)
-    assert near.returncode == 0
-    deep = ["--branching", "5", "--depth", "10000", "--kernel", "linear", "--noise", "0.1"]
-    deep_page = bough_command("search", "sub/uses.py:f", *deep, "--budget", "2", cwd=tmp_path)
-    assert "about 10^6990 paths" in deep_page.stdout
-    for name in ("mine.py:total", "mine:total"):
-        own = bough_command("search", name, *options, "--json", cwd=tmp_path)
-        assert json.loads(own.stdout)["best"]["path"] == [2, 2, 2]
-        assert json.loads(own.stdout)["stopped_by"] == "exhausted"
-    for arguments, message in (
-        (["search", "smoth"], "neither a built-in problem"),
-        (["search", "mine.py:total"], "needs --branching and --depth"),
-        (["search", "mine.py:none", *options], "has no function none"),
-        (["search", "other.py:total", *options], "there is no file other.py"),
-        (["search", "no.such.module:f", *options], "cannot import no.such.module"),
-        (["search", "mine.py:broken", *options], "division by zero"),
-        (["search", "smooth", "--budget", "0"], "--budget"),
-        (["search", "smooth", "--depth", "3"], "--depth is for a function of your own"),
-        (["search", "smooth:depth=x"], "depth must be an int"),
-        (["search", "trap:noise=0.1", "--noise", "0.2"], "noise is given apart from the name"),
-        (["search", "mine.py:total", *options[:4], "--kernel", "cubic", "--noise", "0"], "cubic"),
-        (["search", "mine.py:total", *options[:4], "--kernel", "gaussian:x"], "gaussian:x"),
-        (["search", "mine.py:total", *options[:4], "--kernel", "linear:1:2"], "linear:1:2"),
-        (["search", "smooth", "--seconds", "nan"], "'--seconds': 'nan' is not a finite number"),
-        (["search", "smooth", "--gap", "nan"], "'--gap': 'nan' is not a finite number"),
-        (["search", "wrong.py:f", *options], "cannot import wrong.py: SyntaxError"),
-        (["search", "raising.py:f", *options], "cannot import raising.py: KeyError"),
-        (["search", "..mine:f", *options], "cannot import ..mine"),
-    ):
-        bad = bough_command(*arguments, cwd=tmp_path)
-        assert bad.returncode != 0
-        assert message in bad.stderr
-        assert "Traceback" not in bad.stderr

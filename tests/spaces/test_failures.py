@@ -318,7 +318,7 @@ def test_a_study_that_starts_over_keeps_failures(tmp_path, monkeypatch):
     file = tmp_path / "study.db"
     bough.maximize(failing(beside), BOX, budget=40, catch=ValueError, retries=0, study=file, rng=3)
     with monkeypatch.context() as patch:
-        patch.setattr("bough.studies.replay.generator_state", lambda search: 0)  # another program
+        patch.setattr(bough.Forest, "random_state", 0)  # another program
         with pytest.warns(UserWarning, match="another random state"):
             study = Study.open(file)
     with study:

@@ -1,16 +1,21 @@
-"""Study files of version 0.1.0 still open, and go on where they ended."""
+"""Study files of version 0.1.0 still open: replayed bit for bit, or loaded as observations."""
 
+import inspect
 import json
 import shutil
+import warnings
 from pathlib import Path
 
 import pytest
 from fingerprints import noise_of, reward
 
 import bough
+from bough.studies.exchange import export_lines, import_lines
 
 FOLDER = Path(__file__).parent.parent / "data" / "studies-0.1.0"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())
+#: Studies with options that no longer exist.
+CHANGED = ["hoo-truncate"]
 
 
 def loss(params):
@@ -23,7 +28,7 @@ def shown(trial):
     return list(trial.path) if trial.params is None else dict(trial.params)
 
 
-@pytest.mark.parametrize("name", sorted(EXPECTED))
+@pytest.mark.parametrize("name", sorted(set(EXPECTED) - set(CHANGED)))
 def test_a_study_of_0_1_0_resumes_bit_for_bit(name, tmp_path):
     file = shutil.copy(FOLDER / f"{name}.db", tmp_path)
     expected = EXPECTED[name]
@@ -42,3 +47,64 @@ def test_a_study_of_0_1_0_resumes_bit_for_bit(name, tmp_path):
         best = study.best()
         place = list(best.path) if best.params is None else best.params
         assert [place, best.mean, best.std] == expected["best"]
+
+
+@pytest.fixture
+def without_truncate(monkeypatch):
+    """Take the option `truncate` from HOO, if it still has it."""
+    if "truncate" not in inspect.signature(bough.HOO).parameters:
+        return
+    original = bough.HOO.__init__
+
+    def init(self, tree, *, nu=1.0, rng=None):
+        original(self, tree, nu=nu, rng=rng)
+
+    monkeypatch.setattr(bough.HOO, "__init__", init)
+
+
+@pytest.mark.usefixtures("without_truncate")
+def test_a_study_with_an_option_that_no_longer_exists_is_loaded_as_observations(tmp_path):
+    file = shutil.copy(FOLDER / "hoo-truncate.db", tmp_path)
+    expected = EXPECTED["hoo-truncate"]
+    with pytest.warns(UserWarning, match="hoo-truncate.db: ") as caught:
+        study = bough.Study.open(file)
+    assert len(caught) == 1
+    message = str(caught[0].message)
+    assert "the searcher hoo no longer has the option truncate; its default is used" in message
+    assert "differs" in message
+    assert "All observations are kept" in message
+    with study:
+        trials = [[trial.id, shown(trial), trial.value] for trial in study.trials]
+        assert trials == expected["trials"]
+        told = [value for _, _, value in trials if value is not None]
+        assert study.searcher.observations == len(told)
+        for _ in range(20):
+            trial = study.ask()
+            study.tell(trial, reward(trial.path))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with bough.Study.open(file) as again:  # replayed from there, bit for bit
+            assert list(again.trials) == list(study.trials)
+            assert again.best() == study.best()
+    assert len(caught) == 1
+    assert "differs" not in str(caught[0].message)
+
+
+@pytest.mark.usefixtures("without_truncate")
+def test_an_option_at_its_default_that_no_longer_exists_changes_nothing(tmp_path):
+    """A file says so once, and is replayed."""
+    file = tmp_path / "run.db"
+    tree = bough.Tree(3, 4)
+    with bough.Study.create(file, tree, searcher="hoo", nu=0.5, rng=0) as study:
+        for _ in range(10):
+            trial = study.ask()
+            study.tell(trial, reward(trial.path))
+    lines, _ = export_lines(file)
+    head = json.loads(lines[0])
+    head["specification"]["options"]["truncate"] = False
+    import_lines([json.dumps(head), *lines[1:]], tmp_path / "copy.db")
+    with pytest.warns(UserWarning, match="no longer has the option truncate") as caught:
+        again = bough.Study.open(tmp_path / "copy.db")
+    with again:
+        assert "differs" not in str(caught[0].message)
+        assert list(again.trials) == list(study.trials)

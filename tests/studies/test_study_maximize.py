@@ -69,7 +69,7 @@ def test_minimize_with_a_study(file):
     assert [t.value for t in result.study.trials] == plain.history.values.tolist()
 
 
-def test_searchers_of_the_program_are_given_again(file):
+def test_searchers_that_are_objects_are_given_again(file):
     def make(tree):
         return GPTS(tree, kernels.Linear(), 0.1, rng=7)
 
@@ -87,7 +87,7 @@ def test_searchers_of_the_program_are_given_again(file):
     assert [t.path for t in result.study.trials] == whole.history.paths
 
 
-def test_a_searcher_of_the_program_may_let_its_seed_be_drawn(file):
+def test_a_searcher_without_a_seed_resumes(file):
     def make(tree):
         return GPTS(tree, kernels.Linear(), 0.1)
 
@@ -110,9 +110,9 @@ def test_failures_and_errors_leave_a_resumable_study(file):
     assert 0 < states.count("failed") == caught.study.failed
     plain = maximize(moody, TREE, budget=30, rng=0, catch=ZeroDivisionError)
     assert [t.path for t in caught.study.trials if t.state == "told"] == plain.history.paths
-    go_on = maximize(moody, TREE, budget=40, study=file, catch=ZeroDivisionError)
+    more = maximize(moody, TREE, budget=40, study=file, catch=ZeroDivisionError)
     longer = maximize(moody, TREE, budget=40, rng=0, catch=ZeroDivisionError)
-    assert [t.path for t in go_on.study.trials if t.state == "told"] == longer.history.paths
+    assert [t.path for t in more.study.trials if t.state == "told"] == longer.history.paths
 
     def broken(path):
         if len(study.trials) == 45:
@@ -198,8 +198,8 @@ def test_the_command(tmp_path, monkeypatch):
         assert copy.ask().path == run.ask().path
     for arguments, message in (
         (("study", "none.db"), "none.db"),
-        (("study", "mine.py"), "is no study"),
-        (("study", "import", "mine.py", "x.db"), "no export of a study"),
+        (("study", "mine.py"), "is not a study"),
+        (("study", "import", "mine.py", "x.db"), "not an export of a study"),
         (("study", "import", "run.jsonl", "run.db"), "exists already"),
         (("study", "run.db", "--json", "--csv"), "exclude one another"),
     ):
@@ -213,8 +213,8 @@ def trials_of(file):
     return json.loads(bough_command("study", file, "--json").stdout)["trials"]
 
 
-def test_a_known_problem_goes_on_as_if_it_had_not_ended(tmp_path, monkeypatch):
-    """Its noise too; and neither its seed need be given again, nor can another one be mixed in."""
+def test_a_known_problem_resumes_as_if_it_had_not_ended(tmp_path, monkeypatch):
+    """Its noise too; its seed need not be given again, and another one is refused."""
     monkeypatch.chdir(tmp_path)
     search = ("search", "discounted:uniform", "--study")
     assert bough_command(*search, "parts.db", "--budget", "20", "--seed", "3").exit_code == 0
@@ -234,15 +234,16 @@ def test_a_known_problem_goes_on_as_if_it_had_not_ended(tmp_path, monkeypatch):
     )
 
 
-def test_a_damaged_file_is_spoken_of_in_words(tmp_path, monkeypatch):
+def test_a_damaged_file_is_an_error_of_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     search = ("search", "smooth", "--study", "run.db", "--budget")
     bough_command(*search, "20")
     data = bytearray((tmp_path / "run.db").read_bytes())
     data[data.rfind(b"likelihood")] ^= 1
     (tmp_path / "run.db").write_bytes(data)
-    said = bough_command(*search, "25")
-    assert said.exit_code == 0
-    assert "warning: run.db is damaged" in said.stderr
-    assert "UserWarning" not in said.stderr
-    assert len(trials_of("run.db")) == 25
+    for arguments in ((*search, "25"), ("study", "run.db"), ("report", "run.db", "-o", "x.html")):
+        said = bough_command(*arguments)
+        assert said.exit_code != 0
+        assert "run.db is damaged: the checksums of 1 operations are wrong" in said.stderr
+        assert "bough study export run.db FILE" in " ".join(said.stderr.split())
+    assert (tmp_path / "run.db").read_bytes() == data

@@ -135,7 +135,7 @@ def test_study_commands(tmp_path):
     bough.minimize(loss, SPACE, budget=30, study=file)
     shown = CliRunner().invoke(main, ["study", file])
     assert "best params  model" in shown.output
-    assert "(by covering " in shown.output  # the certificate names its covering
+    assert "(by partition " in shown.output  # the certificate says whose it is
     facts = json.loads(CliRunner().invoke(main, ["study", file, "--json"]).output)
     assert facts["certificate"]["coverings"] == 8
     assert facts["certificate"]["upper"] >= facts["best"]["mean"]  # values are minimized

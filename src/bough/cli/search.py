@@ -26,6 +26,14 @@ from bough.exceptions import ObjectiveError, StudyError
 from bough.kernels import Kernel
 from bough.problems import BY_NAME, kind_of, named
 from bough.run.maximize import maximize
+from bough.run.render import (
+    certificate_text,
+    fitted_facts,
+    fitted_text,
+    result_facts,
+    stop_text,
+    value_text,
+)
 from bough.run.result import Result
 from bough.run.stopping import Gap, StopRule, WallTime
 from bough.searchers import GPTS
@@ -161,7 +169,7 @@ def command(
     facts = _facts(problem, result, searcher, time.perf_counter() - begin, known)
     if failure is not None:
         facts["error"] = str(failure)
-    echo(json.dumps(facts, indent=2) if as_json else _page(facts))
+    echo(json.dumps(facts, indent=2) if as_json else _page(facts, result))
     if failure is not None:
         raise click.ClickException(str(failure)) from failure
     if result.stopped_by == "interrupt":
@@ -197,70 +205,37 @@ def _facts(
         "seconds": elapsed,
         "evaluations_per_second": len(result.history) / elapsed if elapsed else None,
     }
+    facts |= result_facts(result)
     if result.best is not None and result.certificate is not None:
-        best, certificate = result.best, result.certificate
-        facts["best"] = {
-            "path": list(best.path),
-            "mean": best.mean,
-            "std": best.std,
-            "visits": best.visits,
-        }
-        facts["certificate"] = {
-            "path": list(certificate.path),
-            "lower": certificate.lower,
-            "upper": certificate.upper if math.isfinite(certificate.upper) else None,
-            "gap": certificate.gap if math.isfinite(certificate.gap) else None,
-            "confidence": 1 - certificate.delta,
-            "conditional": certificate.conditional,
-        }
-        if certificate.conditional:
-            belief = searcher.belief
-            facts["learnt"] = {
-                "kernel": type(belief.kernel).__name__,
-                "parameters": dataclasses.asdict(belief.kernel),  # type: ignore[call-overload]
-                "noise": belief.noise,
-                "mean": belief.mean,
-            }
+        if result.certificate.conditional:
+            facts["fitted"] = fitted_facts(searcher.belief)
         if known is not None:
             facts["optimum"] = {"value": known.optimum, "path": list(known.best_path)}
-            facts["regret"] = known.optimum - known.value(best.path)
+            facts["regret"] = known.optimum - known.value(result.best.path)
     return facts
 
 
-def _page(facts: dict[str, Any]) -> str:
-    """Return the facts as a page to read."""
+def _page(facts: dict[str, Any], result: Result) -> str:
+    """Return the facts as text."""
     per_second = facts["evaluations_per_second"] or 0.0
     resumed = facts["observations"] > facts["evaluations"]
     in_all = f"{facts['observations']:,} in all, " if resumed else ""
     lines = [
         f"{facts['problem']}: {_paths(facts['log10_arms'])}, {facts['evaluations']:,} evaluated in "
         f"{facts['seconds']:.2f} s ({per_second:,.0f} a second), {in_all}"
-        f"stopped by {facts['stopped_by']}",
+        f"{stop_text(facts['stopped_by'])}",
     ]
-    if "best" not in facts:
+    best = result.best
+    if best is None or result.certificate is None:
         return "\n".join([*lines, "nothing was evaluated"])
-    best, certificate = facts["best"], facts["certificate"]
-    times = "once" if best["visits"] == 1 else f"{best['visits']:,} times"
     lines += [
         "",
-        f"  best path    {click.style(' '.join(map(str, best['path'])), bold=True)}",
-        f"  reward       {best['mean']:.4f} +- {best['std']:.4f}, evaluated {times}",
+        f"  best path    {click.style(' '.join(map(str, best.path)), bold=True)}",
+        f"  reward       {value_text(best.mean, best.std, best.visits)}",
+        f"  certificate  {certificate_text(result.certificate)}",
     ]
-    if certificate["upper"] is None:
-        lines.append("  certificate  none: the number of paths is not known")
-    else:
-        lines.append(
-            f"  certificate  no path is worth more than {certificate['upper']:.4f}: gap "
-            f"{certificate['gap']:.4f} at confidence {certificate['confidence']:g}"
-            + (", given what was learnt" if certificate["conditional"] else "")
-        )
-    if "learnt" in facts:
-        learnt = facts["learnt"]
-        words = ", ".join(f"{name} {value:.4g}" for name, value in learnt["parameters"].items())
-        lines.append(
-            f"  learnt       {learnt['kernel'].lower()} kernel ({words}), "
-            f"noise {learnt['noise']:.4g}, mean {learnt['mean']:.4g}"
-        )
+    if "fitted" in facts:
+        lines.append(f"  fitted       {fitted_text(facts['fitted'])}")
     if "optimum" in facts:
         lines.append(
             f"  optimum      {facts['optimum']['value']:.4f}, so the best path is worth "

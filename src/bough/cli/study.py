@@ -11,10 +11,15 @@ import click
 from bough._text import printable
 from bough.cli.shell import echo, json_option, warnings_in_words
 from bough.experiments.runs import BEGINNING
-from bough.run.result import bounds_as_json, bounds_in_words
-from bough.studies.domain import plain_params
-from bough.studies.exchange import exported, imported
-from bough.studies.lock import WriteLock
+from bough.run.render import (
+    arm_facts,
+    certificate_facts,
+    certificate_text,
+    plain_params,
+    value_text,
+)
+from bough.studies.exchange import export_lines, import_lines
+from bough.studies.files import WriteLock
 from bough.studies.study import Study, open_to_read
 from bough.studies.trials import Trial
 
@@ -78,15 +83,21 @@ def export(file: str, output: Any, as_json: bool) -> None:
 
     \b
     bough study export run.db run.jsonl
+
+    Of a damaged file, all operations that SQLite can read and whose checksums are right are
+    written; then the exit code is 1, and the message says how many were lost. The file is not
+    changed. `bough study import` makes a new study of them.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     if as_json and output.name == "<stdout>":
         raise click.UsageError("--json says what was written to OUTPUT; name a file.")
-    lines, damage = exported(pathlib.Path(file))
+    lines, damage = export_lines(pathlib.Path(file))
+    for line in lines:
+        output.write(line + "\n")
+    if as_json:  # the first line is the specification
+        facts = {"file": output.name, "operations": len(lines) - 1, "damage": damage}
+        echo(json.dumps(facts, indent=2))
     if damage is not None:
-        echo(f"warning: {file} is damaged: {damage}", err=True)
-    count = sum(output.write(line + "\n") > 0 for line in lines)
-    if as_json:  # the first line says what is searched, the others are operations
-        echo(json.dumps({"file": output.name, "operations": count - 1}, indent=2))
+        raise click.ClickException(f"{file} is damaged: {damage}")
 
 
 @study_command.command("import", short_help="Make a study from JSON lines.")
@@ -99,7 +110,7 @@ def import_(lines: Any, file: str, as_json: bool) -> None:
     \b
     bough study import run.jsonl copy.db
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
-    count = imported(lines, pathlib.Path(file))
+    count = import_lines(lines, pathlib.Path(file))
     if as_json:
         echo(json.dumps({"file": file, "operations": count}, indent=2))
     else:
@@ -135,20 +146,10 @@ def _facts(study: Study) -> dict[str, Any]:
     if not told:
         return facts
     if study.replayed:
-        best, certificate = study.best(), study.certificate
-        facts["best"] = {
-            "path": list(best.path),
-            **_shown(best.params),
-            "mean": best.mean,
-            "std": best.std,
-            "visits": best.visits,
-        }
+        certificate = study.certificate
+        facts["best"] = arm_facts(study.best())
         if certificate is not None:
-            facts["certificate"] = {
-                "path": list(certificate.path),
-                **_shown(getattr(certificate, "params", None)),
-                **bounds_as_json(certificate),
-            }
+            facts["certificate"] = certificate_facts(certificate)
     else:
         top = max(told, key=lambda trial: study.sign * (trial.value or 0.0))
         facts["best"] = {"path": list(top.path), **_shown(top.params), "observed": top.value}
@@ -174,14 +175,11 @@ def _page(facts: dict[str, Any], study: Study) -> str:
             path = click.style(" ".join(map(str, best["path"])), bold=True)
             lines.append(f"  best path    {path}")
         if "mean" in best:
-            lines.append(f"  value        {best['mean']:.6g} +- {best['std']:.2g}")
+            lines.append(f"  value        {value_text(best['mean'], best['std'])}")
         else:
-            lines.append(f"  value        {best['observed']:.6g}, the best that was told")
-    if "certificate" in facts:
-        certificate = "none: the number of paths is not known"
-        if study.certificate is not None and facts["certificate"]["gap"] is not None:
-            certificate = bounds_in_words(study.certificate)
-        lines.append(f"  certificate  {certificate}")
+            lines.append(f"  value        {best['observed']:.6g}, the best that was observed")
+    if "certificate" in facts and study.certificate is not None:
+        lines.append(f"  certificate  {certificate_text(study.certificate)}")
     if len(study.trials):
         lines.append(f"  the last trials (of {len(study.trials):,}; --csv or --json for all)")
     for trial in study.trials[-SHOWN:]:

@@ -14,10 +14,10 @@ from bough._text import printable
 from bough.cli.shell import INTERRUPTED, Finite, echo, json_option, load_function
 from bough.exceptions import ObjectiveError, StudyError
 from bough.run.maximize import maximize, minimize
-from bough.run.result import Result, bounds_as_json, bounds_in_words, why_stopped
+from bough.run.render import certificate_text, result_facts, stop_text, value_text
+from bough.run.result import Result
 from bough.run.stopping import StopRule, WallTime
 from bough.spaces import Space
-from bough.studies.domain import plain_params
 
 
 @click.command("tune")
@@ -104,22 +104,14 @@ def _space(module: ModuleType, where: str, name: str) -> Space:
 
 def _facts(objective: str, result: Result, space: Space, elapsed: float) -> dict[str, Any]:
     """Return what there is to say, as plain values; what is not finite becomes None."""
-    facts: dict[str, Any] = {
+    return {
         "objective": objective,
         "parameters": len(space._slots),
         "stopped_by": result.stopped_by,
         "evaluations": result.searcher.observations,
         "seconds": elapsed,
+        **result_facts(result),
     }
-    if result.best is not None:
-        best = result.best
-        facts["best"] = {
-            "params": plain_params(best.params or {}),
-            "mean": best.mean, "std": best.std, "visits": best.visits,
-        }  # fmt: skip
-    if result.certificate is not None:
-        facts["certificate"] = bounds_as_json(result.certificate)
-    return facts
 
 
 def _page(facts: dict[str, Any], result: Result) -> str:
@@ -127,18 +119,17 @@ def _page(facts: dict[str, Any], result: Result) -> str:
     lines = [
         f"{facts['objective']}: {count} parameter{'' if count == 1 else 's'}, "
         f"{facts['evaluations']:,} evaluated in {facts['seconds']:.2f} s, "
-        + why_stopped(facts["stopped_by"])
+        + stop_text(facts["stopped_by"])
     ]
     best, certificate = result.best, result.certificate
     if best is None:
         return "\n".join([*lines, "nothing was evaluated"])
-    times = "once" if best.visits == 1 else f"{best.visits:,} times"
-    lines += ["", f"  value        {best.mean:.6g} +- {best.std:.2g}, evaluated {times}"]
+    lines += ["", f"  value        {value_text(best.mean, best.std, best.visits)}"]
     params: dict[str, Any] = best.params or {}
     width = max((len(printable(name)) for name in params), default=0)
     for i, (name, value) in enumerate(params.items()):
         shown = f"{value:.8g}" if isinstance(value, float) else printable(value)
         lines.append(f"  {'' if i else 'params':<11}  {printable(name):<{width}}  {shown}")
     if certificate is not None and math.isfinite(certificate.gap):
-        lines.append(f"  certificate  {bounds_in_words(certificate)}")
+        lines.append(f"  certificate  {certificate_text(certificate)}")
     return "\n".join(lines)

@@ -22,7 +22,7 @@ from bough import __version__
 from bough.exceptions import Exhausted, StudyError
 from bough.experiments.competitors import Competitor, Constants
 from bough.problems import Problem
-from bough.studies.lock import WriteLock
+from bough.studies.files import WriteLock
 from bough.trees import Path
 
 #: The measures of a run, and their names in tables and figures.

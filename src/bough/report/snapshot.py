@@ -20,6 +20,7 @@ from bough.plotting.beliefs import step_names
 from bough.plotting.parameters import numbers_of
 from bough.plotting.tree import Explored
 from bough.plotting.view import ABSENT, SearchView, columns_of
+from bough.run.render import arm_facts, certificate_facts
 from bough.studies.trials import Trial
 from bough.trees import Path
 
@@ -75,14 +76,11 @@ def _summary(view: SearchView) -> dict[str, Any]:
         params = best.params
         if params is None and view.completed:
             params = next((view.params_of(t) for t in view.completed if t.path == best.path), None)
-        facts["best"] = {
+        facts["best"] = arm_facts(best) | {
             "path": " ".join(map(str, best.path)),
             "decoded": _decoded(view, best.path),
             "params": _params(params),
             "trials": [t.id for t in view.completed if _is_at(t, best.path, params)],
-            "mean": _finite(best.mean),
-            "std": _finite(best.std),
-            "visits": best.visits,
         }
     return facts
 
@@ -133,17 +131,11 @@ def _certificate(view: SearchView) -> dict[str, Any] | None:
     found = view.certificate
     if found is None:
         return None
-    return {
+    place = {
         "path": " ".join(map(str, found.path)),
-        "lower": _finite(found.lower),
-        "upper": _finite(found.upper),
-        "gap": _finite(found.gap),
-        "confidence": 1 - found.delta,
-        "conditional": found.conditional,
         "params": _params(getattr(found, "params", None)),
-        "covering": getattr(found, "covering", None),
-        "coverings": getattr(found, "coverings", None),
     }
+    return {"covering": None, "coverings": None} | certificate_facts(found) | place
 
 
 def _convergence(view: SearchView) -> dict[str, Any]:

@@ -1,42 +1,175 @@
-"""Evaluations on workers: bough's own pool of processes, or any pool that the user brings."""
+"""Evaluators: calls of an objective in this process, on worker processes, or on any executor.
 
+An evaluator has `has_room()`, `submit(job)`, `wait()`, which returns the outcome of some job as
+soon as one ends, and `close()`, which leaves running jobs.
+"""
+
+import hashlib
+import inspect
 import os
+import pickle
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
-from bough._validation import whole
+from bough._validation import at_least_zero, real, whole
 from bough.exceptions import PoolError, TimedOut, WorkerDied
-from bough.run.evaluation import Job, Outcome, Task, evaluate
-from bough.run.interrupts import Interrupts
+from bough.run.progress import Interrupts
+from bough.studies.trials import Domain
 
-#: How pools that live on say that the worker of a task has died (Dask, Ray): by name, since they
-#: need not be installed.
+#: Names of the exceptions by which pools that survive it (Dask, Ray) report that the worker of a
+#: task has died; they need not be installed.
 LOST = ("KilledWorker", "WorkerCrashedError", "NodeDiedError", "LostRemote", "FutureCancelledError")
-#: Seconds after which Ctrl-C is heeded at the latest, and between two looks at deadlines.
+#: Seconds between two checks of Ctrl-C and of deadlines.
 TICK = 0.1
-#: Seconds between two looks of a worker at whether its search still runs.
+#: Seconds between two checks of a worker that its search still runs.
 WATCH = 1.0
-#: Seconds between two questions how many workers a cluster has.
+#: Seconds between two queries of the number of workers of a cluster.
 RECOUNT = 1.0
 
 
+@dataclass(slots=True)
+class Job:
+    """An evaluation: the trial, its candidate, and the number of attempts."""
+
+    id: int
+    candidate: Any
+    attempts: int = 0
+
+
+class Outcome(NamedTuple):
+    """The returned value of a job, or its error."""
+
+    job: Job
+    returned: Any = None
+    error: Exception | None = None
+
+
+class Task:
+    """An objective and the arguments of its calls.
+
+    The trial's id and seed are arguments of every call, so that no engine that caches calls takes
+    two evaluations of one path for the same. The objective gets the seed if it has a parameter
+    `seed`: the same for the same trial of the same search, wherever it runs.
+    """
+
+    def __init__(self, objective: Callable[..., Any], domain: Domain, first_state: int) -> None:
+        self.objective = objective
+        self.domain = domain
+        self._first_state = first_state
+        self._seeded = _has_seed(objective)
+
+    def arguments(self, job: Job) -> tuple[Any, ...]:
+        """Return the arguments of `evaluate`."""
+        seed = trial_seed(self._first_state, job.id) if self._seeded else None
+        return self.objective, self.domain.decode(job.candidate), job.id, seed, os.getpid()
+
+
+def evaluate(
+    objective: Callable[..., Any], params: Any, trial: int, seed: int | None, home: int
+) -> Any:
+    """Call an objective, in a worker or in the process of the search, which is `home`."""
+    try:
+        return objective(params) if seed is None else objective(params, seed=seed)
+    except Exception as error:
+        if os.getpid() == home or _can_travel(error):
+            raise
+        raise RuntimeError(f"{error!r}, an exception that pickle cannot send") from None
+
+
+def _can_travel(error: Exception) -> bool:
+    """Return whether an exception can be pickled; one that cannot would break the pool."""
+    # Pools that can send any function (loky, Dask, Ray) send exceptions in the same way.
+    sender = sys.modules.get("cloudpickle", pickle)
+    try:
+        return isinstance(pickle.loads(sender.dumps(error)), type(error))
+    except Exception:
+        return False
+
+
+def trial_seed(first_state: int, trial: int) -> int:
+    """Return the seed of a trial, of 32 bits, which every generator accepts."""
+    text = f"{first_state}:{trial}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big")
+
+
+def _has_seed(objective: Callable[..., Any]) -> bool:
+    try:
+        parameter = inspect.signature(objective).parameters.get("seed")
+    except (TypeError, ValueError):  # some built-in functions do not say
+        return False
+    return parameter is not None and parameter.kind in (
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.KEYWORD_ONLY,
+    )
+
+
+def read_reward(returned: Any) -> tuple[float, float | None]:
+    """Return the value that an objective returned, and its standard deviation if there is one."""
+    if isinstance(returned, tuple):
+        if len(returned) != 2:
+            raise TypeError(
+                "the objective must return a reward or (reward, std), "
+                f"got a tuple of {len(returned)}"
+            )
+        std = at_least_zero(returned[1], "the reward's std")
+        return real(returned[0], "the reward"), std
+    return real(returned, "the reward"), None
+
+
+class Inline:
+    """One evaluation at a time, in this process."""
+
+    def __init__(self, task: Task, interrupts: Interrupts) -> None:
+        self._task = task
+        self._interrupts = interrupts
+        self._job: Job | None = None
+
+    def has_room(self) -> bool:
+        """Return whether no job is submitted."""
+        return self._job is None
+
+    def submit(self, job: Job) -> None:
+        """Accept a job, which `wait` evaluates."""
+        self._job = job
+
+    def wait(self) -> Outcome:
+        """Evaluate the job; Ctrl-C interrupts it."""
+        job = self._job
+        assert job is not None  # one was submitted
+        self._job = None
+        try:
+            try:
+                self._interrupts.allowed = True
+                return Outcome(job, evaluate(*self._task.arguments(job)))
+            finally:
+                self._interrupts.allowed = False
+        except Exception as error:
+            return Outcome(job, None, error)
+
+    def close(self) -> None:
+        """Do nothing: no job is left running."""
+
+
 class Pool:
-    """The workers of an executor that the user brings: all that it needs is `submit`.
+    """The workers of an executor of the user, which needs a method `submit`.
 
     Parameters
     ----------
     executor
-        As in `concurrent.futures`.
+        An executor as in `concurrent.futures`.
     task
-        What is evaluated.
+        The objective.
     timeout
-        Seconds that an evaluation may take. What takes longer is failed; nobody but the executor's
-        owner could end it, so its worker counts as busy until it does.
+        Seconds that an evaluation may take before it fails. Only the executor's owner could end it,
+        so its worker counts as busy until it ends.
     """
 
     def __init__(
@@ -49,7 +182,7 @@ class Pool:
         self._count = workers_of(executor)
         self._running: dict[int, tuple[Job, Future[Any]]] = {}  # by trial
         self._deadlines: dict[int, float] = {}
-        self._overdue: set[Future[Any]] = set()  # timed out, and still at it
+        self._overdue: set[Future[Any]] = set()  # timed out, and still running
         self._ended: SimpleQueue[tuple[Job, Future[Any] | None, Exception | None]] = SimpleQueue()
 
     def has_room(self) -> bool:
@@ -78,15 +211,15 @@ class Pool:
         return future
 
     def wait(self) -> Outcome:
-        """Return what came of some job, as soon as one ends or is overdue."""
+        """Return the outcome of some job, as soon as one ends or is overdue."""
         while True:
             if not self._running and self._overdue and self._ended.empty():
                 raise PoolError(
-                    f"all {len(self._overdue)} workers are at evaluations that have timed out; "
+                    f"all {len(self._overdue)} workers run evaluations that have timed out; "
                     "only the owner of the pool can end them (bough's own can: executor=4)"
                 )
-            # Ctrl-C is looked for between two looks at the queue: raised in the middle of one, it
-            # would lose what was just taken out.
+            # Ctrl-C is checked between two accesses to the queue: raised in the middle of one, it
+            # would lose the item just removed.
             self._interrupts.check()
             try:
                 job, future, error = self._ended.get(timeout=min(self._patience(), TICK))
@@ -107,7 +240,7 @@ class Pool:
             return self._outcome(job, future)
 
     def _unnoticed(self) -> Outcome | None:
-        """Return what came of a job whose notice was lost, as by Ctrl-C pressed twice."""
+        """Return the outcome of a job whose notice was lost, as by Ctrl-C pressed twice."""
         for job, future in self._running.values():
             if future.done():
                 self._settled(job)
@@ -115,7 +248,7 @@ class Pool:
         return None
 
     def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
-        """Read a future that is done."""
+        """Return the outcome of a future that is done."""
         try:
             return Outcome(job, future.result())
         except BrokenExecutor as error:
@@ -134,8 +267,8 @@ class Pool:
 
     def _broken(self, error: Exception) -> PoolError:
         return PoolError(
-            f"the executor cannot go on: {error!r}. Make a new one and run this again; with a "
-            "study nothing that was told is lost"
+            f"the executor cannot continue: {error!r}. Make a new one and run this again; with a "
+            "study no observation is lost"
         )
 
     def _patience(self) -> float:
@@ -162,23 +295,23 @@ class Pool:
             self._overdue.add(future)
 
     def close(self) -> None:
-        """Leave what still runs; the executor is its owner's."""
+        """Cancel jobs that have not begun; the executor belongs to the user."""
         for _, future in self._running.values():
             future.cancel()
 
 
 class OwnPool(Pool):
-    """So many processes of our own, each in a pool of one: so one can be killed, or die, alone."""
+    """Processes of our own, each in a pool of one, so that one can be killed, or die, alone."""
 
     def __init__(
         self, workers: int, task: Task, timeout: float | None, interrupts: Interrupts
     ) -> None:
-        super().__init__(_Counted(workers), task, timeout, interrupts)
+        super().__init__(SimpleNamespace(max_workers=workers), task, timeout, interrupts)
         self._idle = [_Worker(task) for _ in range(workers)]
         self._busy: dict[int, _Worker] = {}  # by trial
 
     def submit(self, job: Job) -> None:
-        """Begin a job; its time is counted from when its process has the objective."""
+        """Begin a job, which is timed from when its process has imported the objective."""
         super().submit(job)
         if self._deadlines.pop(job.id, None) is not None:
             ready = self._busy[job.id].ready
@@ -214,13 +347,13 @@ class OwnPool(Pool):
         self._idle.append(_Worker(self._task))
 
     def close(self) -> None:
-        """End all workers, whatever they are at."""
+        """End all workers."""
         for worker in (*self._idle, *self._busy.values()):
             worker.kill()
 
 
 class _Worker:
-    """One process: of loky if it is installed, since that can send it any function."""
+    """One process: of loky if it is installed, which can send any function to it."""
 
     def __init__(self, task: Task) -> None:
         try:
@@ -228,16 +361,16 @@ class _Worker:
         except ImportError:
             from concurrent.futures import ProcessPoolExecutor
         self._executor: Any = ProcessPoolExecutor(1, initializer=_follow, initargs=(os.getpid(),))
-        # So that it starts now, and imports what the objective needs: that is not timed.
+        # It starts now, and imports the modules of the objective, which is not timed.
         self.ready: Future[None] = self._executor.submit(_take, task.objective)
 
     def submit(self, function: Any, *arguments: Any) -> "Future[Any]":
-        """Have it call a function."""
+        """Call a function in the process."""
         future: Future[Any] = self._executor.submit(function, *arguments)
         return future
 
     def kill(self) -> None:
-        """End the process, whatever it is at."""
+        """End the process."""
         if _is_loky(self._executor):
             self._executor.shutdown(wait=True, kill_workers=True)  # and what it has started
             return
@@ -251,7 +384,7 @@ def _is_loky(executor: Any) -> bool:
 
 
 def _follow(home: int) -> None:
-    """Leave Ctrl-C to the process that started this one, and end when it ends, even if killed."""
+    """Ignore Ctrl-C, which the search handles, and end when the search ends, even if killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = os.getppid()  # (perhaps a server that forks processes for it)
 
@@ -264,18 +397,11 @@ def _follow(home: int) -> None:
 
 
 def _take(objective: Any) -> None:
-    """Have an objective, and do nothing with it."""
-
-
-class _Counted:
-    """Says how many workers there are."""
-
-    def __init__(self, workers: int) -> None:
-        self.max_workers = workers
+    """Accept an objective, which is imported by that."""
 
 
 def workers_of(executor: Any) -> Callable[[], int]:
-    """Return a function that says how many evaluations an executor runs at once."""
+    """Return a function that returns the number of workers of an executor."""
     client = getattr(executor, "_client", None)
     if hasattr(client, "nthreads") and not hasattr(executor, "max_workers"):
         return _Cluster(client)
@@ -284,13 +410,13 @@ def workers_of(executor: Any) -> Callable[[], int]:
         if isinstance(count, int) and count >= 1:
             return lambda: int(getattr(executor, name))
     raise TypeError(
-        f"executor: cannot tell how many evaluations {executor!r} runs at once; "
-        "give it an attribute max_workers that says so"
+        f"executor: the number of workers of {executor!r} is not known; "
+        "give it an attribute max_workers"
     )
 
 
 class _Cluster:
-    """Counts the threads of a Dask cluster, which may grow and shrink."""
+    """The number of threads of a Dask cluster, which may grow and shrink."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -305,8 +431,11 @@ class _Cluster:
         return self._known
 
 
+Evaluator = Inline | Pool
+
+
 def check_executor(executor: Any) -> None:
-    """Refuse what is neither a number of workers nor an executor."""
+    """Refuse anything but a number of workers or an executor."""
     if isinstance(executor, type):
         raise TypeError(f"executor must be an executor, not its class: write {executor.__name__}()")
     if hasattr(executor, "submit"):
@@ -320,7 +449,11 @@ def check_executor(executor: Any) -> None:
         whole(executor, "executor", least=1)
 
 
-def make_pool(executor: Any, task: Task, timeout: float | None, interrupts: Interrupts) -> Pool:
-    """Return the pool that `maximize` was asked for: of own workers, or of an executor."""
+def make_evaluator(
+    executor: Any, task: Task, timeout: float | None, interrupts: Interrupts
+) -> Evaluator:
+    """Return the evaluator for the argument `executor` of `maximize`."""
+    if executor is None:
+        return Inline(task, interrupts)
     kind = Pool if hasattr(executor, "submit") else OwnPool
     return kind(executor, task, timeout, interrupts)

@@ -1,71 +1,51 @@
-"""A search under way: what is asked, evaluated and told, and what is left when it ends."""
+"""A run: the loop's state, from asking for a trial to the result; and where trials are recorded."""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from bough.exceptions import Exhausted, ObjectiveError, StudyError, TimedOut, WorkerDied
-from bough.run.evaluation import Evaluator, Job, Outcome, read_reward
-from bough.run.interrupts import Interrupts
+from bough.run.executors import Evaluator, Job, Outcome, read_reward
+from bough.run.progress import Interrupts
 from bough.run.result import History, Result
 from bough.run.stopping import StopRule
 from bough.searchers import Searcher
 from bough.searchers.base import negative_arm, negative_certificate
 from bough.spaces.searcher import SpaceSearcher
-from bough.studies.domain import Subject
-from bough.studies.replay import generator_state
 from bough.studies.study import Study
+from bough.studies.trials import Domain
 from bough.trees import Path
 
 
-class Book(Protocol):
-    """Where trials come from and go to: a searcher alone, or a study."""
+class Recorder:
+    """The source of trials, to which their values return: a searcher alone.
 
-    search: Searcher | SpaceSearcher
-    first_state: int
+    Attributes
+    ----------
+    search
+        The searcher.
+    first_state
+        Its random state at the beginning, from which the seeds of trials derive.
+    study
+        The study that records the trials, if there is one.
+    """
 
-    @property
-    def study(self) -> Study | None:
-        """The study, if there is one."""
-        ...
-
-    @property
-    def failed(self) -> int:
-        """How many trials have failed."""
-        ...
-
-    def ask(self) -> Job:
-        """Return the next trial."""
-        ...
-
-    def tell(self, job: Job, value: float, noise: float | None) -> None:
-        """Take in its value, in the user's sign."""
-        ...
-
-    def fail(self, job: Job, reason: str) -> None:
-        """Note that it has none."""
-        ...
-
-    def leave(self, jobs: Sequence[Job]) -> None:
-        """End, while some jobs are under way."""
-        ...
-
-
-class InMemory:
-    """A searcher that nobody writes down."""
-
-    study = None
+    study: Study | None = None
 
     def __init__(self, search: Searcher | SpaceSearcher, sign: float) -> None:
         self.search = search
-        self.first_state = generator_state(search) or 0
-        self.failed = 0
+        self.first_state = search.random_state or 0
         self._sign = sign
         self._number = 0
-        self._without_value: list[Any] = []
+        self._failed: list[Any] = []
+
+    @property
+    def failed(self) -> int:
+        """The number of failed trials."""
+        return len(self._failed)
 
     def ask(self) -> Job:
         """Return the next trial."""
@@ -74,76 +54,76 @@ class InMemory:
         return job
 
     def tell(self, job: Job, value: float, noise: float | None) -> None:
-        """Take in its value."""
-        self.search.tell(job.asked, self._sign * value, noise=noise)
+        """Observe the value of a trial, in the user's sign."""
+        self.search.tell(job.candidate, self._sign * value, noise=noise)
 
     def fail(self, job: Job, reason: str) -> None:
-        """Note that it has none."""
-        self.failed += 1
-        self.search.fail(job.asked)
-        self._without_value.append(job.asked)
+        """Note that a trial has no value."""
+        self.search.fail(job.candidate)
+        self._failed.append(job.candidate)
 
     def leave(self, jobs: Sequence[Job]) -> None:
-        """Forget what was asked for here and is still pending: it will not come."""
-        for asked in (*self._without_value, *(job.asked for job in jobs)):
-            with suppress(Exception):  # what broke the search may break this too
-                self.search.forget(asked)
+        """End the run: forget its trials that failed or are still running."""
+        for candidate in (*self._failed, *(job.candidate for job in jobs)):
+            with suppress(Exception):  # the error that broke the search may break this too
+                self.search.forget(candidate)
 
 
-class Recorded:
-    """A study, in which trials that are under way stay so, to be offered again."""
+class StudyRecorder(Recorder):
+    """A study, in which running trials stay so at the end of a run, to be offered again."""
 
-    def __init__(self, study: Study, *, ours: bool) -> None:
-        self.study: Study | None = study
-        self.search = study.searcher
+    study: Study
+
+    def __init__(self, study: Study, *, close: bool) -> None:
+        super().__init__(study.searcher, study.sign)
+        self.study = study
         self.first_state = study.first_state
-        self._study = study
-        self._ours = ours
+        self._close = close
 
     @property
     def failed(self) -> int:
-        """How many trials have failed, in earlier runs too."""
-        return self._study.failed
+        """The number of failed trials, in earlier runs too."""
+        return self.study.failed
 
     def ask(self) -> Job:
         """Return the next trial."""
-        trial = self._study.ask()
-        return Job(trial.id, self._study.subject.asked(trial))
+        trial = self.study.ask()
+        return Job(trial.id, self.study.domain.candidate(trial))
 
     def tell(self, job: Job, value: float, noise: float | None) -> None:
-        """Record its value."""
-        self._study.tell(job.id, value, noise=noise)
+        """Record the value of a trial."""
+        self.study.tell(job.id, value, noise=noise)
 
     def fail(self, job: Job, reason: str) -> None:
-        """Record that it has none."""
-        self._study.fail(job.id, reason)
+        """Record that a trial has no value."""
+        self.study.fail(job.id, reason)
 
     def leave(self, jobs: Sequence[Job]) -> None:
-        """Close the study if it was opened here."""
-        if self._ours:
-            self._study.close()
+        """End the run: close the study if the run has opened it."""
+        if self._close:
+            self.study.close()
         else:
-            self._study.offer_again(job.id for job in jobs)
+            self.study.offer_again(job.id for job in jobs)
 
 
 class Run:
-    """What has happened so far, and what is under way."""
+    """The evaluations so far, and those that are running."""
 
     def __init__(
         self,
-        book: Book,
-        subject: Subject,
+        recorder: Recorder,
+        domain: Domain,
         sign: float,
         interrupts: Interrupts,
         catch: tuple[type[Exception], ...],
         retries: int,
     ) -> None:
-        self.book = book
-        self.search = book.search
-        self.subject = subject
-        self.sign = sign
-        self.interrupts = interrupts
-        self.under_way: dict[int, Job] = {}
+        self.recorder = recorder
+        self.search = recorder.search
+        self.running: dict[int, Job] = {}
+        self._domain = domain
+        self._sign = sign
+        self._interrupts = interrupts
         self._catch = catch
         self._retries = retries
         self._evaluated: list[Any] = []
@@ -152,38 +132,37 @@ class Run:
         self._begin = perf_counter()
 
     def fill(self, evaluator: Evaluator, budget: int | None) -> None:
-        """Start what can run now, within the budget; raise `Exhausted` if nothing is under way."""
-        while evaluator.has_room() and (budget is None or self._started() < budget):
+        """Submit trials while there is room, within the budget; `Exhausted` if none is running."""
+        while evaluator.has_room():
+            if budget is not None and self._ended() + len(self.running) >= budget:
+                return
             try:
-                job = self.book.ask()
+                job = self.recorder.ask()
             except Exhausted:
-                if not self.under_way:
+                if not self.running:
                     raise
-                return  # what is under way may teach otherwise
+                return  # the values of running trials may change that
             except StudyError:
                 raise
             except Exception as error:  # of the tree's functions, or the prior mean
                 raise _failure(f"the search failed: {error!r}", ()) from error
             self._submit(evaluator, job)
 
-    def _started(self) -> int:
-        return self._spent() + len(self.under_way)
-
-    def _spent(self) -> int:
-        return self.search.observations + self.book.failed
+    def _ended(self) -> int:
+        return self.search.observations + self.recorder.failed
 
     def _submit(self, evaluator: Evaluator, job: Job) -> None:
         job.attempts += 1
-        self.under_way[job.id] = job
+        self.running[job.id] = job
         evaluator.submit(job)
 
     def settle(self, evaluator: Evaluator, outcome: Outcome) -> bool:
-        """Tell what came of a job, or try it again; return whether its trial has ended."""
+        """Observe the outcome of a job, or try it again; return whether its trial has ended."""
         job, error = outcome.job, outcome.error
         if error is None:
             try:
                 value, noise = read_reward(outcome.returned)
-                self.book.tell(job, value, noise)
+                self.recorder.tell(job, value, noise)
             except StudyError:
                 raise
             except Exception as of_the_value:
@@ -194,60 +173,60 @@ class Run:
                 self._submit(evaluator, job)
                 return False
             if not caught and not isinstance(error, TimedOut):
-                subject, asked = self.subject, job.asked
-                message = f"the objective failed at {subject.say(asked)}: {error!r}"
-                raise _failure(message, subject.path(asked), subject.params(asked)) from error
-            self.book.fail(job, str(error) or repr(error))
+                domain, candidate = self._domain, job.candidate
+                message = f"the objective failed at {domain.describe(candidate)}: {error!r}"
+                raise _failure(message, domain.path(candidate), domain.params(candidate)) from error
+            self.recorder.fail(job, str(error) or repr(error))
         else:
-            self._evaluated.append(job.asked)
+            self._evaluated.append(job.candidate)
             self._values.append(value)
             self._seconds.append(perf_counter() - self._begin)
-        del self.under_way[job.id]
+        del self.running[job.id]
         return True
 
     def stopped_by(self, budget: int | None, rules: Sequence[StopRule]) -> str | None:
-        """Return what says that it is enough."""
-        if budget is not None and self._spent() >= budget:
+        """Return the name of the budget or rule that ends the run, None if it continues."""
+        if budget is not None and self._ended() >= budget:
             return "budget"
-        return self.word(rules)
+        return self.first_stop(rules)
 
-    def word(self, rules: Sequence[Any], name: str | None = None) -> str | None:
-        """Return the word of the first rule that has one."""
-        self.interrupts.check()
+    def first_stop(self, rules: Sequence[Any], name: str | None = None) -> str | None:
+        """Return the name of the first rule that says stop."""
+        self._interrupts.check()
         try:
-            self.interrupts.heeded = True
+            self._interrupts.allowed = True
             for rule in rules:
-                word = rule(self.search)
-                if isinstance(word, str) and word:
-                    return word
-                if word:
+                answer = rule(self.search)
+                if isinstance(answer, str) and answer:
+                    return answer
+                if answer:
                     return name or getattr(rule, "__name__", repr(rule))
         finally:
-            self.interrupts.heeded = False
+            self._interrupts.allowed = False
         return None
 
     def leave(self) -> None:
-        """End, whatever is under way."""
-        self.book.leave(list(self.under_way.values()))
-        self.under_way.clear()
+        """End, and leave running trials."""
+        self.recorder.leave(list(self.running.values()))
+        self.running.clear()
 
     def result(self, stopped_by: str) -> Result:
-        """Return what was found, and leave what is under way."""
+        """End, and return the result."""
         self.leave()
-        told = self.search.observations > 0
-        certificate = getattr(self.search, "certificate", None) if told else None
+        observed = self.search.observations > 0
+        certificate = getattr(self.search, "certificate", None) if observed else None
+        best = self.search.best() if observed else None
         history = History(
-            [self.subject.path(asked) for asked in self._evaluated],
+            [self._domain.path(candidate) for candidate in self._evaluated],
             np.array(self._values),
             np.array(self._seconds),
-            [self.subject.params(asked) for asked in self._evaluated],
+            [self._domain.params(candidate) for candidate in self._evaluated],
         )
-        best = self.search.best() if told else None
-        if self.sign < 0:
+        if self._sign < 0:
             best = None if best is None else negative_arm(best)
             certificate = None if certificate is None else negative_certificate(certificate)
-        direction = "maximize" if self.sign > 0 else "minimize"
-        study = self.book.study
+        direction = "maximize" if self._sign > 0 else "minimize"
+        study = self.recorder.study
         return Result(best, certificate, history, stopped_by, self.search, study, direction)
 
 

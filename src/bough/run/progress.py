@@ -1,10 +1,13 @@
-"""A bar that shows best, bound and gap, the way a MIP solver does."""
+"""The terminal: a progress bar with best, bound and gap, and Ctrl-C, handled where it is safe."""
 
+import signal
 import sys
+import threading
 from time import monotonic
+from types import FrameType
 from typing import Any
 
-#: Seconds between two looks at the certificate, which costs more than an evaluation of nothing.
+#: Seconds between two updates of the bar: a certificate costs more than a trivial evaluation.
 INTERVAL = 0.2
 
 
@@ -38,7 +41,7 @@ class Bar:
         return self
 
     def update(self, search: Any) -> None:
-        """Note one more evaluation."""
+        """Count one more evaluation of a searcher."""
         if self._bar is None:
             return
         self._waiting += 1
@@ -48,13 +51,13 @@ class Bar:
             self._show(search)
 
     def count(self, text: str) -> None:
-        """Note that one more is done, and show what came of it."""
+        """Count one more unit, and show a text."""
         if self._bar is not None:
             self._bar.set_postfix_str(text, refresh=False)
             self._bar.update(1)
 
     def say(self, message: str) -> None:
-        """Print a line where the bar is."""
+        """Print a line above the bar."""
         if self._bar is None:
             print(message, file=sys.stderr)
         else:
@@ -75,3 +78,44 @@ class Bar:
         if self._bar is not None:
             self._bar.update(self._waiting)
             self._bar.close()
+
+
+class Interrupts:
+    """A handler of Ctrl-C that interrupts the user's code at once, and a searcher never.
+
+    So no searcher is left with half an observation, unless Ctrl-C is pressed twice. Outside of the
+    main thread, or where the program has a handler of its own, nothing is changed.
+    """
+
+    def __init__(self) -> None:
+        self.allowed = False  # whether the user's code is running
+        self._waiting = False
+        self._installed = False
+
+    def __enter__(self) -> "Interrupts":
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._handle)
+            self._installed = True
+        return self
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        again = self._waiting
+        # (Python ignores exceptions in some places, such as __del__: then `check` raises it again.)
+        self._waiting = True
+        if self.allowed or again:
+            raise KeyboardInterrupt
+
+    def check(self) -> None:
+        """Raise an interrupt that was postponed."""
+        if self._waiting:
+            self._waiting = False
+            raise KeyboardInterrupt
+
+    def caught(self) -> None:
+        """Continue after Ctrl-C: the next one counts as the first."""
+        self._waiting = False
+
+    def __exit__(self, *exception: object) -> None:
+        if self._installed:
+            signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,6 +1,5 @@
-"""What a search found."""
+"""The result of a search, and the history of its evaluations."""
 
-import math
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.belief.best_arm import Arm
+from bough.run.render import result_text
 from bough.searchers import Certificate, Searcher
-from bough.spaces.searcher import SpaceCertificate, SpaceSearcher
+from bough.spaces.searcher import SpaceSearcher
 from bough.trees import Path
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class History:
-    """Every evaluation of a run as they ended: paths, values, seconds since the beginning.
+    """The evaluations of a run in the order of their ends: paths, values, seconds since its start.
 
-    In a space there are `params`, and the paths are those of their cells in its fixed covering; on
+    In a space there are `params`, and the paths are those of their cells in its fixed partition; on
     a plain tree all `params` are None.
     """
 
@@ -45,22 +45,22 @@ class History:
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """What a search found.
+    """The result of a search.
 
     Attributes
     ----------
     best
-        The best arm that was played, None if none was.
+        The best of the evaluated arms, None if there are none.
     certificate
-        How good it is, and how good anything can be; None if nothing was told.
+        The bounds on the best of all arms; None if there are no observations.
     history
-        Every evaluation.
+        The evaluations of this run.
     stopped_by
-        Which rule ended the search.
+        The rule that ended the search.
     searcher
-        The searcher as it stood, ready to go on.
+        The searcher, with which the search can be continued.
     study
-        The study that the search was recorded in, if there is one.
+        The study that recorded the search, if there is one.
     direction
         `"maximize"` or `"minimize"`: then the searcher sees the negative of each value.
     """
@@ -79,13 +79,13 @@ class Result:
         Parameters
         ----------
         kind
-            `"convergence"`, `"tree"`, `"along"` (the best path), `"increments"` (what each depth
-            adds), `"importance"` (of parameters), `"relevance"` (of those of a space), `"slice"`,
-            or `"regret"` (needs `optimum=`).
+            `"convergence"`, `"tree"`, `"along"` (the best path), `"increments"` (the variance that
+            each depth adds), `"importance"` (of parameters), `"relevance"` (of those of a space),
+            `"slice"`, or `"regret"` (needs `optimum=`).
         ax
             Axes to draw on; by default new ones.
         options
-            Of the function of that name in `bough.plotting`.
+            Options of the function of that name in `bough.plotting`.
         """
         from bough.plotting import DRAWINGS
 
@@ -94,53 +94,10 @@ class Result:
         return DRAWINGS[kind](self, ax=ax, **options)
 
     def report(self, path: "str | os.PathLike[str]") -> None:
-        """Write a page to explore the search with (the extra `report`): one file, no network."""
+        """Write an interactive page about the search (the extra `report`): one file, no network."""
         from bough.report import write
 
         write(self, path)
 
     def __repr__(self) -> str:
-        lines = [f"{why_stopped(self.stopped_by)} after {len(self.history)} evaluations"]
-        if self.best is not None:
-            if isinstance(self.searcher, SpaceSearcher):
-                lines.append(f"best params {self.best.params}")
-            else:
-                lines.append(f"best path   {self.searcher.tree.decode(self.best.path)}")
-            lines.append(f"its reward  {self.best.mean:.6g} +- {self.best.std:.2g}")
-        if self.certificate is not None:
-            lines.append(f"certificate {bounds_in_words(self.certificate)}")
-        return "\n".join(lines)
-
-
-def why_stopped(stopped_by: str) -> str:
-    """Say why a search has ended."""
-    if stopped_by == "exhausted":
-        return "stopped since nothing is left to learn"
-    return f"stopped by {stopped_by}"
-
-
-def bounds_in_words(certificate: Certificate) -> str:
-    """Say what a certificate says; and whose it is, if it is that of one covering of a space."""
-    whose = ""
-    if isinstance(certificate, SpaceCertificate):
-        number, count = certificate.covering + 1, certificate.coverings
-        whose = f" (by covering {number} of {count}, to its resolution)"
-    return (
-        f"the best of all is between {certificate.lower:.6g} and {certificate.upper:.6g}, at "
-        f"confidence {1 - certificate.delta:g}"
-        + (", given what was learnt" if certificate.conditional else "")
-        + whose
-    )
-
-
-def bounds_as_json(certificate: Certificate) -> dict[str, Any]:
-    """Return what a certificate says as plain values; what is not finite becomes None."""
-    bounds = {"lower": certificate.lower, "upper": certificate.upper, "gap": certificate.gap}
-    facts: dict[str, Any] = {
-        **{name: value if math.isfinite(value) else None for name, value in bounds.items()},
-        "confidence": 1 - certificate.delta,
-        "conditional": certificate.conditional,
-    }
-    if isinstance(certificate, SpaceCertificate):
-        facts |= {"covering": certificate.covering, "coverings": certificate.coverings}
-    return facts
+        return result_text(self)

@@ -1,4 +1,4 @@
-"""When to stop: small objects that look at the state of a search and say a word, or nothing."""
+"""Stop rules: functions of a searcher that return the reason to stop, or nothing."""
 
 import time
 from collections.abc import Callable
@@ -7,23 +7,23 @@ from typing import Any
 
 from bough._validation import above_zero, at_least_zero, real, whole
 
-#: Called with the searcher after every reward; whatever is true stops the search, and a string is
-#: what `result.stopped_by` says.
+#: Called with the searcher after every evaluation; a true value stops the search, and a string
+#: becomes `result.stopped_by`.
 StopRule = Callable[[Any], object]
 
 
 def need_certificate(rule: object, searcher: Any) -> None:
-    """Refuse a rule for a searcher that cannot say how sure it is."""
+    """Refuse a rule for a searcher without certificates."""
     if not hasattr(type(searcher), "certificate"):
         raise TypeError(
-            f"{rule!r} needs a searcher that knows its uncertainty, such as GPTS; "
-            f"{type(searcher).__name__} does not"
+            f"{rule!r} needs a searcher with certificates, such as GPTS; "
+            f"{type(searcher).__name__} has none"
         )
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Stop after so many evaluations (those that failed included, if `maximize` counts them)."""
+    """Stop after a number of evaluations (including failed ones, if `maximize` counts them)."""
 
     evaluations: int
 
@@ -31,13 +31,13 @@ class Budget:
         whole(self.evaluations, "budget", least=1)
 
     def __call__(self, searcher: Any) -> object:
-        """Return "budget" when it is spent."""
+        """Return "budget" when it is used up."""
         return "budget" if searcher.observations >= self.evaluations else None
 
 
 @dataclass
 class WallTime:
-    """Stop so many seconds after the search began."""
+    """Stop some seconds after the search began."""
 
     seconds: float
     _until: float | None = field(default=None, repr=False)
@@ -46,7 +46,7 @@ class WallTime:
         above_zero(self.seconds, "seconds")
 
     def start(self) -> None:
-        """Begin to count."""
+        """Start the clock."""
         self._until = time.monotonic() + self.seconds
 
     def __call__(self, searcher: Any) -> object:

@@ -2,15 +2,17 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bough._validation import listed, real
 from bough.belief.best_arm import Arm
 from bough.belief.rng import SplitMix64
+from bough.learning.learner import Fit, Learner
 from bough.trees import Path, Tree
 
 #: Rules of `best` that every searcher has.
@@ -45,7 +47,59 @@ class Certificate:
     conditional: bool = False
 
 
-class Searcher(ABC):
+class Resumable:
+    """Methods by which a study records a searcher and resumes it.
+
+    A study compares each recorded `ask` with what the searcher asks when it is resumed. A searcher
+    that draws random numbers from `self._random` and fits its hyperparameters by `self._learner`
+    inherits the rest; one with another generator, or with fits of its own, overrides these methods.
+    A searcher without either need not do anything.
+    """
+
+    _random: Any = None
+    _learner: Learner | None = None
+
+    @property
+    def random_state(self) -> int | None:
+        """The state of the random generator, a signed int of 64 bits; None if it has none."""
+        if not isinstance(self._random, SplitMix64):
+            return None
+        state = int(self._random.__reduce__()[1][0])
+        return state - 2**64 if state >= 2**63 else state
+
+    @random_state.setter
+    def random_state(self, state: int) -> None:
+        if isinstance(self._random, SplitMix64):
+            self._random = SplitMix64(state % 2**64)
+
+    def fits(self, start: int = 0) -> list[dict[str, Any]]:
+        """Return the fits of hyperparameters from number `start` on, as plain values for JSON."""
+        learner = self._learner
+        return [] if learner is None else [_plain_fit(learner, f) for f in learner.fits[start:]]
+
+    def replay_fits(self, fits: Iterable[Mapping[str, Any]] | None) -> None:
+        """Take these fits, each when one is due, and make no others; None: fit again from now on.
+
+        `tell` and `refit` raise `ValueError` where a fit does not suit the observations.
+        """
+        if self._learner is not None:
+            self._learner.recorded = None if fits is None else deque(map(_rebuilt_fit, fits))
+
+    def refit(self) -> None:
+        """Fit the hyperparameters to all observations now, if there are any to fit."""
+
+
+def _plain_fit(learner: Learner, fit: Fit) -> dict[str, Any]:
+    slots = (learner.exact_model if fit.exact else learner.model).slots
+    values = {slot.name: value for slot, value in zip(slots, fit.values, strict=True)}
+    return {"values": values, "exact": fit.exact, "likelihood": fit.likelihood}
+
+
+def _rebuilt_fit(plain: Mapping[str, Any]) -> Fit:
+    return Fit(list(plain["values"].values()), plain["exact"], plain["likelihood"])
+
+
+class Searcher(Resumable, ABC):
     """A policy that chooses which path to evaluate next.
 
     `ask` may be called again before `tell`, and `tell` for paths that were never asked for. The
@@ -87,7 +141,7 @@ class Searcher(ABC):
     def forget(self, path: Sequence[int]) -> None:
         """Drop a pending evaluation of the path, the oldest if there are several."""
 
-    def fail(self, path: Sequence[int]) -> None:  # noqa: B027 - the default of most searchers
+    def fail(self, path: Sequence[int]) -> None:
         """Record that evaluating the path failed, which is not an observation.
 
         By default the evaluation stays pending, so that the search continues elsewhere.

@@ -336,13 +336,14 @@ class GPTS(Searcher):
             if self._learner.watching:
                 self._learner.watch(self.belief, node, reward)
         if self._learner is not None and self._learner.is_due(told):
-            self._learn()
+            self.refit()
         elif self._learns_widths and told & (told - 1) == 0:
             self._look_ahead()
 
-    def _learn(self) -> None:
-        """Take the prior that suits what was told."""
-        assert self._learner is not None  # there is something to learn
+    def refit(self) -> None:
+        """Fit the hyperparameters to all observations now, if there are any to fit."""
+        if self._learner is None:
+            return
         self._learner.learn(self.belief)
         self._new_prior()
 

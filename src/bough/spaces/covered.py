@@ -1,6 +1,6 @@
 """Any searcher of trees on a space, by the space's one fixed covering."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bough._validation import at_least_zero
@@ -33,12 +33,25 @@ class Covered(SpaceSearcher):
         self._told: dict[Path, dict[str, Any]] = {}  # the last params of each cell, as told
 
     @property
-    def _random(self) -> Any:
-        return getattr(self.search, "_random", None)
+    def random_state(self) -> int | None:
+        """The state of the random generator, a signed int of 64 bits; None if it has none."""
+        return self.search.random_state
 
-    @_random.setter
-    def _random(self, generator: Any) -> None:
-        self.search._random = generator  # type: ignore[attr-defined]
+    @random_state.setter
+    def random_state(self, state: int) -> None:
+        self.search.random_state = state
+
+    def fits(self, start: int = 0) -> list[dict[str, Any]]:
+        """Return the fits of hyperparameters from number `start` on, as plain values for JSON."""
+        return self.search.fits(start)
+
+    def replay_fits(self, fits: Iterable[Mapping[str, Any]] | None) -> None:
+        """Take these fits, each when one is due, and no others; None: fit again from now on."""
+        self.search.replay_fits(fits)
+
+    def refit(self) -> None:
+        """Fit the hyperparameters to all observations now, if there are any to fit."""
+        self.search.refit()
 
     def ask(self) -> dict[str, Any]:
         """Return params to evaluate; raise `Exhausted` if nothing is left to learn."""

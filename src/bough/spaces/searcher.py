@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bough.belief.best_arm import Arm
-from bough.searchers.base import Certificate
+from bough.searchers.base import Certificate, Resumable
 from bough.spaces.space import Space
 
 
@@ -27,7 +27,7 @@ class SpaceCertificate(Certificate):
     coverings: int = 1
 
 
-class SpaceSearcher(ABC):
+class SpaceSearcher(Resumable, ABC):
     """A policy that says which params of a space to evaluate next; otherwise like `Searcher`."""
 
     space: Space
@@ -44,7 +44,7 @@ class SpaceSearcher(ABC):
     def forget(self, params: Mapping[str, Any]) -> None:
         """Drop a pending evaluation of the params, the oldest if there are several."""
 
-    def fail(self, params: Mapping[str, Any]) -> None:  # noqa: B027 - what most searchers do
+    def fail(self, params: Mapping[str, Any]) -> None:
         """Take note that evaluating the params failed, which is no observation.
 
         For a searcher that does not say otherwise it stays pending: the search goes on elsewhere.

@@ -1,18 +1,29 @@
-"""Trees, kernels and options as plain JSON, and back: what a study's file says of its search."""
+"""Specifications of studies: trees, kernels, options and seeds as plain JSON, and back."""
 
+import copy
 import dataclasses
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 
 from bough import kernels
 from bough.confidence import Confidence
+from bough.exceptions import StudyError
 from bough.kernels import Kernel
 from bough.means import Heuristic
+from bough.searchers import Searcher
+from bough.searchers.registry import make_searcher
+from bough.spaces import Space
+from bough.spaces.searcher import SpaceSearcher
+from bough.spaces.space import describe as describe_space
+from bough.spaces.space import rebuild as rebuild_space
+from bough.studies.trials import domain_of
 from bough.trees import Tree
 
 #: Classes that a file may name; all are dataclasses of plain values, or of one another.
@@ -142,3 +153,164 @@ def fingerprint(specification: dict[str, Any]) -> str:
     """Return a short name of all that a study's file says of its search."""
     text = json.dumps(specification, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# ---------------------------------------------------------------------- specifications
+
+
+def specify(
+    tree_or_space: Tree | Space, searcher: Any, rng: Any, direction: str, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the specification of a study; of functions, their names."""
+    made = callable(searcher) or isinstance(searcher, (Searcher, SpaceSearcher))
+    if isinstance(tree_or_space, Space):
+        domain = {"space": describe_space(tree_or_space, plain=False)}
+    else:
+        domain = {"tree": describe_tree(tree_or_space)}
+    return domain | {
+        "searcher": describe(searcher),
+        "options": {name: describe(option) for name, option in options.items()},
+        "direction": direction,
+        "seed": None if made else describe_seed(rng),
+    }
+
+
+def sign_of(specification: dict[str, Any]) -> float:
+    """Return the factor of values before a searcher, which maximizes, observes them."""
+    return -1.0 if specification["direction"] == "minimize" else 1.0
+
+
+def check_new(search: Any) -> Any:
+    """Refuse a searcher with observations, which would not be in the record."""
+    if search.observations or search.pending:
+        raise ValueError(
+            f"searcher must be a new one, since the study records all observations; {search!r} "
+            f"has {search.observations} observations and {len(search.pending)} pending"
+        )
+    return search
+
+
+def check_domain(file: FilePath, specification: dict[str, Any], given: Any) -> Tree | Space:
+    """Return the tree or space of a study; refuse another one."""
+    if given is not None:
+        domain_of(given)
+    if "space" not in specification:
+        if isinstance(given, Space):
+            raise StudyError(f"{file} is a study of a tree, not of a space")
+        return _check_tree(file, specification["tree"], given)
+    if isinstance(given, Tree):
+        raise StudyError(f"{file} is a study of a space, not of a tree")
+    return _check_space(file, specification["space"], given)
+
+
+def _check_space(file: FilePath, recorded: dict[str, Any], space: Any) -> Space:
+    if space is None:
+        if '{"object": ' in json.dumps(recorded):
+            raise StudyError(f"{file} cannot hold options that are objects: open it with tree=...")
+        return rebuild_space(recorded)
+    given = describe_space(space, plain=False)
+    if list(given.items()) != list(recorded.items()):
+        names = [name for name in {**recorded, **given} if given.get(name) != recorded.get(name)]
+        raise StudyError(
+            f"{file} is a study of another space: "
+            + (
+                f"{names[0]!r} is {recorded.get(names[0])} there, not {given.get(names[0])}"
+                if names
+                else f"its parameters come in another order, {list(recorded)}"
+            )
+        )
+    found: Space = space
+    return found
+
+
+def _check_tree(file: FilePath, recorded: dict[str, Any], tree: Any) -> Tree:
+    if tree is None:
+        try:
+            return rebuild_tree(recorded)
+        except NotInFile as error:
+            raise StudyError(f"{error}: open {file} with tree=...") from None
+    given = describe_tree(tree)
+    for part, was in recorded.items():
+        if given[part] != was:
+            raise StudyError(
+                f"{file} is a study of another tree: its {part} is {was}, not {given[part]}"
+            )
+    found: Tree = tree
+    return found
+
+
+class SearcherFactory:
+    """A function that makes the searcher of a study as it was when the study began.
+
+    Attributes
+    ----------
+    known
+        Whether it can: False if the file cannot hold the searcher and it was not given again.
+    dropped
+        Recorded options that the searcher no longer has; their defaults are used.
+    """
+
+    def __init__(
+        self,
+        file: FilePath,
+        specification: dict[str, Any],
+        domain: Tree | Space,
+        searcher: Any,
+        options: dict[str, Any],
+    ) -> None:
+        self._specification = specification
+        self._domain = domain
+        self._given = searcher
+        self._options: dict[str, Any] = {}
+        self.dropped: list[str] = []
+        recorded, was = specification["options"], specification["searcher"]
+        if searcher is not None and describe(searcher) != was:
+            raise StudyError(f"{file} is a study by {was}, not by {describe(searcher)}")
+        for name, option in options.items():
+            if option is not None and name not in recorded:
+                raise StudyError(
+                    f"{file} is a study without the option {name}; it has {recorded or 'none'}"
+                )
+            if describe(option) != recorded.get(name):
+                raise StudyError(
+                    f"{file} is a study with {name}={recorded.get(name)}, not {describe(option)}"
+                )
+        self._named = not isinstance(was, dict)
+        self.known = self._named or searcher is not None
+        if isinstance(searcher, (Searcher, SpaceSearcher)):
+            check_new(searcher)
+        if self._named:
+            try:
+                for name, option in recorded.items():
+                    given = name in options
+                    self._options[name] = options[name] if given else rebuild(option, name)
+            except NotInFile:
+                self.known = False
+
+    def __call__(self) -> Any:
+        """Return a new searcher; None if it is not known."""
+        if not self.known:
+            return None
+        if self._named:
+            return self._make_by_name()
+        if isinstance(self._given, (Searcher, SpaceSearcher)):
+            search = copy.deepcopy(self._given)
+        else:
+            search = check_new(make_searcher(self._given, self._domain, None))
+        begin = self._specification["begin"]
+        if begin is not None:  # so a program whose seed is drawn can be resumed too
+            search.random_state = begin
+        return search
+
+    def _make_by_name(self) -> Any:
+        while True:
+            seed = rebuild_seed(self._specification["seed"])
+            name = self._specification["searcher"]
+            try:
+                return make_searcher(name, self._domain, seed, self._options)
+            except TypeError as error:
+                missing = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+                if missing is None or missing[1] not in self._options:
+                    raise
+                self.dropped.append(missing[1])
+                del self._options[missing[1]]

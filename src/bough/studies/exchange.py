@@ -1,4 +1,4 @@
-"""A study as JSON lines, to be read or taken elsewhere, and back."""
+"""Export of a study as JSON lines, and import: also of what is left of a damaged file."""
 
 import json
 import time
@@ -8,46 +8,54 @@ from typing import Any
 
 from bough._validation import at_least_zero, real, whole
 from bough.exceptions import StudyError
-from bough.studies.domain import Unknown
-from bough.studies.journal import FORMAT, Journal, Operation
-from bough.studies.replay import Replay
-from bough.studies.specification import sign_of
+from bough.studies.describe import sign_of
+from bough.studies.journal import FORMAT, Journal, Operation, read_damaged
 
 
-def exported(file: Path) -> tuple[Iterator[str], str | None]:
-    """Return all that a study's file holds as lines, and what is wrong with it (None: nothing).
+def export_lines(file: Path) -> tuple[list[str], str | None]:
+    """Return a study as JSON lines, and what is wrong with its file (None: nothing).
 
-    Of a damaged file, what could be read and still means something.
+    The first line is the specification, each other one an operation. Of a damaged file these are
+    all operations that SQLite can read and whose checksums are right.
     """
-    journal = Journal.open(file, "full", read_only=True)
-    try:
-        specification, operations, damage = journal.read()
-    finally:
-        journal.close()
-    if damage is not None:
-        replay = Replay(Unknown(), None, sign_of(specification))
-        replay.load(operations)
-        operations = consistent(specification, operations, replay)
-        operations.append(Operation(0, "restart", None, time.time(), "null", None))
-        damage = f"{damage}. {replay.summary()}"
-    head = {"bough study": FORMAT, "specification": specification}
+    specification, operations, damage = read_damaged(file)
+    head: dict[str, Any] = {"bough study": FORMAT, "specification": specification}
     rows = [operation for operation in operations if operation.kind != "create"]
-    numbered = (operation._replace(n=n) for n, operation in enumerate(rows, 1))
-    return (json.dumps(row) for row in (head, *(row._asdict() for row in numbered))), damage
+    if damage is not None:
+        last = operations[-1].n if operations else 0
+        damage = (
+            f"{damage}. {len(rows)} operations were saved; {last + 1 - len(operations)} before "
+            f"operation {last} could not be read, nor any after it"
+        )
+        head["damage"] = damage
+    return [json.dumps(row) for row in (head, *(row._asdict() for row in rows))], damage
 
 
-def imported(lines: Iterable[str], file: Path) -> int:
-    """Make a new study of lines; return how many operations it has."""
+def import_lines(lines: Iterable[str], file: Path) -> int:
+    """Make a new study of exported lines; return the number of its operations.
+
+    Lines of a damaged file make a study of the trials whose records are complete. They are numbered
+    from 0, and the searcher observes them when the study is opened.
+    """
     rows = iter(lines)
     try:
         head = json.loads(next(rows, "null"))
         version, specification = head["bough study"], head["specification"]
         sign_of(specification)
     except (KeyError, TypeError, ValueError) as error:
-        raise StudyError(f"this is no export of a study: {error!r}") from None
+        raise StudyError(f"this is not an export of a study: {error!r}") from None
     if version > FORMAT:
         raise StudyError(f"this export has format {version}; this bough reads up to {FORMAT}")
-    operations = list(_checked(rows))
+    damaged = "damage" in head
+    operations = [_parse(line, n) for n, line in enumerate(rows, 2)]
+    if damaged:
+        operations = list(_without_gaps(operations))
+    for n, operation in enumerate(operations, 1):
+        if operation.n != n:
+            raise StudyError(
+                f"line {n + 1} is not the next operation: its number is {operation.n}, not {n}"
+            )
+    _check_order(operations)
     journal = Journal.create(file, specification, "full")
     try:
         if operations:
@@ -57,59 +65,62 @@ def imported(lines: Iterable[str], file: Path) -> int:
     return len(operations)
 
 
-def consistent(
-    specification: dict[str, Any], operations: list[Operation], replay: Replay
-) -> list[Operation]:
-    """Return what could be read of a damaged file as a record without gaps."""
-    record = [Operation(0, "create", None, time.time(), json.dumps(specification), None)]
+def _without_gaps(operations: list[Operation]) -> Iterator[Operation]:
+    """Yield operations of a damaged file as a record without gaps, of trials without gaps."""
+    ids: dict[int | None, int] = {}  # the new ids of trials, by the recorded ones
+    running: set[int | None] = set()
+    n = 0
+    for operation in operations:
+        kind, trial = operation.kind, operation.trial
+        if kind in ("ask", "take"):
+            ids[trial] = len(ids)
+            running.add(trial)
+        elif kind in ("tell", "fail") and trial in running:
+            running.discard(trial)
+        elif kind != "enqueue":
+            continue
+        n += 1
+        yield operation._replace(n=n, trial=ids.get(trial))
+    yield Operation(n + 1, "restart", None, time.time(), "null", None)
+
+
+def _parse(line: str, number: int) -> Operation:
+    """Return the operation on a line, or refuse it."""
+    try:
+        operation = Operation(**json.loads(line))
+        real(operation.at, "at")
+        if operation.state is not None:
+            whole(operation.state, "state", least=-(2**63))
+        _check_body(operation.kind, json.loads(operation.body))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StudyError(f"line {number} is not an operation of a study: {error}") from None
+    return operation
+
+
+def _check_order(operations: list[Operation]) -> None:
+    """Refuse operations that do not follow from those before them."""
+    running: set[int | None] = set()
     begun = 0
     for operation in operations:
-        if not replay.used(operation):
-            continue
-        if operation.kind in ("ask", "take"):
-            assert operation.trial is not None  # it begins one
-            for lost in replay.trials[begun : operation.trial]:
-                record.append(Operation(0, "take", lost.id, lost.started, "[]", None))
-                reason = json.dumps(lost.reason)
-                record.append(Operation(0, "fail", lost.id, lost.started, reason, None))
-            begun = operation.trial + 1
-        record.append(operation)
-    return record
-
-
-def _checked(lines: Iterable[str]) -> Iterator[Operation]:
-    """Read operations, each of which must follow from those before it."""
-    running: set[int] = set()
-    begun = 0
-    for n, line in enumerate(lines, 1):
-        try:
-            operation = Operation(**json.loads(line))
-            kind, trial = operation.kind, operation.trial
-            if operation.n != n:
-                raise ValueError(f"its number is {operation.n}, not {n}")
-            real(operation.at, "at")
-            if operation.state is not None:
-                whole(operation.state, "state", least=-(2**63))
-            body = json.loads(operation.body)
-            if kind in ("ask", "take") and (begun != trial or trial in running):
-                raise ValueError(f"its trial is {trial}, not {begun}")
-            if kind in ("tell", "fail") and trial not in running:
-                raise ValueError(f"trial {trial} does not run")
-            _check_body(kind, body)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise StudyError(f"line {n + 1} is no operation of a study: {error}") from None
+        kind, trial = operation.kind, operation.trial
+        problem = None
         if kind in ("ask", "take"):
-            running.add(begun)
+            if trial != begun:
+                problem = f"its trial is {trial}, not {begun}"
+            running.add(trial)
             begun += 1
         elif kind in ("tell", "fail"):
-            running.discard(trial or 0)
-        yield operation
+            if trial not in running:
+                problem = f"trial {trial} is not running"
+            running.discard(trial)
+        if problem is not None:
+            raise StudyError(f"line {operation.n + 1} is not the next operation: {problem}")
 
 
 def _check_body(kind: str, body: Any) -> None:
     if kind in ("ask", "take", "enqueue"):
         if isinstance(body, dict):
-            return  # params, which are checked when there is a space to check them by
+            return  # params, which are checked when the space is known
         if not isinstance(body, list):
             raise TypeError(f"a path is a list, params are an object, not {body!r}")
         for step in body:
@@ -123,7 +134,7 @@ def _check_body(kind: str, body: Any) -> None:
             raise TypeError(f"a reason is a text, not {body!r}")
     elif kind == "refit":
         for value in (*body["values"].values(), body["exact"]):
-            real(float(value), "what was learnt")
+            real(float(value), "a fitted value")
         float(body["likelihood"])
     elif kind not in ("restart", "exhausted"):
         raise ValueError(f"kind {kind!r}")

@@ -1,127 +1,114 @@
-"""A searcher brought back to where it was, by doing again what was recorded."""
+"""Replay: the trials of a study, and its searcher resumed by repeating the recorded operations."""
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bough.exceptions import Exhausted, StudyError
-from bough.learning.learner import Fit
-from bough.studies.domain import Subject
 from bough.studies.journal import Operation
-from bough.studies.trials import Trial
+from bough.studies.trials import Domain, Trial
 
-#: Operations that a damaged file is rewritten with; the others only help to verify.
-FACTS = ("ask", "take", "tell", "fail", "enqueue")
-
-
-class Difference(Exception):  # noqa: N818 - it is found, and said, and no error
-    """The searcher does not do what it did when the record was written."""
+#: A recorded fit of hyperparameters: see `Searcher.fits`.
+Fit = dict[str, Any]
 
 
-def generator_state(search: Any) -> int | None:
-    """Return the state of a searcher's generator as a signed number of 64 bits, None if unknown."""
-    random = getattr(search, "_random", None)
-    if random is None:
-        return None
-    state: int = random.__reduce__()[1][0]
-    return state - 2**64 if state >= 2**63 else state
+class Difference(Exception):  # noqa: N818 - found and reported, not an error
+    """Raised where the searcher does not repeat what was recorded."""
 
 
 class Replay:
-    """The trials of a study and its searcher (None if nobody knows it), as the record says."""
+    """The trials of a study and its searcher (None if it is not known), as recorded.
 
-    def __init__(self, subject: Subject, search: Any, sign: float) -> None:
-        self.subject = subject
+    A searcher is resumed through its documented methods: each recorded ask is compared with what it
+    asks now and with its `random_state` afterwards, and `replay_fits` makes it take the recorded
+    hyperparameters, since an optimizer may end elsewhere on another machine.
+    """
+
+    def __init__(self, domain: Domain, search: Any, sign: float) -> None:
+        self.domain = domain
         self.search = search
         self.sign = sign
         self.trials: list[Trial] = []
         self.queue: deque[Any] = deque()
         self.failed = 0
-        self._dropped: set[int] = set()  # operations that make no sense without lost ones
-        self._learner = getattr(search, "_learner", None)  # where anything is learnt
-        self._fits = 0  # so many of its fits are in the record
+        self._fits = 0  # the number of the searcher's fits that are recorded
 
     # ------------------------------------------------------------------ from the record
 
     def run(self, operations: list[Operation]) -> Difference | None:
-        """Do all again, and return the first difference, at which it ends."""
+        """Repeat all operations, and return the first difference, at which it ends."""
         restarts = [i for i, operation in enumerate(operations) if operation.kind == "restart"]
         begin = restarts[-1] + 1 if restarts else 0
-        fits: dict[int | None, list[Fit]] = {}  # by the trial after which they were taken
+        fits: dict[int | None, list[Fit]] = {}  # by the trial after which they were made
         for operation in operations[begin:]:
             if operation.kind == "refit":
-                fits.setdefault(operation.trial, []).append(_fit(operation))
+                fits.setdefault(operation.trial, []).append(json.loads(operation.body))
         try:
             self.load(operations[:begin], fits.get(None, ()))
-            with self._recalling(()):
-                for operation in operations[begin:]:
-                    self._follow(operation, fits)
+            self._replay_fits(())
+            for operation in operations[begin:]:
+                self._repeat(operation, fits)
         except Difference as difference:
             return difference
-        self.new_fits()
+        finally:
+            self._replay_fits(None)
+        if operations[begin:]:  # else the fits made by loading are not recorded yet
+            self.new_fits()
         return None
 
     def load(self, operations: Iterable[Operation], fits: Sequence[Fit] = ()) -> None:
-        """Take what was told, or failed, as it is, whatever was asked; in the order of these.
+        """Observe all recorded values and failures, whatever the searcher would have asked.
 
-        It is learnt from when all was told, or what was learnt then is taken.
+        The hyperparameters are fitted once, at the end, or the given fits are taken.
         """
         ended = []
         for operation in operations:
             self._note(operation)
-            if operation.kind in ("tell", "fail") and operation.n not in self._dropped:
-                ended.append(operation.trial)
+            if operation.kind in ("tell", "fail"):
+                ended.append(operation.trial or 0)
         if self.search is None or not ended:
             return
-        with self._recalling(()):
+        self._replay_fits(())
+        try:
             for id_ in ended:
-                assert id_ is not None  # what ends is a trial
                 trial = self.trials[id_]
-                asked = self.subject.asked(trial)
                 try:
                     if trial.value is None:
-                        self.search.fail(asked)
+                        self.search.fail(self.domain.candidate(trial))
                     else:
-                        self._tell_searcher(asked, trial.value, trial.noise)
+                        self._observe(trial, trial.value, trial.noise)
                 except ValueError as error:
                     raise StudyError(
                         f"trial {id_} does not fit the searcher any more, or its tree: {error}"
                     ) from error
-        if self._learner is not None and self.search.observations:
-            with self._recalling(fits):
+            self._replay_fits(fits or None)
+            if self.search.observations:
                 try:
-                    self.search._learn()
+                    self.search.refit()
                 except ValueError as error:
                     if not fits:
                         raise
-                    raise Difference(f"what was learnt of all before differs: {error}") from error
-
-    @contextmanager
-    def _recalling(self, fits: Iterable[Fit]) -> Iterator[None]:
-        """Have the searcher take these fits, and learn nothing else."""
-        if self._learner is None:
-            yield
-            return
-        self._learner.recorded = deque(fits)
-        try:
-            yield
+                    raise Difference(f"the recorded fit differs: {error}") from error
         finally:
-            self._learner.recorded = None
+            self._replay_fits(None)
 
-    def _follow(self, operation: Operation, fits: dict[int | None, list[Fit]]) -> None:
-        """Do one operation again, and compare."""
+    def _replay_fits(self, fits: Sequence[Fit] | None) -> None:
+        if self.search is not None:
+            self.search.replay_fits(fits)
+
+    def _repeat(self, operation: Operation, fits: dict[int | None, list[Fit]]) -> None:
+        """Repeat one operation, and compare."""
         if self.search is None:
             self._note(operation)
         elif operation.kind in ("ask", "exhausted"):
-            asked = self._ask_again(operation)
-            if asked is not None:
-                self.begin(asked, operation.at)
+            candidate = self._ask_again(operation)
+            if candidate is not None:
+                self.begin(candidate, operation.at)
         elif operation.kind == "tell":
-            trial, (value, noise) = self.trials[operation.trial or 0], _told(operation)
-            if self._learner is not None and trial.id in fits:
-                self._learner.recorded = deque(fits[trial.id])
+            trial, (value, noise) = self.trials[operation.trial or 0], _observed(operation)
+            if trial.id in fits:
+                self._replay_fits(fits[trial.id])
             try:
                 self.tell(trial, value, noise, operation.at)
             except ValueError as error:
@@ -133,120 +120,95 @@ class Replay:
             self._note(operation)
 
     def _ask_again(self, operation: Operation) -> Any:
-        """Return what the searcher asks, if that is what it asked then; None if nothing."""
+        """Return the searcher's candidate, None if it has none; raise if another was recorded."""
         try:
-            asked = self.search.ask()
+            candidate = self.search.ask()
         except Exhausted:
-            asked = None
-        now = "null" if asked is None else self.subject.write(asked)
-        then, state = operation.body, generator_state(self.search)
-        if json.loads(now) != json.loads(then) or state != operation.state:
-            here = "that nothing is left" if asked is None else str(asked)
-            there = "that nothing was left" if then == "null" else str(self.subject.read(then))
-            if json.loads(now) == json.loads(then):
+            candidate = None
+        now = "null" if candidate is None else self.domain.write(candidate)
+        then = operation.body
+        same = json.loads(now) == json.loads(then)
+        if not same or self.search.random_state != operation.state:
+            here = "nothing" if candidate is None else str(candidate)
+            there = "nothing" if then == "null" else str(self._read(operation))
+            if same:
                 here = f"{here} with another random state"
             raise Difference(
-                f"trial {len(self.trials)} differs: the searcher says {here}, and said {there} "
-                f"when this was recorded; has the program changed?"
+                f"trial {len(self.trials)} differs (has the program changed?): the searcher asks "
+                f"for {here}, and asked for {there} when this was recorded"
             )
-        return asked
+        return candidate
 
     def _note(self, operation: Operation) -> None:
-        """Keep account of an operation, without the searcher."""
-        kind, id_ = operation.kind, operation.trial
+        """Update the trials by an operation, without the searcher."""
+        kind, id_ = operation.kind, operation.trial or 0
         if kind in ("ask", "take"):
-            asked = self.subject.read(operation.body)
-            while id_ is not None and len(self.trials) < id_:  # of a damaged file
-                at = operation.at
-                lost = Trial(len(self.trials), (), None, None, "failed", at, at)
-                self.trials.append(lost._replace(reason="its record was damaged"))
-                self.failed += 1
-            if kind == "take" and asked in self.queue:
-                self.queue.remove(asked)
-            self.begin(asked, operation.at)
-        elif kind in ("tell", "fail"):
-            if id_ is None or id_ >= len(self.trials) or self.trials[id_].state != "running":
-                self._dropped.add(operation.n)
-            elif kind == "tell":
-                value, noise = _told(operation)
-                self._end_told(self.trials[id_], value, noise, operation.at)
-            else:
-                self._end_failed(self.trials[id_], json.loads(operation.body), operation.at)
+            candidate = self._read(operation)
+            if kind == "take" and candidate in self.queue:
+                self.queue.remove(candidate)
+            self.begin(candidate, operation.at)
+        elif kind == "tell":
+            value, noise = _observed(operation)
+            self._end_told(self.trials[id_], value, noise, operation.at)
+        elif kind == "fail":
+            self._end_failed(self.trials[id_], json.loads(operation.body), operation.at)
         elif kind == "enqueue":
-            self.queue.append(self.subject.read(operation.body))
+            self.queue.append(self._read(operation))
+
+    def _read(self, operation: Operation) -> Any:
+        try:
+            return self.domain.read(operation.body)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StudyError(
+                f"operation {operation.n}, {operation.kind} {operation.body}, does not fit "
+                f"{self.domain.source!r}: {error!r}"
+            ) from error
 
     # ------------------------------------------------------------------ as it happens
 
-    def begin(self, asked: Any, at: float) -> Trial:
-        """Add a trial that runs."""
-        path, params = self.subject.path(asked), self.subject.params(asked)
+    def begin(self, candidate: Any, at: float) -> Trial:
+        """Add a running trial."""
+        path, params = self.domain.path(candidate), self.domain.params(candidate)
         trial = Trial(len(self.trials), path, params, None, "running", at)
         self.trials.append(trial)
         return trial
 
     def tell(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
-        """Tell the searcher, or leave everything as it was."""
-        self._tell_searcher(self.subject.asked(trial), value, noise)
+        """Let the searcher observe the value of a trial, or leave everything as it was."""
+        self._observe(trial, value, noise)
         self._end_told(trial, value, noise, at)
 
-    def _tell_searcher(self, asked: Any, value: float, noise: float | None) -> None:
+    def _observe(self, trial: Trial, value: float, noise: float | None) -> None:
         if self.search is not None:
-            self.search.tell(asked, self.sign * value, noise=noise)
+            self.search.tell(self.domain.candidate(trial), self.sign * value, noise=noise)
 
     def _end_told(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
         id_, path, params, _, _, started, *_ = trial
         self.trials[id_] = Trial(id_, path, params, value, "told", started, at, noise)
 
     def fail(self, trial: Trial, reason: str, at: float) -> None:
-        """End a trial without a value, and tell the searcher so."""
+        """End a trial without a value."""
         if self.search is not None:
-            self.search.fail(self.subject.asked(trial))
+            self.search.fail(self.domain.candidate(trial))
         self._end_failed(trial, reason, at)
 
     def _end_failed(self, trial: Trial, reason: str, at: float) -> None:
         self.trials[trial.id] = trial._replace(state="failed", reason=reason, ended=at)
         self.failed += 1
 
-    # ------------------------------------------------------------------ what there is to say
+    # ------------------------------------------------------------------ state
 
     def running(self) -> list[int]:
-        """Return the trials that are neither told nor failed."""
+        """Return the ids of the running trials."""
         return [trial.id for trial in self.trials if trial.state == "running"]
 
-    def used(self, operation: Operation) -> bool:
-        """Return whether an operation of a damaged file still means something."""
-        return operation.kind in FACTS and operation.n not in self._dropped
-
-    def summary(self) -> str:
-        """Say what was read of a damaged file, and what was dropped."""
-        told = sum(trial.state == "told" for trial in self.trials)
-        lost = sum(trial.reason == "its record was damaged" for trial in self.trials)
-        return (
-            f"{told} values of {len(self.trials)} trials were read; {lost} trials and "
-            f"{len(self._dropped)} values without a trial were dropped, and what was not told will "
-            "be evaluated again"
-        )
-
     def new_fits(self) -> list[str]:
-        """Return what was learnt since the last call, as the record holds it."""
-        if self._learner is None or len(self._learner.fits) == self._fits:
-            return []
-        fits = self._learner.fits[self._fits :]
+        """Return the searcher's fits since the last call, as they are recorded."""
+        fits = [] if self.search is None else self.search.fits(self._fits)
         self._fits += len(fits)
-        return [_fit_text(self._learner, fit) for fit in fits]
+        return [json.dumps(fit) for fit in fits]
 
 
-def _fit_text(learner: Any, fit: Fit) -> str:
-    slots = (learner.exact_model if fit.exact else learner.model).slots
-    values = {slot.name: value for slot, value in zip(slots, fit.values, strict=True)}
-    return json.dumps({"values": values, "exact": fit.exact, "likelihood": fit.likelihood})
-
-
-def _fit(operation: Operation) -> Fit:
-    body = json.loads(operation.body)
-    return Fit(list(body["values"].values()), body["exact"], body["likelihood"])
-
-
-def _told(operation: Operation) -> tuple[float, float | None]:
+def _observed(operation: Operation) -> tuple[float, float | None]:
     body = json.loads(operation.body)
     return (body[0], body[1]) if isinstance(body, list) else (body, None)

@@ -1,4 +1,4 @@
-"""Durable studies: a search and its history, in a file that survives whatever is killed."""
+"""Durable studies: a searcher and its trials, in a file that survives a killed process."""
 
 import json
 import os
@@ -21,23 +21,27 @@ from bough.searchers.base import negative_arm, negative_certificate
 from bough.searchers.registry import make_searcher
 from bough.spaces import Space
 from bough.spaces.searcher import SpaceSearcher
-from bough.studies import describe as describing
-from bough.studies.domain import Subject, Unknown, subject_of
-from bough.studies.exchange import consistent
+from bough.studies.describe import (
+    SearcherFactory,
+    check_domain,
+    check_new,
+    describe_seed,
+    sign_of,
+    specify,
+)
 from bough.studies.journal import Durability, Journal
-from bough.studies.replay import Replay, generator_state
-from bough.studies.specification import compared, fresh, maker_of, sign_of, specify
-from bough.studies.trials import Trial, Trials
+from bough.studies.replay import Replay
+from bough.studies.trials import Domain, Trial, Trials, UnknownDomain, domain_of
 from bough.trees import Tree
 
 
 class Study:
     """A searcher and its durable history: ask for a trial, tell its value, at any time.
 
-    Made by `Study.create` or `Study.open`. All that was told is in the file when `tell` returns. A
-    study that is opened again goes on exactly as if it had never been closed, or its process
-    killed: the searcher is rebuilt from the record, and each recorded ask is compared with what the
-    searcher asks. Trials that were left running are offered again first.
+    Made by `Study.create` or `Study.open`. Each value is in the file when `tell` returns. A study
+    that is opened again resumes exactly as if it had never been closed, or its process killed: the
+    searcher is rebuilt from the record, and each recorded ask is compared with what the searcher
+    asks. Trials that were left running are offered again first.
 
     One process may write at a time; any number may read (`read_only=True`).
 
@@ -90,7 +94,7 @@ class Study:
         path
             The file, which must not exist.
         tree_or_space
-            What is searched.
+            The domain of the search.
         searcher
             The name of a searcher, which the file can hold; or a searcher or a function that makes
             one, which must be given again to `open`.
@@ -99,14 +103,14 @@ class Study:
         direction
             `"maximize"` or `"minimize"`.
         durability
-            `"full"`: what was told survives a loss of power. `"process"`: it survives the death of
-            this process, and costs some 0.1 ms a trial instead of a few ms.
+            `"full"`: values survive a loss of power. `"process"`: they survive the death of this
+            process, and cost some 0.1 ms a trial instead of a few ms.
         about
-            What is evaluated, in words, for those who look at the file.
+            A description of the objective, shown with the file.
         options
-            Of a searcher that is given by its name, such as `kernel` and `noise`.
+            Options of a searcher that is given by its name, such as `kernel` and `noise`.
         """
-        subject = subject_of(tree_or_space)
+        domain = domain_of(tree_or_space)
         if direction not in ("maximize", "minimize"):
             raise ValueError(f'direction must be "maximize" or "minimize", got {direction!r}')
         if about is not None and not isinstance(about, str):
@@ -114,10 +118,10 @@ class Study:
         specification = specify(tree_or_space, searcher, rng, direction, options) | {"about": about}
         if rng is None:
             rng = specification["seed"]
-        search = fresh(make_searcher(searcher, tree_or_space, rng, options))
-        specification["begin"] = generator_state(search)
+        search = check_new(make_searcher(searcher, tree_or_space, rng, options))
+        specification["begin"] = search.random_state
         journal = Journal.create(FilePath(path), specification, durability)
-        return cls(journal, specification, Replay(subject, search, sign_of(specification)))
+        return cls(journal, specification, Replay(domain, search, sign_of(specification)))
 
     @classmethod
     def open(
@@ -130,76 +134,74 @@ class Study:
         durability: Durability = "full",
         **options: Any,
     ) -> "Study":
-        """Open a study where it was left.
+        """Open a study, to resume it.
 
         Parameters
         ----------
         path
             The file.
         tree
-            The tree or space that is searched; needed if the tree has functions, or options of the
-            space are objects, and otherwise compared.
+            The tree or space; needed if the tree has functions, or options of the space are
+            objects, and otherwise compared.
         searcher, options
             As for `create`; needed if they were functions or objects, and otherwise compared.
         read_only
-            Only look: does not wait for a writer, nor keep one out.
+            Whether only to look: does not wait for a writer, nor exclude one.
+
+        Raises
+        ------
+        StudyError
+            If the file is damaged, or is a study of something else. Neither the file nor the log
+            beside it is changed; `bough study export` saves the operations that can be read.
 
         Warns
         -----
         UserWarning
-            If the file was damaged: says what was dropped. If the searcher does not ask what it
-            asked then, because the program has changed: names the first trial that differs. In
-            both cases all that was told is kept, and the search goes on.
+            If the searcher does not ask what it asked then, because the program has changed: names
+            the first trial that differs. All observations are kept, and the search continues from
+            them. Recorded options that the searcher no longer has are named too.
         """
         file = FilePath(path)
         journal = Journal.open(file, durability, read_only=read_only)
         try:
-            contents = journal.read()
-            spec, operations = contents.specification, contents.operations
-            found = compared(file, spec, tree)
-            subject = subject_of(found)
-            make = maker_of(file, spec, found, searcher, options)
-            if make is None and not read_only:
+            specification, operations = journal.read()
+            found = check_domain(file, specification, tree)
+            make = SearcherFactory(file, specification, found, searcher, options)
+            if not make.known and not read_only:
                 raise StudyError(
-                    f"{file} cannot hold its searcher, {spec['searcher']} with options "
-                    f"{spec['options']}: give it what is a function or an object again"
+                    f"{file} cannot hold its searcher, {specification['searcher']} with options "
+                    f"{specification['options']}: give it what is a function or an object again"
                 )
-            replay = Replay(subject, make and make(), sign_of(spec))
-            difference = None
-            if contents.damage is None:
-                difference = replay.run(operations)
-            if contents.damage is not None or difference is not None:
-                replay = Replay(subject, make and make(), sign_of(spec))
+            domain, sign = domain_of(found), sign_of(specification)
+            replay = Replay(domain, make(), sign)
+            difference = replay.run(operations)
+            changes = [
+                f"the searcher {specification['searcher']} no longer has the option {name}; its "
+                "default is used"
+                for name in make.dropped
+            ]
+            if difference is not None:
+                changes.append(str(difference))
+                changes.append("All observations are kept, and the search continues from them")
+                replay = Replay(domain, make(), sign)
                 replay.load(operations)
-                if contents.damage is not None:
-                    _say(f"{file} is damaged: {contents.damage}. {replay.summary()}")
-                else:
-                    _say(f"{file}: {difference}. What was told is kept; the search goes on with it")
-                if not read_only:
-                    if contents.damage is not None:
-                        kept = journal.rewrite(spec, consistent(spec, operations, replay))
-                        _say(f"the damaged file is kept as {kept}")
-                    now = time.time()
-                    rows = [("restart", None, now, "null", None)]
-                    rows += [("refit", None, now, fit, None) for fit in replay.new_fits()]
-                    journal.append(rows)
-            return cls(journal, spec, replay)
+                journal.defer([("restart", None, time.time(), "null", None)])
+            fits = replay.new_fits()  # of observations that were loaded
+            journal.defer([("refit", None, time.time(), fit, None) for fit in fits])
+            if changes:
+                warnings.warn(f"{file}: {'. '.join(changes)}", UserWarning, stacklevel=3)
+            return cls(journal, specification, replay)
         except BaseException:
             journal.close()
             raise
 
     @classmethod
     def look(cls, path: str | os.PathLike[str]) -> "Study":
-        """Return the trials of a study, without its searcher: needs nothing of the program."""
+        """Return the trials of a study without its searcher: needs nothing of the program."""
         journal = Journal.open(FilePath(path), "full", read_only=True)
-        try:
-            specification, operations, damage = journal.read()
-        finally:
-            journal.close()
-        replay = Replay(Unknown(), None, sign_of(specification))
+        specification, operations = journal.read()
+        replay = Replay(UnknownDomain(), None, sign_of(specification))
         replay.load(operations)
-        if damage is not None:
-            _say(f"{path} is damaged: {damage}. {replay.summary()}")
         return cls(journal, specification, replay)
 
     # ------------------------------------------------------------------ ask and tell
@@ -207,8 +209,8 @@ class Study:
     def ask(self) -> Trial:
         """Return a trial to evaluate.
 
-        Those left running by a dead process come first, under their own ids; then what was
-        enqueued; then what the searcher asks. Raises `bough.Exhausted` if nothing is left to learn.
+        Trials left running by a dead process come first, under their own ids; then those that were
+        enqueued; then those of the searcher. Raises `bough.Exhausted` if nothing is left to learn.
         """
         with self._guard, self._all_or_closed():
             self._check_open()
@@ -220,21 +222,21 @@ class Study:
             id_, now = len(replay.trials), time.time()
             row: tuple[Any, ...]
             if replay.queue:
-                asked = replay.queue[0]
-                row = ("take", id_, now, replay.subject.write(asked), None)
+                candidate = replay.queue[0]
+                row = ("take", id_, now, replay.domain.write(candidate), None)
                 self._journal.append([row], durable=False)
                 replay.queue.popleft()
             else:
                 try:
-                    asked = replay.search.ask()
+                    candidate = replay.search.ask()
                 except Exhausted:
-                    state = generator_state(replay.search)
+                    state = replay.search.random_state
                     self._journal.append([("exhausted", None, now, "null", state)], durable=False)
                     raise
-                state = generator_state(replay.search)
-                row = ("ask", id_, now, replay.subject.write(asked), state)
+                state = replay.search.random_state
+                row = ("ask", id_, now, replay.domain.write(candidate), state)
                 self._journal.append([row], durable=False)
-            return replay.begin(asked, now)
+            return replay.begin(candidate, now)
 
     def tell(self, trial_or_id: Trial | int, value: float, *, noise: float | None = None) -> None:
         """Record the value of a trial (and its standard deviation): it is safe on return."""
@@ -252,7 +254,7 @@ class Study:
             self._journal.append(rows)
 
     def fail(self, trial_or_id: Trial | int, reason: str = "") -> None:
-        """Record that a trial has no value. The search goes on elsewhere as long as it can."""
+        """Record that a trial has no value. The search continues elsewhere as long as it can."""
         with self._guard, self._all_or_closed():
             trial = self._running(trial_or_id)
             now = time.time()
@@ -261,19 +263,19 @@ class Study:
             self._replay.fail(trial, str(reason), now)
 
     def enqueue(self, params_or_path: Mapping[str, Any] | Sequence[int]) -> None:
-        """Have a path, or params, evaluated before what the searcher would ask next."""
+        """Have a path, or params, evaluated before the searcher's next candidate."""
         with self._guard:
             self._check_open()
-            asked: Any = self.subject.check(params_or_path, self._replay.search)
-            row = ("enqueue", None, time.time(), self.subject.write(asked), None)
+            candidate: Any = self.domain.check(params_or_path, self._replay.search)
+            row = ("enqueue", None, time.time(), self.domain.write(candidate), None)
             self._journal.append([row])
-            self._replay.queue.append(asked)
+            self._replay.queue.append(candidate)
 
     @contextmanager
     def _all_or_closed(self) -> Iterator[None]:
-        """Close the study when Ctrl-C comes between what the searcher knows and what is recorded.
+        """Close the study when Ctrl-C comes between the searcher's update and its record.
 
-        What is in the file is right; what is in memory may be ahead of it.
+        The file is right; the searcher in memory may be ahead of it.
         """
         try:
             yield
@@ -306,14 +308,14 @@ class Study:
             if self._journal.owner != os.getpid():  # a worker that was forked
                 raise StudyError(
                     f"the study {self._journal.path} was opened by process {self._journal.owner}, "
-                    "and only that one may write to it: have it tell what this one has found"
+                    "and only that one may write to it: send the value there, and tell it there"
                 )
             raise StudyError(
                 f"the study {self._journal.path} is closed, or open for reading only; "
-                "Study.open it to go on"
+                "Study.open resumes it"
             )
 
-    # ------------------------------------------------------------------ what is known
+    # ------------------------------------------------------------------ state
 
     @property
     def trials(self) -> Trials:
@@ -326,21 +328,21 @@ class Study:
         return self._journal.path
 
     @property
-    def subject(self) -> Subject:
-        """What is searched, as the loop sees it."""
-        return self._replay.subject
+    def domain(self) -> Domain:
+        """The tree or space, as the loop uses it."""
+        return self._replay.domain
 
     @property
     def tree(self) -> Tree:
-        """The tree that is searched, or that of the fixed covering of the space."""
-        whole = self.subject.whole
-        return whole.tree if isinstance(whole, Space) else whole
+        """The tree, or that of the fixed partition of the space."""
+        source = self.domain.source
+        return source.tree if isinstance(source, Space) else source
 
     @property
     def space(self) -> Space | None:
-        """The space that is searched, if it is one."""
-        whole = self.subject.whole
-        return whole if isinstance(whole, Space) else None
+        """The space, None on a tree."""
+        source = self.domain.source
+        return source if isinstance(source, Space) else None
 
     @property
     def searcher(self) -> Searcher | SpaceSearcher:
@@ -355,41 +357,41 @@ class Study:
 
     @property
     def replayed(self) -> bool:
-        """Whether the searcher is there, and so `best` and `certificate`."""
+        """Whether the searcher is known, and so `best` and `certificate`."""
         return self._replay.search is not None
 
     @property
     def sign(self) -> float:
-        """What the searcher is told is so many times the value: -1 if the study minimizes."""
+        """The factor of values before the searcher observes them: -1 if the study minimizes."""
         return self._replay.sign
 
     @property
     def first_state(self) -> int:
-        """The state of the searcher's generator when nothing was asked: seeds derive from it."""
+        """The random state of the new searcher, from which the seeds of trials derive."""
         return int(self.specification["begin"] or 0)
 
     @property
     def failed(self) -> int:
-        """How many trials have failed."""
+        """The number of failed trials."""
         return self._replay.failed
 
     def offer_again(self, ids: Iterable[int]) -> None:
-        """Have trials that run offered again by `ask`, since nobody evaluates them any more."""
+        """Have running trials that no one evaluates any more offered again by `ask`."""
         with self._guard:
             self._again.extend(sorted(set(ids) - set(self._again)))
 
     def best(self, rule: str | None = None) -> Arm:
-        """Return the best of the arms that were told, in the sign of the values."""
+        """Return the best of the observed arms, in the sign of the values."""
         arm = self.searcher.best(rule)
         return negative_arm(arm) if self.sign < 0 else arm
 
     @property
     def certificate(self) -> Certificate | None:
-        """How good it is, and how good anything can be; None if the searcher cannot say."""
+        """The bounds on the best of all arms; None if the searcher has none."""
         found = getattr(self.searcher, "certificate", None) if self.searcher.observations else None
         return negative_certificate(found) if found is not None and self.sign < 0 else found
 
-    # ------------------------------------------------------------------ the end
+    # ------------------------------------------------------------------ close
 
     def close(self) -> None:
         """Close the file and let others write; trials, best and certificate stay readable."""
@@ -403,7 +405,7 @@ class Study:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Study({str(self.path)!r}, {self.subject.whole!r}: {self.trials!r})"
+        return f"Study({str(self.path)!r}, {self.domain.source!r}: {self.trials!r})"
 
 
 def open_or_create(
@@ -416,16 +418,16 @@ def open_or_create(
     about: str | None = None,
     **options: Any,
 ) -> Study:
-    """Return the study that `maximize` was given, or the one in the file that it was given.
+    """Return the study given to `maximize`, or the one in the file given to it.
 
-    If it exists it must be of the same tree, direction and searcher, and about the same; `rng` must
-    be the recorded seed or None.
+    An existing one must be of the same tree, direction and searcher, and about the same objective;
+    `rng` must be the recorded seed or None.
     """
     if isinstance(given, Study):
         study = given
         if searcher is not None:
             raise ValueError("searcher: the study has its own; leave it out, or give a file name")
-        compared(study.path, study.specification, tree)
+        check_domain(study.path, study.specification, tree)
     elif not isinstance(given, (str, os.PathLike)):
         raise TypeError(f"study must be a file name or a bough.Study, got {given!r}")
     elif not FilePath(given).exists():
@@ -445,7 +447,7 @@ def open_or_create(
             raise StudyError(
                 f"{study.path} is a study of {study.specification['about']}, not of {about}"
             )
-        if rng is not None and describing.describe_seed(rng) != recorded:
+        if rng is not None and describe_seed(rng) != recorded:
             raise StudyError(
                 f"rng must be None or the seed of {study.path}, which is {recorded!r}, got {rng!r}"
             )
@@ -462,11 +464,7 @@ def open_to_read(path: str | os.PathLike[str]) -> Study:
         with Study.open(path, read_only=True) as study:
             return study
     except StudyError:
-        return Study.look(path)  # what has functions of the program in it
-
-
-def _say(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=4)
+        return Study.look(path)  # it has functions of the program in it
 
 
 __all__ = ["Study", "StudyError", "Trial", "Trials", "open_or_create", "open_to_read"]

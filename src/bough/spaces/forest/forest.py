@@ -238,8 +238,8 @@ class Forest(SpaceSearcher):
         self._refining.note(number, self._noise)
         self._coverings.learn(reward, self._numbers)
 
-    def _learn(self) -> None:
-        """Take the prior that suits what was told."""
+    def refit(self) -> None:
+        """Fit the hyperparameters to all observations now."""
         self._coverings.learn_now(self._numbers)
 
     def _point_of(self, params: Mapping[str, Any]) -> Point:

@@ -1,0 +1,91 @@
+"""`bough search`."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import bough
+from bough.cli import main
+from bough.problems import Smooth
+
+
+def bough_command(*arguments):
+    return CliRunner().invoke(main, arguments)
+
+
+def test_problems_have_parameters():
+    """By the same names as `bough compare`, each with the noise that it has there."""
+
+    def facts(*words):
+        return json.loads(bough_command("search", *words, "--budget", "30", "--json").stdout)
+
+    found = facts("drawn:gaussian:3:branching=2:depth=4", "--seed", "5")
+    problem = bough.problems.named("drawn:gaussian:3:branching=2:depth=4", seed=5)
+    assert found["optimum"] == {"value": problem.optimum, "path": list(problem.best_path)}
+    assert round(10 ** found["log10_arms"]) == 16
+    assert facts("noisy-branin:cuts=2")["fitted"]["noise"] > 1.0  # about 2.5
+    assert facts("branin:cuts=2")["fitted"]["noise"] < 0.1  # none
+    assert facts("branin:cuts=2", "--noise", "20")["fitted"]["noise"] > 5.0
+
+
+def test_search(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = bough_command("search", "smooth", "--budget", "300")
+    assert page.exit_code == 0
+    for word in ("9,765,625 paths", "best path", "certificate", "optimum", "a second"):
+        assert word in page.stdout
+    first, second = (
+        bough_command("search", "smooth", "--budget", "200", "--seed", "3", "--json")
+        for _ in range(2)
+    )
+    facts = json.loads(first.stdout)
+    assert facts["evaluations"] == 200
+    assert facts["best"] == json.loads(second.stdout)["best"]
+    assert facts["regret"] == pytest.approx(
+        Smooth(seed=3).optimum - Smooth(seed=3).value(tuple(facts["best"]["path"]))
+    )
+    (tmp_path / "mine.py").write_text(
+        "def total(path):\n    return sum(path)\n\ndef broken(path):\n    return 1 / 0\n"
+    )
+    (tmp_path / "wrong.py").write_text("def f(path) return 1")
+    (tmp_path / "raising.py").write_text("{}['f']")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "near.py").write_text("value = 0.5")
+    (tmp_path / "sub" / "uses.py").write_text(
+        "import near\n\ndef f(path):\n    return near.value\n"
+    )
+    options = ["--branching", "3", "--depth", "3", "--kernel", "linear:9", "--noise", "0"]
+    near = bough_command("search", "sub/uses.py:f", *options)
+    assert near.exit_code == 0
+    deep = ["--branching", "5", "--depth", "1000", "--kernel", "linear", "--noise", "0.1"]
+    deep_page = bough_command("search", "sub/uses.py:f", *deep, "--budget", "2")
+    assert "about 10^699 paths" in deep_page.stdout
+    for name in ("mine.py:total", "mine:total"):
+        own = bough_command("search", name, *options, "--json")
+        assert json.loads(own.stdout)["best"]["path"] == [2, 2, 2]
+        assert json.loads(own.stdout)["stopped_by"] == "exhausted"
+    for arguments, message in (
+        (["search", "smoth"], "neither a built-in problem"),
+        (["search", "mine.py:total"], "needs --branching and --depth"),
+        (["search", "mine.py:none", *options], "has no function none"),
+        (["search", "other.py:total", *options], "there is no file other.py"),
+        (["search", "no.such.module:f", *options], "cannot import no.such.module"),
+        (["search", "mine.py:broken", *options], "division by zero"),
+        (["search", "smooth", "--budget", "0"], "--budget"),
+        (["search", "smooth", "--depth", "3"], "--depth is for a function of your own"),
+        (["search", "smooth:depth=x"], "depth must be an int"),
+        (["search", "trap:noise=0.1", "--noise", "0.2"], "noise is given apart from the name"),
+        (["search", "mine.py:total", *options[:4], "--kernel", "cubic", "--noise", "0"], "cubic"),
+        (["search", "mine.py:total", *options[:4], "--kernel", "gaussian:x"], "gaussian:x"),
+        (["search", "mine.py:total", *options[:4], "--kernel", "linear:1:2"], "linear:1:2"),
+        (["search", "smooth", "--seconds", "nan"], "'--seconds': 'nan' is not a finite number"),
+        (["search", "smooth", "--gap", "nan"], "'--gap': 'nan' is not a finite number"),
+        (["search", "wrong.py:f", *options], "cannot import wrong.py: SyntaxError"),
+        (["search", "raising.py:f", *options], "cannot import raising.py: KeyError"),
+        (["search", "..mine:f", *options], "cannot import ..mine"),
+    ):
+        bad = bough_command(*arguments)
+        assert bad.exit_code != 0
+        assert message in bad.stderr
+        assert "Traceback" not in bad.stderr
