@@ -50,7 +50,7 @@ def test_maximize_is_minimize_of_the_negative():
     assert up.best.mean == -down.best.mean
 
 
-def test_other_searchers_search_the_fixed_covering():
+def test_other_searchers_search_the_fixed_partition():
     for searcher in ("hoo", "uct", "random", lambda space: bough.Forest(space, rng=0)):
         rng = 0 if isinstance(searcher, str) else None
         result = bough.minimize(loss, SPACE, budget=40, searcher=searcher, rng=rng)
@@ -239,9 +239,9 @@ def test_study_commands(tmp_path):
     bough.minimize(loss, SPACE, budget=30, study=file)
     shown = CliRunner().invoke(main, ["study", file])
     assert "best params  model" in shown.output
-    assert "(by covering " in shown.output  # the certificate says whose it is
+    assert "(by partition " in shown.output  # the certificate says whose it is
     facts = json.loads(CliRunner().invoke(main, ["study", file, "--json"]).output)
-    assert facts["certificate"]["coverings"] == 8
+    assert facts["certificate"]["partitions"] == 8
     assert facts["certificate"]["upper"] >= facts["best"]["mean"]  # of values that are minimised
     table = CliRunner().invoke(main, ["study", file, "--csv"]).output.splitlines()
     assert len(table) == 31
@@ -288,13 +288,13 @@ def test_tune(program):
     assert result.exit_code == 0, result.output
     assert "2 parameters, 50 evaluated" in result.output
     assert "kind  b" in result.output
-    assert "by covering" in result.output
+    assert "by partition" in result.output
     facts = json.loads(
         tune(f"{program}:loss", "--budget", "50", "--minimize", "--seed", "0", "--json").output
     )
     assert facts["best"]["params"]["kind"] == "b"
     assert facts["best"]["mean"] < 1e-6
-    assert facts["certificate"]["coverings"] == 8
+    assert facts["certificate"]["partitions"] == 8
 
 
 def test_tune_another_space_and_a_study(program, tmp_path):

@@ -16,7 +16,7 @@ from optuna.testing.pytest_samplers import (  # noqa: E402 - after the check tha
 
 from bough import Forest  # noqa: E402
 from bough.integrations.optuna import GPTSSampler  # noqa: E402
-from bough.spaces.forest.regions import Region  # noqa: E402
+from bough.spaces.trust_regions import TrustRegion  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -54,7 +54,7 @@ def study_of(objective, trials, seed=0, **options):
 
 def test_the_forest_learns_what_came_of_its_own_suggestions(monkeypatch):
     learnt = []
-    monkeypatch.setattr(Region, "learn", lambda self, better: learnt.append(better))
+    monkeypatch.setattr(TrustRegion, "resize", lambda self, success: learnt.append(success))
     study_of(hill, 60)
     assert len(learnt) > 20
     assert any(learnt)
@@ -264,7 +264,7 @@ def test_what_failed_or_was_pruned_unreported_is_a_failure():
     study.sampler.sample_relative(study, study.trials[-1], study.trials[-1].distributions)
     forest, told = study.sampler._forest, [t for t in study.trials if t.value is not None]
     assert forest.observations == len(told) > 40
-    assert len(forest._failures) == 60 - len(told) > 0
+    assert len(forest.trials.failed) == 60 - len(told) > 0
     assert study.best_value < -0.69
     assert len(forest.pending) == 1  # what was asked for just now
 
@@ -288,7 +288,7 @@ def test_a_failure_is_where_it_was_suggested_whatever_was_asked_for_before_it():
     space = sampler._forest.space
     failed = {k: p for k, p in suggested.items() if study.trials[40 + k].value is None}
     assert failed
-    assert all(space.point(params) in sampler._forest._failures for params in failed.values())
+    assert all(space.point(params) in sampler._forest.trials.failed for params in failed.values())
 
 
 @pytest.mark.filterwarnings("ignore:Fixed parameter")

@@ -1,4 +1,4 @@
-"""Figures of searches of a space: what one covering of several believes, and whose it is."""
+"""Figures of searches of a space: what one partition of several believes, and whose it is."""
 
 import json
 import math
@@ -73,7 +73,7 @@ def test_where_there_is_noise_the_mean_is_said_to_be_that_of_a_cell(exact, noisy
     pytest.importorskip("matplotlib")
     for result, label, of_cell in (
         (exact, "mean of the recommended point", False),
-        (noisy, f"mean of the best cell; covering {noisy.certificate.covering + 1} of 8", True),
+        (noisy, f"mean of the best cell; partition {noisy.certificate.partition + 1} of 8", True),
     ):
         texts = [text.get_text() for text in result.plot().get_legend().get_texts()]
         assert label in texts
@@ -85,9 +85,11 @@ def test_where_there_is_noise_the_mean_is_said_to_be_that_of_a_cell(exact, noisy
 
 def test_what_a_forest_shows_of_itself(noisy):
     forest = noisy.searcher
-    assert forest.turn == forest.certificate.covering
-    assert len(forest.asking.belief) == len(forest.told) == forest.observations == 90
-    assert [reading.value for reading in forest.told.readings] == noisy.history.values.tolist()
+    assert forest.turn == forest.certificate.partition
+    assert len(forest.asking.belief) == len(forest.trials) == forest.observations == 90
+    assert [
+        reading.value for reading in forest.trials.observations()
+    ] == noisy.history.values.tolist()
     forest.priority[:] = 7.0  # a copy
     assert not (forest.priority == 7.0).any()
 
@@ -99,7 +101,7 @@ def test_figures_look_at_nothing_private_of_forests_and_plans():
 
 
 def test_the_bounds_of_each_moment_are_those_the_search_would_have_had(noisy):
-    """Told so many, and with what was learnt in the end: an independent covering says the same."""
+    """Told so many, and with what was learnt in the end: an independent partition says the same."""
     data = plotting.convergence_data(noisy)
     shown = Run.of(noisy).shown
     again = bough.Belief(
@@ -114,10 +116,10 @@ def test_the_bounds_of_each_moment_are_those_the_search_would_have_had(noisy):
     assert data.upper[t - 1] == pytest.approx(again.highest_upper(b).upper, rel=1e-9)
 
 
-def test_the_tree_is_that_of_the_covering_which_asks(noisy):
+def test_the_tree_is_that_of_the_partition_which_asks(noisy):
     run = Run.of(noisy)
-    assert run.shown.number == noisy.certificate.covering
-    assert run.shown.coverings == noisy.certificate.coverings == 8
+    assert run.shown.number == noisy.certificate.partition
+    assert run.shown.partitions == noisy.certificate.partitions == 8
     data = plotting.tree_data(noisy)
     paths = [data.path(n) for n in range(len(data.parent))]
     mean, std = run.belief.posterior(paths)
@@ -169,8 +171,8 @@ def test_what_was_learnt_and_whose_it_is(exact, noisy):
     assert facts["learnt"]["relevance"]["names"] == ["x", "y"]
     assert facts["learnt"]["noise"] == pytest.approx(0.5, rel=0.5)
     assert not facts["learnt"]["exact"]
-    assert facts["certificate"]["covering"] == facts["tree"]["covering"]
-    assert facts["certificate"]["coverings"] == facts["tree"]["coverings"] == 8
+    assert facts["certificate"]["partition"] == facts["tree"]["partition"]
+    assert facts["certificate"]["partitions"] == facts["tree"]["partitions"] == 8
     assert facts["certificate"]["params"] == noisy.certificate.params
     assert facts["summary"]["space"] == {"parameters": 2, "points": None}
     assert None not in facts["along"]["std"]
@@ -227,11 +229,11 @@ def test_a_forest_by_itself_can_be_drawn():
     assert snapshot(search)["summary"]["best"]["params"] == {"x": 1.0, "y": 2.0}
 
 
-def test_other_searchers_of_a_space_have_their_covering():
+def test_other_searchers_of_a_space_have_their_partition():
     result = bough.maximize(lambda p: -(p["x"] ** 2), PLAIN, budget=30, searcher="hoo", rng=0)
     facts = snapshot(result)
     assert facts["tree"]["cells"]
-    assert facts["tree"]["coverings"] == 1
+    assert facts["tree"]["partitions"] == 1
     assert facts["learnt"] is None
     assert re.fullmatch(r"[xy] -?[\d.]+ to -?[\d.]+", facts["tree"]["names"][1])
     assert None not in facts["tree"]["unexplored"]
@@ -274,7 +276,7 @@ def test_every_figure_of_a_space(kind, exact, noisy):
         plt.close(figure)
     figure, ax = plt.subplots()
     noisy.plot("tree", ax=ax)
-    assert "covering" in ax.get_title()
+    assert "partition" in ax.get_title()
     plt.close(figure)
 
 

@@ -12,9 +12,9 @@ from small_spaces import BOX, bowl
 
 import bough
 from bough import Choice, Exhausted, Float, Forest, Int, Space, Study
-from bough.spaces.covered import Covered
-from bough.spaces.forest.failures import Failures
-from bough.spaces.forest.told import Told
+from bough.spaces import PartitionSearcher
+from bough.spaces.failures import FailureRisk
+from bough.spaces.trials import Trials
 
 FEW = Space(a=Int(1, 3), b=Choice(["x", "y"]))
 MIXED = Space(kind=Choice({"a": Space(u=Float(0, 1), n=Int(1, 5)), "b": Space(u=Float(-2, 2))}))
@@ -95,15 +95,15 @@ def test_before_any_reward_failures_keep_apart():
 
 
 def test_threats_are_weighed_by_what_came_of_them():
-    failures = Forest(BOX, rng=0)._failures
+    none = Forest(BOX, rng=0)._risk
     always = Forest(BOX, rng=0)
     play(always, failing(beside), 60)
     chance = Forest(BOX, rng=0)
     rng = np.random.default_rng(0)
     play(chance, failing(lambda params: rng.random() < 0.1), 60)
-    assert (failures._threats, failures._true) == (0, 0)
-    assert always._failures._true > 0.6 * always._failures._threats
-    assert chance._failures._true < 0.4 * chance._failures._threats
+    assert (none.at_risk, none.confirmed) == (0, 0)
+    assert always._risk.confirmed > 0.6 * always._risk.at_risk
+    assert chance._risk.confirmed < 0.4 * chance._risk.at_risk
 
 
 POINTS = st.lists(
@@ -122,14 +122,14 @@ POINTS = st.lists(
 
 @given(POINTS, st.integers(0, 2**31))
 def test_threats_are_those_of_the_nearest_point_with_the_same_choices(known, seed):
-    told = Told(MIXED, None)
-    failures = Failures(MIXED, told)
+    trials = Trials(MIXED, None)
+    risk = FailureRisk(trials)
     places = {}
     for point, failed in known:
         if failed:
-            failures.add(point, 0.0)
+            trials.fail(point, 0.0)
         else:
-            told.add(point, 1.0, None)
+            trials.observe(point, 1.0, None)
         kind, u, n, v = point
         places[point] = (v,) if kind else (u, (n + 0.5) / 5)
     rng = np.random.default_rng(seed)
@@ -138,7 +138,7 @@ def test_threats_are_those_of_the_nearest_point_with_the_same_choices(known, see
         tries = rng.random((6, 1 if kind else 2))
         if point is None:
             continue
-        found = failures.are_nearer(point, tries)
+        found = risk.are_at_risk(point, tries)
         for place, threatened in zip(tries, found, strict=True):
             distances = {True: [math.inf], False: [math.inf]}
             for other, failed in known:
@@ -174,23 +174,28 @@ def test_what_is_believed_of_rewards_knows_nothing_of_failures(noise):
 def test_a_failure_stands_for_a_poor_reward_in_the_choice_alone():
     search = Forest(BOX, rng=0)
     play(search, failing(beside), 41)
-    coverings, failures = search._coverings, search._failures
-    coverings.learn_now(search._numbers)  # which makes coverings anew
-    poor = float(np.quantile(search.told.table.values, 0.25))
-    rows = sorted(failures._rows.values())
+    ensemble, trials = search._ensemble, search.trials
+    ensemble.learn_now(search._numbers)  # which replaces the partitions
+    poor = float(np.quantile(trials.values, 0.25))
+    rows = sorted(trials.failed.values())
     for turn in range(search.trees):
-        honest = coverings.cover(turn, search._numbers)
-        wary = coverings.cover(turn, search._numbers, wary=True)
-        assert wary.covering is honest.covering
-        assert sorted(honest.belief.readings["value"]) == sorted(search.told.table.values)
-        values = wary.belief.readings["value"]
-        assert len(values) == search.observations + len(failures)
+        honest = ensemble.belief(turn, search._numbers)
+        penalized = ensemble.belief(turn, search._numbers, penalized=True)
+        assert penalized.partition is honest.partition
+        assert sorted(honest.belief.readings["value"]) == sorted(trials.values)
+        values = penalized.belief.readings["value"]
+        assert len(values) == search.observations + len(trials.failed)
         assert values[rows].tolist() == [poor] * len(rows)
 
 
-@pytest.mark.parametrize("make", [Forest, lambda space, **rng: Covered(space, bough.GPTS(space.tree,
-    kernel=bough.kernels.Linear(), noise=0.1, **rng))])  # fmt: skip
-def test_a_failure_is_no_observation(make):
+def gpts_on(space, **rng):
+    """Return GPTS on the fixed partition."""
+    search = bough.GPTS(space.tree, kernel=bough.kernels.Linear(), noise=0.1, **rng)
+    return PartitionSearcher(space, search)
+
+
+@pytest.mark.parametrize("make", [Forest, gpts_on])
+def test_a_failure_is_not_an_observation(make):
     search = make(BOX, rng=0)
     play(search, bowl, 10)
     before = search.best()
@@ -213,15 +218,16 @@ def test_where_a_reward_is_known_failures_are_chance():
 def test_a_point_that_works_after_all_has_failed_no_more():
     search = Forest(BOX, rng=0)
     play(search, failing(beside), 30)
-    point = next(iter(search._failures._rows))
-    params, failed = search.space.params(point), len(search._failures)
+    failures = search.trials.failed
+    params, failed = search.space.params(next(iter(failures))), len(failures)
     search.fail(params)  # again
-    assert len(search._failures) == failed
+    assert len(failures) == failed
     search.tell(params, 7.0)
-    assert len(search._failures) == failed - 1
-    told = search._coverings.cover(0, search._numbers, wary=True).belief.readings["value"]
-    assert (told == 7.0).sum() == 1  # where the failure stood
-    assert len(told) == search.observations + len(search._failures)
+    assert len(failures) == failed - 1
+    penalized = search._ensemble.belief(0, search._numbers, penalized=True)
+    values = penalized.belief.readings["value"]
+    assert (values == 7.0).sum() == 1
+    assert len(values) == search.observations + len(failures)
     play(search, failing(beside), 30)
     assert search.best("observed").value == 7.0
 
@@ -231,7 +237,7 @@ def test_when_all_that_failed_works_after_all_it_goes_on():
     params = search.ask()
     search.fail(params)
     play(search, bowl, 10)
-    while not search._failures.heeded:
+    while not search._risk.penalized:
         play(search, bowl, 1)
     search.tell(params, bowl(params))
     play(search, bowl, 40)
@@ -241,10 +247,10 @@ def test_when_all_that_failed_works_after_all_it_goes_on():
 def test_bad_params_change_nothing():
     search = Forest(BOX, rng=0)
     play(search, failing(beside), 20)
-    before = pickle.dumps(search._failures._rows)
+    before = pickle.dumps(search.trials.failed)
     with pytest.raises(ValueError, match="x"):
         search.fail({"x": 3.0, "y": 1.0})
-    assert pickle.dumps(search._failures._rows) == before
+    assert pickle.dumps(search.trials.failed) == before
 
 
 def test_saved_and_reloaded_it_goes_on_identically():
@@ -323,9 +329,9 @@ def test_a_study_that_starts_over_keeps_failures(tmp_path, monkeypatch):
             study = Study.open(file)
     with study:
         assert study.searcher.observations + study.failed == 40
-        assert len(study.searcher._failures) == study.failed > 0
+        assert len(study.searcher.trials.failed) == study.failed > 0
         assert len(study.searcher._learner.fits) == 1
         trial = study.ask()
         study.fail(trial, "again")
     with Study.open(file) as study:  # as it was
-        assert len(study.searcher._failures) == study.failed
+        assert len(study.searcher.trials.failed) == study.failed

@@ -10,13 +10,13 @@ from small_spaces import BOX, MIXED, bowl, mixed, noisy, play
 
 import bough
 from bough import Choice, Exhausted, Float, Forest, Int, Space
-from bough.spaces.covered import Covered
+from bough.spaces import PartitionSearcher
 
 MAKERS = {
     "forest": lambda space, seed: Forest(space, rng=seed),
     "centre": lambda space, seed: Forest(space, point="centre", trees=3, rng=seed),
     "noise": lambda space, seed: Forest(space, noise=0.1, rng=seed),
-    "hoo": lambda space, seed: Covered(space, bough.HOO(space.tree, rng=seed)),
+    "hoo": lambda space, seed: PartitionSearcher(space, bough.HOO(space.tree, rng=seed)),
 }
 
 
@@ -120,7 +120,7 @@ def test_params_are_known_by_their_names_and_not_their_order():
     search.tell(turned, 1.0)
     assert search.pending == (asked,)
     assert search.best().params == turned
-    assert search._told.readings[0].point == space.point(turned)
+    assert search.trials[0].point == space.point(turned)
     search.tell({"y": asked["y"], "x": asked["x"]}, 2.0)
     assert search.pending == ()
     assert search.best().params == asked
@@ -191,7 +191,7 @@ def test_bad_options(options, words):
 
 def test_best_before_any_tell(make):
     search = make(BOX, 0)
-    with pytest.raises(ValueError, match="nothing was told"):
+    with pytest.raises(ValueError, match="nothing was told|no observations yet"):
         search.best()
     assert search.pending == ()
 
@@ -224,7 +224,7 @@ def test_noise_is_recognised_and_the_best_is_no_lucky_draw():
         assert best.lower <= best.mean <= best.upper
         errors.append((best.mean - bowl(best.params)) / best.std)
         # The highest reward is a lucky one; what is believed of the best is not.
-        assert search._told.table.values.max() > best.mean
+        assert search.trials.values.max() > best.mean
     assert np.sqrt(np.mean(np.square(errors))) < 2.0
 
 
@@ -363,9 +363,9 @@ def test_two_readings_of_a_point_that_differ_prove_noise_at_once(seed):
     params = points[3]
     first, second = bowl(params), bowl(params) + 0.5
     search.tell(params, second)
-    numbers = search.told.of_point[BOX.point(params)]
-    (mean, std), again = (search._coverings.believed(n, search._numbers) for n in numbers)
+    numbers = search.trials.observed[BOX.point(params)]
+    (mean, std), again = (search._ensemble.posterior(n, search._numbers) for n in numbers)
     assert (mean, std) == again  # whichever of the two one looks at
     assert first < mean < second
     assert std > 0.05
-    assert search._coverings.settings.noise > 0.05
+    assert search._ensemble.settings.noise > 0.05

@@ -8,19 +8,17 @@ from small_spaces import BOX, MIXED, bowl, mixed, noisy, play
 
 from bough import Float, Forest, Space
 from bough.learning.data import paths_of
-from bough.spaces.forest.cover import Cover, random_covering
-from bough.spaces.forest.quadratic import fit
-from bough.spaces.forest.relevance import ratios, steps_of
+from bough.spaces.ensemble import PartitionBelief, random_partition, steps_of
+from bough.spaces.trust_regions import fit_quadratic
 
 
-def _cover(search, first):
-    """Return a covering that knows all that was told, made when so much of it was there."""
-    coverings = search._coverings
-    rng = np.random.default_rng(0)
-    covering = random_covering(search.space, coverings.priority, rng)
-    cover = Cover(search.space, covering, coverings.settings, first)
-    cover.catch_up(search._told.table)
-    return cover
+def partition_belief(search, first):
+    """Return a belief about a new partition, made after the first observations."""
+    ensemble = search._ensemble
+    partition = random_partition(search.space, ensemble.priority, np.random.default_rng(0))
+    found = PartitionBelief(search.space, partition, ensemble.settings, first)
+    found.catch_up(search.trials)
+    return found
 
 
 @pytest.mark.parametrize("space", [BOX, MIXED], ids=["box", "mixed"])
@@ -34,11 +32,11 @@ def test_the_belief_about_a_point_is_that_of_dense_algebra(space, late):
     search = Forest(space, rng=1)
     objective = noisy(bowl if space is BOX else mixed, 0)
     play(search, objective, 25)
-    readings, settings = search._told.readings, search._coverings.settings
-    cover = _cover(search, 12 if late else 25)
-    increments = settings.kernel.increments(cover.depth)
+    readings, settings = search.trials.observations(), search._ensemble.settings
+    found = partition_belief(search, 12 if late else 25)
+    increments = settings.kernel.increments(found.partition.depth)
     n = len(readings)
-    paths = paths_of(cover.belief, cover.belief.readings["node"].tolist())
+    paths = paths_of(found.belief, found.belief.readings["node"].tolist())
     K = np.empty((n, n))
     for i in range(n):
         for j in range(n):
@@ -48,13 +46,13 @@ def test_the_belief_about_a_point_is_that_of_dense_algebra(space, late):
                 common += 1
             K[i, j] = increments[: common + 1].sum()
             if i == j:
-                K[i, j] = increments[: len(cover.covering.path(readings[i].point)) + 1].sum()
+                K[i, j] = increments[: len(found.partition.path(readings[i].point)) + 1].sum()
     values = np.array([r.value for r in readings]) - settings.mean
     gain = np.linalg.solve(K + settings.noise**2 * np.eye(n), K).T
     mean = settings.mean + gain @ values
     variance = np.diag(K - gain @ K)
     for i in range(n):
-        m, V = cover.placing.posterior(i)
+        m, V = found.cells.posterior(i)
         assert m == pytest.approx(mean[i], rel=1e-6, abs=1e-8)
         assert pytest.approx(variance[i], rel=1e-5, abs=1e-10) == V
 
@@ -63,16 +61,16 @@ def test_pending_points_narrow_what_is_unknown_and_nothing_else():
     search = Forest(BOX, rng=1)
     play(search, noisy(bowl, 0), 25)
     turn = search.turn
-    cover = search._coverings.cover(turn, search._numbers)
-    before = cover.placing.posterior(3)
-    upper = cover.belief.highest_upper(2.0)
+    found = search._ensemble.belief(turn, search._numbers)
+    before = found.cells.posterior(3)
+    upper = found.belief.highest_upper(2.0)
     point = BOX.point({"x": 0.9, "y": 4.9})
-    cover.await_all({7: point})
-    assert cover.belief.pending == 1
-    assert cover.placing.posterior(3) == before
-    assert cover.belief.highest_upper(2.0).upper <= upper.upper
-    cover.await_all({})
-    assert cover.belief.pending == 0
+    found.set_pending([point])
+    assert found.belief.pending == 1
+    assert found.cells.posterior(3) == before
+    assert found.belief.highest_upper(2.0).upper <= upper.upper
+    found.set_pending([])
+    assert found.belief.pending == 0
 
 
 def test_relevance_is_read_off_the_belief():
@@ -82,10 +80,10 @@ def test_relevance_is_read_off_the_belief():
     for _ in range(200):
         params = {name: float(rng.random()) for name in space.parameters}
         search.tell(params, math.sin(7 * params["most of all"]) + 0.1 * params["little"])
-    dull, most, little = search._coverings.priority
+    dull, most, little = search.priority
     assert most > little + 1.0
     assert most > dull + 2.0
-    found = ratios(search._coverings.cover(0, search._numbers))
+    found = search._ensemble.belief(0, search._numbers).relevance()
     assert found.shape == (3,)
     assert (found > 0).all()
 
@@ -93,7 +91,7 @@ def test_relevance_is_read_off_the_belief():
 def test_steps_are_those_of_the_joint_posterior():
     search = Forest(BOX, rng=2)
     play(search, noisy(bowl, 0), 15)
-    belief = _cover(search, 15).belief
+    belief = partition_belief(search, 15).belief
     paths = paths_of(belief, range(len(belief.nodes)))
     draws = belief.sample(paths, 4000, rng=0)
     means, variances = steps_of(belief)
@@ -110,8 +108,8 @@ def test_a_certificate_says_whose_it_is():
     search = Forest(MIXED, rng=0)
     play(search, mixed, 50)
     certificate = search.certificate
-    assert certificate.coverings == 8
-    assert 0 <= certificate.covering < 8
+    assert certificate.partitions == 8
+    assert 0 <= certificate.partition < 8
     assert certificate.conditional
     MIXED.point(certificate.params)
     assert certificate.lower <= certificate.upper
@@ -129,34 +127,39 @@ def test_a_quadratic_is_found_exactly():
     top = np.array([0.4, 0.6, 0.5])
     places = rng.random((40, 3))
     values = 7.0 + np.einsum("ni,ij,nj->n", places - top, A, places - top)
-    found = fit(places, values, np.full(3, 0.5), np.full(3, 0.2), False)
-    assert found.top() == pytest.approx(top, abs=1e-4)
+    found = fit_quadratic(places, values, np.full(3, 0.5), np.full(3, 0.2), noisy=False)
+    assert found.maximum() == pytest.approx(top, abs=1e-4)
     assert found(top[None, :])[0] == pytest.approx(7.0, abs=1e-4)
 
 
 def test_too_few_places_for_a_quadratic():
     places = np.random.default_rng(0).random((5, 3))
-    assert fit(places, places[:, 0], np.full(3, 0.5), np.full(3, 0.2), False) is None
+    assert (
+        fit_quadratic(places, places[:, 0], np.full(3, 0.5), np.full(3, 0.2), noisy=False) is None
+    )
 
 
 def test_a_saddle_has_no_top():
     places = np.random.default_rng(0).random((40, 2))
     values = (places[:, 0] - 0.5) ** 2 - (places[:, 1] - 0.5) ** 2
-    assert fit(places, values, np.full(2, 0.5), np.full(2, 0.2), False).top() is None
+    assert (
+        fit_quadratic(places, values, np.full(2, 0.5), np.full(2, 0.2), noisy=False).maximum()
+        is None
+    )
 
 
 def test_a_step_changes_one_number_of_a_good_point():
     for space, objective in ((BOX, bowl), (MIXED, mixed)):
         search = Forest(space, rng=0)
         play(search, objective, 60)
-        refining, rng = search._refining, np.random.default_rng(0)
-        centres = [search._told.readings[region.number].point for region in refining.regions.all]
+        regions, rng = search._trust_regions, np.random.default_rng(0)
+        centres = [search.trials[region.row].point for region in regions.regions]
         changed = []
         for _ in range(60):
-            point = refining._with_another_number(rng)
+            point = regions._with_another_number(rng)
             if point is None:  # the other good point does not have this number
                 continue
             differ = [{i for i in range(len(point)) if centre[i] != point[i]} for centre in centres]
             assert min(map(len, differ)) <= 1
             changed += [one for one in differ if len(one) == 1]
-        assert set.union(*changed) >= set(refining._told.table.active(centres[0]))
+        assert set.union(*changed) >= set(search.trials.active(centres[0]))

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bough import Choice, Float, Int, Space, Tree
-from bough.spaces.covering import Covering
+from bough.spaces.partition import Partition
 
 
 class Thing:
@@ -71,12 +71,12 @@ def spaces(draw, depth=2, prefix=""):
     return Space(**found)
 
 
-def random_covering(space, rng):
-    """Return a covering with priorities and shares at random."""
-    slots = len(space._slots)
-    return Covering(
-        space._slots,
-        space._first,
+def random_partition(space, rng):
+    """Return a partition with priorities and shares at random."""
+    slots = len(space.slots)
+    return Partition(
+        space.slots,
+        space.roots,
         levels=9,
         priority=rng.standard_normal(slots).tolist(),
         shares=rng.uniform(0.3, 0.7, (slots, 40)).tolist(),
@@ -98,7 +98,7 @@ def all_paths(tree, path=()):
         yield from all_paths(tree, (*path, k))
 
 
-# ---------------------------------------------------------------------- laws of the covering
+# ---------------------------------------------------------------------- laws of the partition
 
 
 @given(spaces(), st.integers(0, 2**32 - 1))
@@ -192,7 +192,7 @@ def test_decimal_steps_are_decimal_numbers():
 
 def test_the_middle_of_a_log_scale_is_that_of_factors():
     space = Space(n=Int(1, 10**6, log=True))
-    middle = space.params(space.centre(space._covering.cell(())))["n"]
+    middle = space.params(space.center(space.partition.cell(())))["n"]
     assert 500 < middle < 2000
 
 
@@ -216,22 +216,22 @@ def test_both_ends_belong_to_a_range():
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
-def test_random_coverings_have_every_point_once_too(seed):
+def test_random_partitions_have_every_point_once_too(seed):
     rng = np.random.default_rng(seed)
     space = Space(a=Int(0, 4), b=Choice({"x": Space(c=Int(1, 30, log=True)), "y": None}))
-    covering = random_covering(space, rng)
-    tree = Tree(covering, covering.most, log_arms=10.0)
-    paths = {covering.path(point) for point in space.points()}
+    partition = random_partition(space, rng)
+    tree = Tree(partition, partition.depth, log_arms=10.0)
+    paths = {partition.path(point) for point in space.points()}
     assert len(paths) == space.size == 5 * 31
     assert paths == set(all_paths(tree))
     for point in space.points():  # the cell of a leaf holds the point alone
-        assert space.centre(covering.cell(covering.path(point))) == point
+        assert space.center(partition.cell(partition.path(point))) == point
 
 
 def test_priorities_decide_what_is_cut_first():
     space = Space(x=Float(0, 1), y=Float(0, 1))
-    covering = Covering(space._slots, space._first, levels=4, priority=[0.0, math.log(4.0) * 2.5])
-    assert [cut.slot for cut in covering.first.cuts] == [1, 1, 1, 0, 1, 0, 0, 0]
+    partition = Partition(space.slots, space.roots, levels=4, priority=[0.0, math.log(4.0) * 2.5])
+    assert [cut.slot for cut in partition.first.cuts] == [1, 1, 1, 0, 1, 0, 0, 0]
 
 
 def test_choices_that_bring_nothing_share_their_plans():
@@ -241,10 +241,10 @@ def test_choices_that_bring_nothing_share_their_plans():
     for _ in range(20):
         path = random_path(space.tree, rng)
         assert space.encode(space.decode(path)) == path
-        plan = space._covering.first
+        plan = space.partition.first
         for step in path:
             seen.add(id(plan))
-            plan = space._covering.option(plan, step)
+            plan = space.partition.option(plan, step)
     assert len(seen) == 60  # not a plan for each of the paths
 
 
@@ -435,21 +435,24 @@ def test_what_json_cannot_hold():
         (lambda: Choice("abc"), "options must be a list"),
         (lambda: Choice(3), "options must be a list"),
         (lambda: Choice({"a", "b"}), "options must be a list"),
-        (lambda: Choice([math.nan, float("nan")]), "nan is there twice"),
+        (lambda: Choice([math.nan, float("nan")]), "nan is given twice"),
         (lambda: Float(5e-324, 1, log=True), "at least 2.23e-308 on a log scale"),
         (lambda: Float(0, 1, step=1e-20), "step is too short"),
         (lambda: Float(0, 1e300, step=1e-300), "step is too short"),
-        (lambda: Choice(["a", "b", "a"]), "'a' is there twice"),
+        (lambda: Choice(["a", "b", "a"]), "'a' is given twice"),
         (lambda: Choice([Space()]), "needs a name"),
         (lambda: Choice({"a": 3}), "of option 'a' must be a bough.Space"),
         (lambda: Space(x=3), "parameter 'x' must be a Float, Int or Choice"),
         (lambda: Space(x=Space()), "a space inside a space is an option"),
-        (lambda: Space(x=Choice({"a": Space(x=Int(0, 1))})), "'x' has a parameter of that name"),
+        (
+            lambda: Space(x=Choice({"a": Space(x=Int(0, 1))})),
+            "'x' has a parameter of the same name",
+        ),
         (
             lambda: Space(
                 a=Choice({1: Space(z=Int(0, 1))}), b=Choice({2: Space(z=Int(0, 1)), 3: None})
             ),
-            "the name 'z' is there twice",
+            "the name 'z' is given twice",
         ),
     ],
 )

@@ -19,7 +19,7 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial
 
 from bough.spaces import Choice, Float, Int, Space
-from bough.spaces.parameters import FARTHEST, Parameter
+from bough.spaces.parameters import LARGEST_INT, Parameter
 
 #: Whole numbers of so few values may decide on other parameters, as in the number of layers.
 FEW_VALUES = 32
@@ -104,7 +104,7 @@ def parameter_of(distribution: Any) -> Parameter:
         distribution.low, distribution.high, distribution.log, distribution.step
     )  # fmt: skip
     if isinstance(distribution, IntDistribution):
-        if max(abs(low), abs(high)) <= FARTHEST:
+        if max(abs(low), abs(high)) <= LARGEST_INT:
             return Int(low, high, log=log, step=step)
         return Float(low, high, log=log)  # which is rounded in the end
     assert isinstance(distribution, FloatDistribution)  # there are no others
@@ -137,9 +137,9 @@ def params_in(space: Space, row: Params) -> dict[str, Any] | None:
     the space has it, is taken from the middle.
     """
     found: dict[str, Any] = {}
-    active = list(space._first)
+    active = list(space.roots)
     for number in active:  # (it grows)
-        slot = space._slots[number]
+        slot = space.slots[number]
         parameter = slot.parameter
         if slot.name in row:
             value = row[slot.name]

@@ -35,7 +35,7 @@ FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
 
 class GPTSSampler(BaseSampler):
-    """Suggest parameters by Gaussian-process tree search on a forest of coverings.
+    """Suggest parameters by Gaussian-process tree search on a forest of partitions.
 
     Nothing has to be declared: the parameters that trials ask for, and which of them are asked for
     only after some choices, are found out as trials go on. A parameter that was never asked for

@@ -4,8 +4,8 @@ Whatever ends in `_data` returns plain arrays, and needs nothing but NumPy. The 
 with matplotlib (the extra `plot`): they take `ax=`, and return the Axes. All take a `Result`, a
 `Study`, a `planning.Plan`, or a searcher with a belief.
 
-A search of a space has several beliefs, one about each covering of it. What is shown is what the
-covering believes whose turn it is to ask, as in the certificate.
+A search of a space has several beliefs, one about each partition of it. What is shown is what the
+partition believes whose turn it is to ask, as in the certificate.
 """
 
 from collections.abc import Callable

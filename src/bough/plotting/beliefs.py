@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.plotting.run import Array, Run
-from bough.plotting.shown import of_covering
+from bough.plotting.shown import of_partition
 from bough.plotting.style import BLUE, GREY, ORANGE, axes, literal, rounded, say_empty
 from bough.plotting.tree import explored_nodes, nodes_along
 from bough.trees import Path
@@ -98,7 +98,7 @@ def along(source: Any, path: Sequence[int] | None = None, *, ax: Any = None) -> 
         f"{i} {literal(step, 24)}" if upright else f"{i}\n{step}" for i, step in enumerate(steps)
     ]
     ax.set_xticks(depth[::every], texts[::every], fontsize="small", rotation=90 if upright else 0)
-    ax.set_xlabel("depth and step" + of_covering(run.shown))
+    ax.set_xlabel("depth and step" + of_partition(run.shown))
     ax.set_ylabel("reward")
     ax.legend(fontsize="small")
     return ax

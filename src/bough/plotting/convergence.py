@@ -10,7 +10,7 @@ from bough.confidence import Confidence
 from bough.planning import Plan
 from bough.plotting.replay import checkpoints, forgetful, teller, teller_of, teller_of_plan
 from bough.plotting.run import Array, Run
-from bough.plotting.shown import Shown, of_covering
+from bough.plotting.shown import Shown, of_partition
 from bough.plotting.style import BLUE, GREEN, GREY, ORANGE, axes, say_empty
 from bough.searchers import GPTS
 from bough.spaces import Forest
@@ -29,7 +29,7 @@ class Convergence(NamedTuple):
         Numbers of evaluations, after which the following held.
     mean
         Posterior mean of the arm that the search would have recommended. In a space with noise it
-        is that of the cell which one covering, that of the bounds, takes for the best: `best`
+        is that of the cell which one partition, that of the bounds, takes for the best: `best`
         weighs what all of them say, and differs a little.
     lower, upper
         The certificate: with its confidence the best of all arms is between them. One of them is
@@ -54,7 +54,7 @@ def convergence_data(source: Any, most: int = 200) -> Convergence:
 
     The bounds are those of the prior that the search has in the end, at up to `most` moments: what
     was learnt later is taken to have been known, so that the curves are of one belief. The last of
-    them is the certificate. In a space they are those of one covering, that whose turn it is to
+    them is the certificate. In a space they are those of one partition, that whose turn it is to
     ask. Searchers without a belief have none, and `at` is empty.
 
     >>> import bough
@@ -87,10 +87,10 @@ def _bounds(
         search: GPTS | Forest = shown.forest
         count, tell_some = teller_of(shown.forest, shown.cover, again)
         if shown.exact:
-            told = shown.forest.told
-            exact = np.maximum.accumulate(told.table.values)
-            if len(told.of_point) >= told.space.size:
-                all_known = 1 + max(numbers[0] for numbers in told.of_point.values())
+            trials = shown.forest.trials
+            exact = np.maximum.accumulate(trials.values)
+            if len(trials.observed) >= trials.space.size:
+                all_known = 1 + trials.number(max(rows[0] for rows in trials.observed.values()))
     else:
         assert shown.search is not None  # it is one or the other
         search = shown.search
@@ -128,7 +128,7 @@ def _sqrt_beta(search: GPTS | Forest, belief: Belief, t: int) -> float:
 def _recommended(shown: Shown) -> str:
     """Say of what the mean is."""
     if shown.forest is not None and not shown.exact:
-        return "mean of the best cell" + of_covering(shown)  # `best` weighs what all of them say
+        return "mean of the best cell" + of_partition(shown)  # `best` weighs what all of them say
     return f"mean of the recommended {'path' if shown.space is None else 'point'}"
 
 
@@ -155,7 +155,7 @@ def convergence(source: Any, *, ax: Any = None) -> Any:
         shown = np.isfinite(data.lower) & np.isfinite(data.upper)
         ax.fill_between(
             data.at[shown], data.lower[shown], data.upper[shown], color=ORANGE, alpha=0.15,
-            label="the best of all, by the certificate" + of_covering(run.shown),
+            label="the best of all, by the certificate" + of_partition(run.shown),
         )  # fmt: skip
     ax.set_xlabel("evaluations")
     ax.set_ylabel("value")

@@ -68,7 +68,7 @@ def regret_data(
 def _bound(run: Run, plays: Any) -> Array:
     belief = run.belief
     counts = None if belief is None else belief.tree.counts
-    if run.shown.coverings > 1 or run.plan is not None:
+    if run.shown.partitions > 1 or run.plan is not None:
         # It is about one tree whose kernel is known; a forest asks by turns, and by other means.
         return np.empty(0)
     if belief is None or not counts or len(set(counts)) != 1 or not len(plays):

@@ -33,7 +33,7 @@ class Relevance(NamedTuple):
 def relevance_data(source: Any) -> Relevance | None:
     """Return what a forest has learnt of the parameters; None if there are none to learn of.
 
-    It is one belief of all coverings, by which they are made anew from time to time: automatic
+    It is one belief of all partitions, by which they are made anew from time to time: automatic
     relevance determination. `importance_data` looks at the values themselves instead.
 
     >>> import bough
@@ -62,19 +62,19 @@ def slot_names(space: Space) -> list[str]:
     >>> slot_names(Space(kind=Choice({"a": Space(n=Int(1, 9)), "b": Space(n=Int(1, 5))})))
     ['kind', 'n (kind = a)', 'n (kind = b)']
     """
-    names = [slot.name for slot in space._slots]
+    names = [slot.name for slot in space.slots]
     full = list(names)
 
     def spell(slots: Sequence[int], within: str) -> None:
         for number in slots:
-            slot = space._slots[number]
+            slot = space.slots[number]
             if names.count(slot.name) > 1:
                 full[number] = f"{slot.name} ({within})"
             for option, inner in enumerate(slot.inner):
                 assert isinstance(slot.parameter, Choice)  # nothing else has options
                 spell(inner, f"{slot.name} = {slot.parameter.options[option]}")
 
-    spell(space._first, "")
+    spell(space.roots, "")
     return full
 
 

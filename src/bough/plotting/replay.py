@@ -10,8 +10,8 @@ from bough.belief.belief import Belief
 from bough.learning.data import STEP, paths_of
 from bough.planning import Plan
 from bough.spaces import Forest
-from bough.spaces.forest.cover import FINER, Cover, depths_apart
-from bough.spaces.forest.placing import Placing
+from bough.spaces.cells import CellIndex
+from bough.spaces.ensemble import FINER, PartitionBelief
 from bough.trees import Path
 
 
@@ -67,21 +67,21 @@ def teller(belief: Belief, again: Belief) -> tuple[int, Teller]:
     return len(told), tell_some
 
 
-def teller_of(forest: Forest, cover: Cover, again: Belief) -> tuple[int, Teller]:
-    """Return the same for a covering of a forest, which takes readings for those of its cells.
+def teller_of(forest: Forest, cover: PartitionBelief, again: Belief) -> tuple[int, Teller]:
+    """Return the same for a partition of a forest, which takes readings for those of its cells.
 
-    They are placed as they were: those that were there when the covering was made by what all of
+    They are placed as they were: those that were there when the partition was made by what all of
     them need, the others by what came before them.
     """
-    table = forest.told.table
-    placing = Placing(cover.covering, again, FINER)
-    first = depths_apart(placing.paths(table.positions[: cover.first])) + FINER
+    points, values, noises = forest.trials.table(forest.trials.rows())
+    cells = CellIndex(cover.partition, again, FINER)
+    first = cover.depths(points[: cover.first])
 
     def tell_some(begin: int, end: int) -> None:
         rows = slice(begin, end)
-        placing.tell(table.positions[rows], table.values[rows], table.noises[rows], first[rows])
+        cells.observe(points[rows], values[rows], noises[rows], first[rows])
 
-    return len(table), tell_some
+    return len(values), tell_some
 
 
 def teller_of_plan(plan: Plan, again: Belief) -> tuple[int, Teller]:

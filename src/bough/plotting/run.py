@@ -108,10 +108,10 @@ class Run:
         if isinstance(source, Forest):
             trials = [
                 Trial(
-                    i, source.space._covering.path(told.point), source.told.params_of(told.point),
+                    i, source.space.partition.path(told.point), source.trials.params_of(told.point),
                     told.value, "told", float(i), float(i), told.noise,
                 )
-                for i, told in enumerate(source.told.readings)
+                for i, told in enumerate(source.trials.observations())
             ]  # fmt: skip
             return cls(trials, source)
         belief = getattr(source, "belief", None)
@@ -163,7 +163,7 @@ class Run:
 
     @cached_property
     def shown(self) -> Shown:
-        """The tree that figures show: that of the searcher, or a covering of its space."""
+        """The tree that figures show: that of the searcher, or a partition of its space."""
         shown = Shown.of(self.searcher)
         if self.plan is not None and isinstance(self.plan.policy, GaussianPolicy):
             policy = self.plan.policy

@@ -1,4 +1,4 @@
-"""Which tree is shown of a search: its own, or a covering of the space that is searched."""
+"""Which tree is shown of a search: its own, or a partition of the space that is searched."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -7,11 +7,10 @@ from typing import Any
 
 from bough.belief.belief import Belief
 from bough.searchers import GPTS
-from bough.spaces import Choice, Forest, Space
-from bough.spaces.covered import Covered
-from bough.spaces.covering import Covering, Plan, Walk
-from bough.spaces.forest.cover import Cover
+from bough.spaces import Choice, Forest, PartitionSearcher, Space
+from bough.spaces.ensemble import PartitionBelief
 from bough.spaces.parameters import Parameter
+from bough.spaces.partition import Cell, Partition, Plan
 from bough.trees import Path, Tree
 
 
@@ -27,13 +26,13 @@ class Shown:
         None if the searcher has none, or was told nothing.
     search
         The GPTS whose belief it is, if it is one.
-    space, covering
-        What the tree is a covering of; None on a plain tree.
-    number, coverings
-        Of a forest: which covering it is, that whose turn it is to ask, of how many. They believe
+    space, partition
+        What the tree is a partition of; None on a plain tree.
+    number, partitions
+        Of a forest: which partition it is, that whose turn it is to ask, of how many. They believe
         different things, and all of them are right to do so. Otherwise 0 of 1.
     forest, cover
-        The forest, and that covering with its belief.
+        The forest, and that partition with its belief.
     unit, offset
         What the belief says is in units of its own, if it is that of a plan: a value is so many
         times that, and so much more.
@@ -43,11 +42,11 @@ class Shown:
     belief: Belief | None = None
     search: GPTS | None = None
     space: Space | None = None
-    covering: Covering | None = None
+    partition: Partition | None = None
     number: int = 0
-    coverings: int = 1
+    partitions: int = 1
     forest: Forest | None = None
-    cover: Cover | None = None
+    cover: PartitionBelief | None = None
     unit: float = 1.0
     offset: float = 0.0
 
@@ -58,10 +57,10 @@ class Shown:
             if not searcher.observations:
                 return cls(space=searcher.space)
             cover = searcher.asking
-            return cls(cover.belief.tree, cover.belief, None, searcher.space, cover.covering,
+            return cls(cover.belief.tree, cover.belief, None, searcher.space, cover.partition,
                        searcher.turn, searcher.trees, searcher, cover)  # fmt: skip
         space = None
-        if isinstance(searcher, Covered):
+        if isinstance(searcher, PartitionSearcher):
             space, searcher = searcher.space, searcher.search
         belief = getattr(searcher, "belief", None)
         return cls(
@@ -69,20 +68,20 @@ class Shown:
             belief if isinstance(belief, Belief) and len(belief) else None,
             searcher if isinstance(searcher, GPTS) else None,
             space,
-            None if space is None else space._covering,
+            None if space is None else space.partition,
         )
 
     def path(self, path: Path, params: Mapping[str, Any] | None) -> Path:
-        """Return where an arm is in the tree that is shown; in a covering, as far as is known."""
+        """Return where an arm is in the tree that is shown; in a partition, as far as is known."""
         if self.cover is None or self.space is None or params is None:
             return path
-        there = self.cover.covering.path(self.space.point(params))
+        there = self.cover.partition.path(self.space.point(params))
         return there[: self.cover.belief._existing_steps(there)]
 
     @property
     def exact(self) -> bool:
         """Whether it is known of a forest that values come again as they were."""
-        return self.forest is not None and self.forest.told.noisy is False
+        return self.forest is not None and self.forest.trials.noisy is False
 
     def value(self, mean: Any) -> Any:
         """Return what the belief says of a reward in the units of the user."""
@@ -94,10 +93,10 @@ class Shown:
         Nodes come after their parents, and the first is the root, which has no name. None on a
         plain tree.
         """
-        if self.covering is None:
+        if self.partition is None:
             return None
         names = [""]
-        places = [(Walk(self.covering), self.covering.first, 0)]
+        places = [(Cell(self.partition), self.partition.first, 0)]
         for above, taken in zip(parent[1:], step[1:], strict=True):
             text, place = _step(*places[above], taken)
             names.append(text)
@@ -105,27 +104,27 @@ class Shown:
         return names
 
 
-def of_covering(shown: Shown) -> str:
-    """Say of what a figure is, if it is of one covering of several."""
-    if shown.coverings == 1:
+def of_partition(shown: Shown) -> str:
+    """Say of what a figure is, if it is of one partition of several."""
+    if shown.partitions == 1:
         return ""
-    return f"; covering {shown.number + 1} of {shown.coverings}"
+    return f"; partition {shown.number + 1} of {shown.partitions}"
 
 
-def _step(walk: Walk, plan: Plan, at: int, step: int) -> tuple[str, tuple[Walk, Plan, int]]:
+def _step(walk: Cell, plan: Plan, at: int, step: int) -> tuple[str, tuple[Cell, Plan, int]]:
     """Say what a step does, and return where it leads."""
-    slots, covering = walk._covering.slots, walk._covering
+    slots, partition = walk.partition.slots, walk.partition
     further = copy(walk)
-    further.path, further.cells = [], dict(walk.cells)  # (its path is not needed)
+    further.path, further.ranges = [], dict(walk.ranges)  # (its path is not needed)
     further.chosen = dict(walk.chosen)
-    further.step(step)
+    further.enter(step)
     if at == len(plan.cuts):
         slot = slots[plan.slot]
         assert isinstance(slot.parameter, Choice)  # cuts are all done
         text = f"{slot.name} = {slot.parameter.options[step]}"
-        return text, (further, covering.option(plan, step), 0)
+        return text, (further, partition.option(plan, step), 0)
     number = plan.cuts[at].slot
-    low, high = further.cells[number]
+    low, high = further.ranges[number]
     text = f"{slots[number].name} {_range(slots[number].parameter, low, high)}"
     return text, (further, plan, at + 1)
 

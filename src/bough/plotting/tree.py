@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bough.belief.belief import Belief
 from bough.plotting.run import Array, Run
-from bough.plotting.shown import of_covering
+from bough.plotting.shown import of_partition
 from bough.plotting.style import COLOURS, GREY, axes, say_empty
 from bough.trees import Path
 
@@ -274,7 +274,7 @@ def tree(source: Any, *, most: int = 2000, ax: Any = None) -> Any:
     levels = np.arange(int(explored.depth.max()) + 1)[:: 1 + int(explored.depth.max()) // 16]
     ax.set_yticks(levels + 0.5, levels)  # in the middle of each level
     ax.set_ylabel("depth")
-    title = "width: visits, colour: mean, opacity: certainty" + of_covering(run.shown)
+    title = "width: visits, colour: mean, opacity: certainty" + of_partition(run.shown)
     ax.set_title(title, fontsize="small", color=GREY)
     ax.figure.colorbar(ScalarMappable(scale, COLOURS), ax=ax, label="mean", fraction=0.05)
     return ax

@@ -97,7 +97,7 @@ def _space(run: Run) -> dict[str, Any] | None:
     space = run.shown.space
     if space is not None:
         points = None if space.size == math.inf else f"{space.size:,}"
-        return {"parameters": len(space._slots), "points": points}
+        return {"parameters": len(space.slots), "points": points}
     if len(run.trials) and run.trials[0].params is not None:  # only its program knows more of it
         names = {name for trial in run.trials for name in trial.params or ()}
         return {"parameters": len(names), "points": None}
@@ -141,8 +141,8 @@ def _certificate(run: Run) -> dict[str, Any] | None:
         "confidence": 1 - found.delta,
         "conditional": found.conditional,
         "params": _params(getattr(found, "params", None)),
-        "covering": getattr(found, "covering", None),
-        "coverings": getattr(found, "coverings", None),
+        "partition": getattr(found, "partition", None),
+        "partitions": getattr(found, "partitions", None),
     }
 
 
@@ -173,9 +173,9 @@ def _tree(run: Run) -> dict[str, Any]:
         "unexplored": ["more" if math.isinf(n) else _finite(n) for n in data.unexplored.tolist()],
         "hidden": data.hidden.tolist(),
         "names": _step_names(run, data),
-        "cells": run.shown.covering is not None,
-        "covering": run.shown.number,
-        "coverings": run.shown.coverings,
+        "cells": run.shown.partition is not None,
+        "partition": run.shown.number,
+        "partitions": run.shown.partitions,
     }
 
 
@@ -269,7 +269,7 @@ def trial_columns(source: Any, begin: int = 0) -> dict[str, Any]:
     return {
         "begin": begin,
         "settled": _settled(run),
-        # (In a space paths are those of a covering: nothing that anybody would read.)
+        # (In a space paths are those of a partition: nothing that anybody would read.)
         "path": None
         if _space(run) is not None
         else [" ".join(map(str, trial.path)) for trial in trials],

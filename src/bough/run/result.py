@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class History:
     """Every evaluation of a run as they ended: paths, values, seconds since the beginning.
 
-    In a space there are `params`, and the paths are those of their cells in its fixed covering; on
+    In a space there are `params`, and the paths are those of their cells in its fixed partition; on
     a plain tree all `params` are None.
     """
 
@@ -120,11 +120,11 @@ def why_stopped(stopped_by: str) -> str:
 
 
 def bounds_in_words(certificate: Certificate) -> str:
-    """Say what a certificate says; and whose it is, if it is that of one covering of a space."""
+    """Say what a certificate says; and whose it is, if it is that of one partition of a space."""
     whose = ""
     if isinstance(certificate, SpaceCertificate):
-        number, count = certificate.covering + 1, certificate.coverings
-        whose = f" (by covering {number} of {count}, to its resolution)"
+        number, count = certificate.partition + 1, certificate.partitions
+        whose = f" (by partition {number} of {count}, to its resolution)"
     return (
         f"the best of all is between {certificate.lower:.6g} and {certificate.upper:.6g}, at "
         f"confidence {1 - certificate.delta:g}"
@@ -142,5 +142,5 @@ def bounds_as_json(certificate: Certificate) -> dict[str, Any]:
         "conditional": certificate.conditional,
     }
     if isinstance(certificate, SpaceCertificate):
-        facts |= {"covering": certificate.covering, "coverings": certificate.coverings}
+        facts |= {"partition": certificate.partition, "partitions": certificate.partitions}
     return facts

@@ -56,7 +56,7 @@ def make_searcher(
     ----------
     given
         A searcher, a name, a function `tree -> searcher`, or None for GPTS. (On a space GPTS is
-        `Forest`, and any other searcher of trees searches the fixed covering of the space.)
+        `Forest`, and any other searcher of trees searches the fixed partition of the space.)
     tree_or_space, rng
         What it searches, and its seed.
     options

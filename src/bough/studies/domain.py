@@ -73,7 +73,7 @@ class OfSpace:
         return dict(given)
 
     def path(self, asked: Mapping[str, Any]) -> Path:
-        """Return the path of its cell in the space's fixed covering."""
+        """Return the path of its cell in the space's fixed partition."""
         return self.whole.encode(asked) if asked else ()
 
     def params(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class OfSpace:
         """Return params as a file holds them: an option that is an object by its number."""
         point = self.whole.point(asked)
         plain: dict[str, Any] = {}
-        for slot, position in zip(self.whole._slots, point, strict=True):
+        for slot, position in zip(self.whole.slots, point, strict=True):
             if position is None:
                 continue
             value = slot.parameter.value(position)  # type: ignore[arg-type]
@@ -104,9 +104,9 @@ class OfSpace:
         if not plain:
             return {}  # the record of this trial was damaged
         params: dict[str, Any] = {}
-        active = list(self.whole._first)
+        active = list(self.whole.roots)
         for number in active:  # (it grows)
-            slot = self.whole._slots[number]
+            slot = self.whole.slots[number]
             value = plain[slot.name]
             if isinstance(slot.parameter, Choice):
                 if isinstance(value, dict):

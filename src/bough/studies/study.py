@@ -332,7 +332,7 @@ class Study:
 
     @property
     def tree(self) -> Tree:
-        """The tree that is searched, or that of the fixed covering of the space."""
+        """The tree that is searched, or that of the fixed partition of the space."""
         whole = self.subject.whole
         return whole.tree if isinstance(whole, Space) else whole
 

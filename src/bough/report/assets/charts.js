@@ -129,7 +129,7 @@ function drawLearnt(state) {
   if (learnt?.relevance) drawRelevance(learnt.relevance);
   if (along) drawAlong(along);
   $("learnt-note").textContent = learnt?.relevance
-    ? `Kernel, noise, mean and relevance are learnt by all coverings together; the path is one of ${whose(state)}. `
+    ? `Kernel, noise, mean and relevance are learnt by all partitions together; the path is one of ${whose(state)}. `
       + "Relevance: by how much a cut of this parameter changes values more, as a variance, than one of the average parameter"
       + (learnt.relevance.learnt ? "; the most relevant are cut first." : ". Nothing was learnt of it yet.") : "";
 }

@@ -16,8 +16,8 @@ function certified(certificate, { best, space, replayed }) {
   const than = space ? `{ ${pairs(certificate.params)} }` : shortened(certificate.path) || "()";
   const said = [`With probability ${say(certificate.confidence)} no ${things} better than ${than} by more than the gap`
     + (certificate.conditional ? ", as far as kernel, noise and mean, which were learnt, are right." : ".")];
-  if (certificate.coverings) {
-    said.push(`So says covering ${certificate.covering + 1} of ${certificate.coverings}, whose turn it is to ask, of its cells: `
+  if (certificate.partitions) {
+    said.push(`So says partition ${certificate.partition + 1} of ${certificate.partitions}, whose turn it is to ask, of its cells: `
       + "it knows nothing finer than they are, and the others may say otherwise.");
   }
   return said;
@@ -46,7 +46,7 @@ function drawSummary(state) {
       `at confidence ${say(certificate.confidence)}`));
     tiles.push(tile(`no ${space ? "params are" : "path is"} ${down ? "below" : "above"}`,
       el("span", { id: "bound" }, number(down ? certificate.lower : certificate.upper)),
-      certificate.coverings ? `by covering ${certificate.covering + 1} of ${certificate.coverings}, given what was learnt`
+      certificate.partitions ? `by partition ${certificate.partition + 1} of ${certificate.partitions}, given what was learnt`
         : certificate.conditional ? "given what was learnt" : ""));
   }
   tiles.push(tile("trials", el("span", { id: "told" }, number(trials.told)),
@@ -68,10 +68,10 @@ function sayNothing(section, text = "Nothing was told yet.") {
   body(section).replaceChildren(el("p", { class: "note", text }));
 }
 
-// Which covering is shown, if there are several.
+// Which partition is shown, if there are several.
 function whose(state) {
-  const { covering, coverings } = state.snapshot.tree;
-  return coverings > 1 ? `covering ${covering + 1} of ${coverings}` : "";
+  const { partition, partitions } = state.snapshot.tree;
+  return partitions > 1 ? `partition ${partition + 1} of ${partitions}` : "";
 }
 
 // What a section says besides its chart, which news may change.
@@ -83,7 +83,7 @@ function drawNotes(state) {
     + (bounds && ofCell ? " The best cell is that which it takes for the best; the best params above are what all of them together say, "
       + "so that their value may differ." : "");
   if ($("tree-note")) $("tree-note").textContent = state.snapshot.tree.cells
-    ? `A covering of the space: each step cuts the range of a parameter in two, or makes a choice.${whose(state)
+    ? `A partition of the space: each step cuts the range of a parameter in two, or makes a choice.${whose(state)
       ? ` Shown is ${whose(state)}, whose turn it is to ask; the others cut elsewhere, and in another order.` : ""}` : "";
 }
 

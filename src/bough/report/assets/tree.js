@@ -151,7 +151,7 @@ function wayToBest(state) {
 }
 
 // News number the nodes anew: go to where the reader was, as far as that exists. (Of a space another
-// covering may have come, whose steps are other cuts: there names count.)
+// partition may have come, whose steps are other cuts: there names count.)
 function stay(tree) {
   const key = (of, n) => (of.cells ? called(of, n) : of.step[n]);
   const keys = known === null || known === tree ? [] : way(known, here).slice(1).map((n) => key(known, n));
