@@ -1,4 +1,4 @@
-"""What the searcher of spaces believes: coverings, relevance, certificates, quadratics."""
+"""The ensemble of a forest: beliefs about partitions, relevance of parameters, certificates."""
 
 import math
 
@@ -9,7 +9,6 @@ from small_spaces import BOX, MIXED, bowl, mixed, noisy, play
 from bough import Float, Forest, Space
 from bough.learning.data import paths_of
 from bough.spaces.ensemble import PartitionBelief, random_partition, steps_of
-from bough.spaces.trust_regions import fit_quadratic
 
 
 def partition_belief(search, first):
@@ -23,19 +22,18 @@ def partition_belief(search, first):
 
 @pytest.mark.parametrize("space", [BOX, MIXED], ids=["box", "mixed"])
 @pytest.mark.parametrize("late", [False, True])
-def test_the_belief_about_a_point_is_that_of_dense_algebra(space, late):
-    """With every reading at its own leaf, and the cells as placed: cavity and all.
+def test_the_posterior_at_a_point_is_that_of_dense_algebra(space, late):
+    """The reference has an arm for each observation: a leaf below its node.
 
-    The oracle has one arm for each reading: a leaf below the node where it is placed, whose last
-    step has all the variance that is left.
+    The last step to this leaf has all the remaining variance.
     """
     search = Forest(space, rng=1)
     objective = noisy(bowl if space is BOX else mixed, 0)
     play(search, objective, 25)
-    readings, settings = search.trials.observations(), search._ensemble.settings
+    observations, settings = search.trials.observations(), search._ensemble.settings
     found = partition_belief(search, 12 if late else 25)
     increments = settings.kernel.increments(found.partition.depth)
-    n = len(readings)
+    n = len(observations)
     paths = paths_of(found.belief, found.belief.readings["node"].tolist())
     K = np.empty((n, n))
     for i in range(n):
@@ -46,8 +44,8 @@ def test_the_belief_about_a_point_is_that_of_dense_algebra(space, late):
                 common += 1
             K[i, j] = increments[: common + 1].sum()
             if i == j:
-                K[i, j] = increments[: len(found.partition.path(readings[i].point)) + 1].sum()
-    values = np.array([r.value for r in readings]) - settings.mean
+                K[i, j] = increments[: len(found.partition.path(observations[i].point)) + 1].sum()
+    values = np.array([r.value for r in observations]) - settings.mean
     gain = np.linalg.solve(K + settings.noise**2 * np.eye(n), K).T
     mean = settings.mean + gain @ values
     variance = np.diag(K - gain @ K)
@@ -57,7 +55,7 @@ def test_the_belief_about_a_point_is_that_of_dense_algebra(space, late):
         assert pytest.approx(variance[i], rel=1e-5, abs=1e-10) == V
 
 
-def test_pending_points_narrow_what_is_unknown_and_nothing_else():
+def test_pending_points_change_only_upper_bounds():
     search = Forest(BOX, rng=1)
     play(search, noisy(bowl, 0), 25)
     turn = search.turn
@@ -73,7 +71,7 @@ def test_pending_points_narrow_what_is_unknown_and_nothing_else():
     assert found.belief.pending == 0
 
 
-def test_relevance_is_read_off_the_belief():
+def test_relevance_of_parameters():
     space = Space(dull=Float(0, 1), **{"most of all": Float(0, 1)}, little=Float(0, 1))
     search = Forest(space, rng=0)
     rng = np.random.default_rng(0)
@@ -88,7 +86,7 @@ def test_relevance_is_read_off_the_belief():
     assert (found > 0).all()
 
 
-def test_steps_are_those_of_the_joint_posterior():
+def test_posterior_of_steps():
     search = Forest(BOX, rng=2)
     play(search, noisy(bowl, 0), 15)
     belief = partition_belief(search, 15).belief
@@ -104,7 +102,7 @@ def test_steps_are_those_of_the_joint_posterior():
             assert spread == pytest.approx(steps.std(), rel=0.1)
 
 
-def test_a_certificate_says_whose_it_is():
+def test_a_certificate_names_its_partition():
     search = Forest(MIXED, rng=0)
     play(search, mixed, 50)
     certificate = search.certificate
@@ -115,51 +113,3 @@ def test_a_certificate_says_whose_it_is():
     assert certificate.lower <= certificate.upper
     assert certificate.lower >= search.best().mean  # which is exact
     assert certificate.upper >= -0.0  # the maximum
-
-
-# ---------------------------------------------------------------------- quadratics
-
-
-def test_a_quadratic_is_found_exactly():
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((3, 3))
-    A = -A @ A.T - np.eye(3)
-    top = np.array([0.4, 0.6, 0.5])
-    places = rng.random((40, 3))
-    values = 7.0 + np.einsum("ni,ij,nj->n", places - top, A, places - top)
-    found = fit_quadratic(places, values, np.full(3, 0.5), np.full(3, 0.2), noisy=False)
-    assert found.maximum() == pytest.approx(top, abs=1e-4)
-    assert found(top[None, :])[0] == pytest.approx(7.0, abs=1e-4)
-
-
-def test_too_few_places_for_a_quadratic():
-    places = np.random.default_rng(0).random((5, 3))
-    assert (
-        fit_quadratic(places, places[:, 0], np.full(3, 0.5), np.full(3, 0.2), noisy=False) is None
-    )
-
-
-def test_a_saddle_has_no_top():
-    places = np.random.default_rng(0).random((40, 2))
-    values = (places[:, 0] - 0.5) ** 2 - (places[:, 1] - 0.5) ** 2
-    assert (
-        fit_quadratic(places, values, np.full(2, 0.5), np.full(2, 0.2), noisy=False).maximum()
-        is None
-    )
-
-
-def test_a_step_changes_one_number_of_a_good_point():
-    for space, objective in ((BOX, bowl), (MIXED, mixed)):
-        search = Forest(space, rng=0)
-        play(search, objective, 60)
-        regions, rng = search._trust_regions, np.random.default_rng(0)
-        centres = [search.trials[region.row].point for region in regions.regions]
-        changed = []
-        for _ in range(60):
-            point = regions._with_another_number(rng)
-            if point is None:  # the other good point does not have this number
-                continue
-            differ = [{i for i in range(len(point)) if centre[i] != point[i]} for centre in centres]
-            assert min(map(len, differ)) <= 1
-            changed += [one for one in differ if len(one) == 1]
-        assert set.union(*changed) >= set(search.trials.active(centres[0]))

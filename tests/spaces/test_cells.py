@@ -1,12 +1,12 @@
-"""Points in the cells of a partition, against the partition itself and the belief's own methods."""
+"""The compiled index of cells, compared with the partition and the methods of the belief."""
 
 import math
 import pickle
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from test_spaces import random_partition, random_path, spaces
+from small_spaces import random_partition, random_path, spaces
 
 from bough import Belief, Choice, Float, Int, Space
 from bough.belief.rng import SplitMix64
@@ -24,8 +24,8 @@ MIXED = Space(
 )
 
 
-def placed(space, rng, count=40):
-    """Return a partition at random, the way into its belief, and points as a table."""
+def random_cells(space, rng, count=40):
+    """Return the index of a random partition, and random points, also as an array."""
     slots = len(space.slots)
     partition = random_partition(space, rng)
     tree = PartitionTree(partition, log_arms=1.0 + space.log_cells)
@@ -35,18 +35,17 @@ def placed(space, rng, count=40):
     return CellIndex(partition, belief, FINER), points, table.reshape(count, slots)
 
 
-def tell(cells, table, rng):
-    """Tell rewards, some with a noise of their own, and return them."""
+def observe(cells, table, rng):
+    """Observe random rewards, some with a noise of their own, and return them."""
     values = rng.standard_normal(len(table))
     noises = np.where(rng.random(len(table)) < 0.3, 0.5, np.nan)
     cells.observe(table, values, noises, NO_DEPTHS)
     return values, noises
 
 
-@settings(max_examples=40)
 @given(spaces(), st.integers(0, 2**32 - 1))
 def test_paths_are_those_of_the_partition(space, seed):
-    cells, points, table = placed(space, np.random.default_rng(seed))
+    cells, points, table = random_cells(space, np.random.default_rng(seed), 8)
     steps = cells.paths(table)
     for point, row, position in zip(points, steps.tolist(), table, strict=True):
         path = cells.partition.path(point)
@@ -55,9 +54,8 @@ def test_paths_are_those_of_the_partition(space, seed):
         assert cells.path(position) == (path, counts)
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 30), st.integers(0, 6), st.integers(0, 2**32 - 1))
-def test_depths_apart(count, length, seed):
+def test_shared_steps(count, length, seed):
     paths = np.random.default_rng(seed).integers(-1, 2, (count, length)).astype(np.int32)
     shared = shared_steps(paths)
     for i in range(count):
@@ -65,12 +63,11 @@ def test_depths_apart(count, length, seed):
         assert shared[i] == max(others, default=0)
 
 
-@settings(max_examples=20)
 @given(spaces(), st.integers(0, 2**32 - 1))
-def test_telling_points_is_observing_their_nodes(space, seed):
+def test_observing_points_is_observing_their_nodes(space, seed):
     rng = np.random.default_rng(seed)
-    cells, points, table = placed(space, rng)
-    values, noises = tell(cells, table, rng)
+    cells, points, table = random_cells(space, rng, 12)
+    values, noises = observe(cells, table, rng)
     old = cells.belief
     belief = Belief(old.tree, old.kernel, old.noise)
     for point, value, noise in zip(points, values.tolist(), noises.tolist(), strict=True):
@@ -81,12 +78,12 @@ def test_telling_points_is_observing_their_nodes(space, seed):
     assert belief.readings.tobytes() == old.readings.tobytes()
 
 
-def test_the_highest_cell_is_the_largest_of_which_nothing_is_known():
+def test_the_highest_cell_is_the_largest_without_a_node():
     rng = np.random.default_rng(0)
-    cells, _, table = placed(MIXED, rng)
-    tell(cells, table, rng)
+    cells, _, table = random_cells(MIXED, rng)
+    observe(cells, table, rng)
     for seed in range(20):
-        # A search leaves bounds behind, so that the next one draws less: each has its own belief.
+        # A search caches bounds, so that the next one draws less: each has its own belief.
         belief, again = (
             pickle.loads(pickle.dumps(cells.belief)),
             pickle.loads(pickle.dumps(cells)),
@@ -96,10 +93,10 @@ def test_the_highest_cell_is_the_largest_of_which_nothing_is_known():
         assert again.highest(1.0, SplitMix64(seed)) == (cell.ranges, cell.chosen)
 
 
-def test_the_slot_of_a_node_is_what_its_step_cuts():
+def test_slots_of_nodes_are_those_that_their_steps_cut():
     rng = np.random.default_rng(1)
-    cells, _, table = placed(MIXED, rng, 200)
-    tell(cells, table, rng)
+    cells, _, table = random_cells(MIXED, rng, 200)
+    observe(cells, table, rng)
     belief = cells.belief
     slots, parents = cells.slots(), real_parents(belief)
     group = belief.nodes["count"] < 0
@@ -112,13 +109,13 @@ def test_the_slot_of_a_node_is_what_its_step_cuts():
         assert paths[parents[n]] == paths[n][:-1]
         changed = {i for i in after.ranges if after.ranges[i] != before.ranges.get(i)}
         changed |= after.chosen.keys() - before.chosen.keys()
-        assert changed <= {slots[n]}  # (a cell of one value is not changed by a cut)
+        assert changed <= {slots[n]}  # (a cut does not change a cell of one value)
 
 
-def test_saved_and_reloaded():
+def test_pickle():
     rng = np.random.default_rng(2)
-    cells, _, table = placed(MIXED, rng)
-    tell(cells, table, rng)
+    cells, _, table = random_cells(MIXED, rng)
+    observe(cells, table, rng)
     again = pickle.loads(pickle.dumps(cells))
     assert len(again.belief) == 40
     assert again.posterior(7) == cells.posterior(7)
