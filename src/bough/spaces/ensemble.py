@@ -240,13 +240,13 @@ class Ensemble:
 
     def learn_now(self, numbers: np.random.Generator) -> None:
         """Fit the hyperparameters and the relevance of parameters, and replace the partitions."""
-        told = len(self._trials)
-        found = self.belief(told % self.count, numbers)
+        count = len(self._trials)
+        found = self.belief(count % self.count, numbers)
         belief = found.belief
         self.learner.learn(belief)
-        self.learner.next = math.ceil(told * (GROWTH if told < MANY else LATER_GROWTH)) + 1
+        self.learner.next = math.ceil(count * (GROWTH if count < MANY else LATER_GROWTH)) + 1
         self.settings = Settings(belief.kernel, belief.noise, belief.mean)
-        if told >= FEW and len(self.priority):
+        if count >= FEW and len(self.priority):
             priority = self.priority + np.log(found.relevance())
             priority -= priority.mean()
             self.priority = np.clip(priority, -RANGE, RANGE)

@@ -292,7 +292,7 @@ class Forest(SpaceSearcher):
         check_rule(rule)
         trials = self._trials
         if not len(trials):
-            raise ValueError("nothing was told yet, so nothing is best")
+            raise ValueError("no observations yet: call tell() before best()")
         if rule is None:
             rule = "lower" if trials.noisy else "observed"
         point = self._best_point(rule)

@@ -28,15 +28,6 @@ LARGEST_INT = 2**52
 SMALLEST_STEP = 8
 
 
-def _check_bounds(low: float, high: float, log: bool) -> None:
-    if not isinstance(log, bool):
-        raise TypeError(f"log must be True or False, got {log!r}")
-    if low > high:
-        raise ValueError(f"low must not be above high, got low={low!r} and high={high!r}")
-    if log and low <= 0:
-        raise ValueError(f"low must be positive on a log scale, got low={low!r}")
-
-
 class Numeric:
     """Base of `Float` and `Int`: discrete values as intervals of the line from 0 to 1."""
 
@@ -45,6 +36,24 @@ class Numeric:
     log: bool
     _step: float
     _size: int | None
+
+    def _set_range(self, low: float, high: float, step: float | None, has_step: bool) -> None:
+        """Check the range, and set it."""
+        if not isinstance(self.log, bool):
+            raise TypeError(f"log must be True or False, got {self.log!r}")
+        if low > high:
+            raise ValueError(f"low must not be above high, got low={low!r} and high={high!r}")
+        if self.log and low <= 0:
+            raise ValueError(f"low must be positive on a log scale, got low={low!r}")
+        if self.log and has_step:
+            raise ValueError("step and log=True cannot be combined: give one of them")
+        for name, value in (("low", low), ("high", high), ("step", step)):
+            object.__setattr__(self, name, value)
+
+    def _set_values(self, size: int | None, step: float) -> None:
+        """Set the number of values, None for a continuum, and their spacing."""
+        object.__setattr__(self, "_size", size)
+        object.__setattr__(self, "_step", step)
 
     @property
     def count(self) -> int | None:
@@ -115,7 +124,8 @@ class Float(Numeric):
 
     def __post_init__(self) -> None:
         low, high = real(self.low, "low"), real(self.high, "high")
-        _check_bounds(low, high, self.log)
+        step = None if self.step is None else above_zero(self.step, "step")
+        self._set_range(low, high, step, step is not None)
         if not math.isfinite(high - low):
             raise ValueError(f"high - low must be finite, got low={low!r} and high={high!r}")
         if self.log and low < sys.float_info.min:
@@ -123,12 +133,6 @@ class Float(Numeric):
                 f"low must be at least {sys.float_info.min:.3g} on a log scale, since floats are "
                 f"coarse below that, got low={low!r}"
             )
-        step = None if self.step is None else above_zero(self.step, "step")
-        if step is not None and self.log:
-            raise ValueError("step and log=True cannot be combined: give one of them")
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-        object.__setattr__(self, "step", step)
         size = 1 if low == high else None
         if step is not None:
             if (high - low) / step > LARGEST_INT or step < SMALLEST_STEP * self._spacing():
@@ -137,8 +141,7 @@ class Float(Numeric):
                     f"low={low!r}, high={high!r} and step={step!r}"
                 )
             size = int((high - low) / step + self._grid_tolerance()) + 1
-        object.__setattr__(self, "_size", size)
-        object.__setattr__(self, "_step", 1.0 if step is None else step)
+        self._set_values(size, 1.0 if step is None else step)
 
     @property
     def levels(self) -> int:
@@ -234,14 +237,8 @@ class Int(Numeric):
         low = whole(self.low, "low", least=-LARGEST_INT, most=LARGEST_INT)
         high = whole(self.high, "high", least=-LARGEST_INT, most=LARGEST_INT)
         step = whole(self.step, "step", least=1)
-        _check_bounds(low, high, self.log)
-        if self.log and step != 1:
-            raise ValueError("step and log=True cannot be combined: give one of them")
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-        object.__setattr__(self, "step", step)
-        object.__setattr__(self, "_size", (high - low) // step + 1)
-        object.__setattr__(self, "_step", step)
+        self._set_range(low, high, step, step != 1)
+        self._set_values((high - low) // step + 1, step)
 
     def value(self, position: int) -> int:
         """Return the value at a position."""

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -69,27 +69,37 @@ class Space:
         sizes = [_size(parameter) for parameter in self.parameters.values()]
         return math.inf if math.inf in sizes else math.prod(sizes)
 
+    def _assemble(self, position_of: Callable[[int], float]) -> Point:
+        """Return the point whose active slots have the positions that a function returns."""
+        point: list[float | None] = [None] * len(self.slots)
+        active = list(self.roots)
+        for slot in active:  # (it grows)
+            position = point[slot] = position_of(slot)
+            inner = self.slots[slot].inner
+            if inner:
+                active.extend(inner[int(position)])
+        return tuple(point)
+
     def point(self, params: Mapping[str, Any]) -> Point:
         """Return the point of params; raise if they do not belong to the space."""
         if not isinstance(params, Mapping):
             raise TypeError(f"params must be a dict with a value for each name, got {params!r}")
-        point: list[float | None] = [None] * len(self.slots)
         left = dict(params)
-        active = list(self.roots)
-        for slot in active:  # (it grows)
+
+        def position_of(slot: int) -> float:
             name, parameter = self.slots[slot].name, self.slots[slot].parameter
             if name not in left:
                 raise ValueError(f"params must have {name!r}, {parameter}; got {params!r}")
-            place = parameter.position(left.pop(name), name)
-            point[slot] = place
-            if isinstance(parameter, Choice):
-                active.extend(self.slots[slot].inner[int(place)])
+            return parameter.position(left.pop(name), name)
+
+        point = self._assemble(position_of)
         if left:
+            active = [slot.name for slot, p in zip(self.slots, point, strict=True) if p is not None]
             raise ValueError(
                 f"params has {', '.join(map(repr, left))}, which this space does not have with "
-                f"these choices; it has {', '.join(repr(self.slots[i].name) for i in active)}"
+                f"these choices; it has {', '.join(map(repr, active))}"
             )
-        return tuple(point)
+        return point
 
     def points(self) -> Iterator[Point]:
         """Yield all points of a finite space."""
@@ -160,21 +170,17 @@ class Space:
 
     def center(self, cell: Cell) -> Point:
         """Return the center of a cell; for choices that are not made there, the first option."""
-        point: list[float | None] = [None] * len(self.slots)
-        active = list(self.roots)
-        for slot in active:  # (it grows)
+
+        def position_of(slot: int) -> float:
             parameter = self.slots[slot].parameter
             if isinstance(parameter, Choice):
-                choice = cell.chosen.get(slot, 0)
-                point[slot] = choice
-                active.extend(self.slots[slot].inner[choice])
-            elif parameter.count is None:
-                low, high = cell.ranges.get(slot, (0.0, 1.0))
-                point[slot] = 0.5 * (low + high)
-            else:
-                low, high = cell.ranges.get(slot, (0, parameter.count))
-                point[slot] = parameter.middle(int(low), int(high))
-        return tuple(point)
+                return cell.chosen.get(slot, 0)
+            low, high = cell.ranges.get(slot, (0, parameter.count or 1))
+            if parameter.count is None:
+                return 0.5 * (low + high)
+            return parameter.middle(int(low), int(high))
+
+        return self._assemble(position_of)
 
     def random_point(
         self,
@@ -183,31 +189,24 @@ class Space:
         fixed: Mapping[int, float | None] = NOTHING,
     ) -> Point:
         """Return a random point of a cell, or of the whole space, with some positions fixed."""
-        slots = self.slots
-        point: list[float | None] = [None] * len(slots)
-        active = list(self.roots)
         ranges = {} if cell is None else cell.ranges
         chosen = {} if cell is None else cell.chosen
-        draws = numbers.random(len(slots)).tolist()
-        for slot in active:  # (it grows)
-            parameter = slots[slot].parameter
-            u, given = draws[slot], fixed.get(slot)
+        draws: list[float] = numbers.random(len(self.slots)).tolist()
+
+        def position_of(slot: int) -> float:
+            parameter, u, given = self.slots[slot].parameter, draws[slot], fixed.get(slot)
+            if given is not None:
+                return given
             if isinstance(parameter, Choice):
-                choice = chosen[slot] if slot in chosen else int(u * parameter.count)
-                choice = choice if given is None else int(given)
-                point[slot] = choice
-                active.extend(slots[slot].inner[choice])
-            elif given is not None:
-                point[slot] = given
-            elif parameter.count is None:
-                low, high = ranges.get(slot, (0.0, 1.0))
-                point[slot] = low + u * (high - low)
-            else:
-                low, high = ranges.get(slot, (0, parameter.count))
-                left, right = parameter.edge(int(low)), parameter.edge(int(high))
-                index = parameter.index_at(left + u * (right - left))
-                point[slot] = min(max(index, int(low)), int(high) - 1)
-        return tuple(point)
+                return chosen[slot] if slot in chosen else int(u * parameter.count)
+            low, high = ranges.get(slot, (0, parameter.count or 1))
+            if parameter.count is None:
+                return low + u * (high - low)
+            left, right = parameter.edge(int(low)), parameter.edge(int(high))
+            index = parameter.index_at(left + u * (right - left))
+            return min(max(index, int(low)), int(high) - 1)
+
+        return self._assemble(position_of)
 
     # ------------------------------------------------------------------ to and from JSON
 

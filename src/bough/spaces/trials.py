@@ -217,13 +217,8 @@ class Trials:
         """Return the options that a point has chosen; -1 for choices that are not active."""
         return tuple(-1.0 if point[i] is None else float(point[i] or 0) for i in self.choices)
 
-    def coordinates(self, row: int) -> list[float]:
-        """Return the coordinates of the active numbers of a row."""
-        found = self._coordinates[row].tolist()
-        return [found[i] for i in self._numeric if found[i] == found[i]]
-
     def coordinates_of(self, point: Point) -> list[float]:
-        """Return the coordinates of the active numbers of any point."""
+        """Return the coordinates of the active numbers of a point."""
         found = self._coordinates_of(point)
         return [found[i] for i in self.active(point)]
 

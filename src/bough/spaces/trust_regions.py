@@ -312,7 +312,7 @@ class TrustRegions:
             return None
         if best is not None:
             region.row = int(rows[best])
-            region.center = trials.coordinates(region.row)
+            region.center = trials.coordinates_of(trials[region.row].point)
         point = list(center)
         for i, u in zip(active, found.tolist(), strict=True):
             parameter = self._space.slots[i].parameter
@@ -374,7 +374,7 @@ class TrustRegions:
         """Record an observation, given the standard deviation of rewards."""
         point, reward, _ = self._trials[row]
         region = self._asked_by.pop(point, None)
-        coordinates = self._trials.coordinates(row)
+        coordinates = self._trials.coordinates_of(point)
         if region is None:
             self._update_thresholds()
             self._add(row, self._trials.kind(point), coordinates, reward)
