@@ -59,7 +59,7 @@ def test_pending_points_change_only_upper_bounds():
     search = Forest(BOX, rng=1)
     play(search, noisy(bowl, 0), 25)
     turn = search.turn
-    found = search._ensemble.belief(turn, search._numbers)
+    found = search._ensemble.belief(turn, search._rng)
     before = found.cells.posterior(3)
     upper = found.belief.highest_upper(2.0)
     point = BOX.point({"x": 0.9, "y": 4.9})
@@ -81,7 +81,7 @@ def test_relevance_of_parameters():
     dull, most, little = search.priority
     assert most > little + 1.0
     assert most > dull + 2.0
-    found = search._ensemble.belief(0, search._numbers).relevance()
+    found = search._ensemble.belief(0, search._rng).relevance()
     assert found.shape == (3,)
     assert (found > 0).all()
 

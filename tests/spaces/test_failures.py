@@ -175,12 +175,12 @@ def test_failures_are_poor_rewards_only_in_the_choice_of_points():
     search = Forest(BOX, rng=0)
     play(search, failing(right_side), 41)
     ensemble, trials = search._ensemble, search.trials
-    ensemble.learn_now(search._numbers)  # which replaces the partitions
+    ensemble.learn_now(search._rng)  # which replaces the partitions
     poor = float(np.quantile(trials.values, 0.25))
     rows = sorted(trials.failed.values())
     for turn in range(search.trees):
-        honest = ensemble.belief(turn, search._numbers)
-        penalized = ensemble.belief(turn, search._numbers, penalized=True)
+        honest = ensemble.belief(turn, search._rng)
+        penalized = ensemble.belief(turn, search._rng, penalized=True)
         assert penalized.partition is honest.partition
         assert sorted(honest.belief.readings["value"]) == sorted(trials.values)
         values = penalized.belief.readings["value"]
@@ -224,7 +224,7 @@ def test_a_failure_is_dropped_when_its_point_is_observed():
     assert len(failures) == failed
     search.tell(params, 7.0)
     assert len(failures) == failed - 1
-    penalized = search._ensemble.belief(0, search._numbers, penalized=True)
+    penalized = search._ensemble.belief(0, search._rng, penalized=True)
     values = penalized.belief.readings["value"]
     assert (values == 7.0).sum() == 1
     assert len(values) == search.observations + len(failures)

@@ -363,8 +363,8 @@ def test_two_different_rewards_of_a_point_prove_noise_at_once(seed):
     params = points[3]
     first, second = bowl(params), bowl(params) + 0.5
     search.tell(params, second)
-    numbers = search.trials.observed[BOX.point(params)]
-    (mean, std), again = (search._ensemble.posterior(n, search._numbers) for n in numbers)
+    rows = search.trials.observed[BOX.point(params)]
+    (mean, std), again = (search._ensemble.posterior(row, search._rng) for row in rows)
     assert (mean, std) == again  # of either observation
     assert first < mean < second
     assert std > 0.05

@@ -79,10 +79,10 @@ def test_every_point_of_a_finite_space_is_in_exactly_one_leaf(space):
 def test_a_point_lies_in_its_cell(x, y, rate):
     space = Space(x=Float(0, 1), y=Float(-3, 5), rate=Float(1e-5, 1, log=True))
     params = {"x": x, "y": -3 + 8 * y, "rate": rate}
-    centre = space.decode(space.encode(params))
-    assert abs(centre["x"] - x) <= 2.0**-21 + 1e-12
-    assert abs(centre["y"] - params["y"]) <= 8 * 2.0**-21 + 1e-12
-    assert abs(math.log(centre["rate"] / rate)) <= math.log(1e5) * 2.0**-21 + 1e-12
+    center = space.decode(space.encode(params))
+    assert abs(center["x"] - x) <= 2.0**-21 + 1e-12
+    assert abs(center["y"] - params["y"]) <= 8 * 2.0**-21 + 1e-12
+    assert abs(math.log(center["rate"] / rate)) <= math.log(1e5) * 2.0**-21 + 1e-12
 
 
 @given(
@@ -337,13 +337,13 @@ def test_json_of_numbers_that_are_not_finite():
     assert again.parameters["d"].options == (0, 1, 2)
 
 
-class Colour(enum.IntEnum):
+class Color(enum.IntEnum):
     RED = 1
 
 
 def test_options_that_json_cannot_hold():
     with pytest.raises(TypeError, match="of 'what' cannot be written as JSON"):
-        Space(what=Choice([Colour.RED])).to_json()  # which would be read as 1
+        Space(what=Choice([Color.RED])).to_json()  # which would be read as 1
     with pytest.raises(TypeError, match="of 'what' cannot be written as JSON"):
         Space(what=Choice([len])).to_json()
     for text in (

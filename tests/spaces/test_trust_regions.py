@@ -42,13 +42,13 @@ def test_a_step_changes_one_number_of_a_good_point():
         search = Forest(space, rng=0)
         play(search, objective, 60)
         regions, rng = search._trust_regions, np.random.default_rng(0)
-        centres = [search.trials[region.row].point for region in regions.regions]
+        centers = [search.trials[region.row].point for region in regions.regions]
         changed = []
         for _ in range(60):
             point = regions._with_another_number(rng)
             if point is None:  # the other good point does not have this number
                 continue
-            differ = [{i for i in range(len(point)) if centre[i] != point[i]} for centre in centres]
+            differ = [{i for i in range(len(point)) if center[i] != point[i]} for center in centers]
             assert min(map(len, differ)) <= 1
             changed += [one for one in differ if len(one) == 1]
-        assert set.union(*changed) >= set(search.trials.active(centres[0]))
+        assert set.union(*changed) >= set(search.trials.active(centers[0]))

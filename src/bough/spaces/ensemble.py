@@ -172,24 +172,22 @@ class Ensemble:
         self._penalized: list[PartitionBelief] = []  # the same partitions, with failures
 
     def belief(
-        self, turn: int, numbers: np.random.Generator, *, penalized: bool = False
+        self, turn: int, rng: np.random.Generator, *, penalized: bool = False
     ) -> PartitionBelief:
         """Return the belief about a partition; one that penalizes failures, if there are any."""
         if not self._beliefs:
-            self._replace(numbers)
+            self._replace(rng)
         found = (self._penalized if penalized else self._beliefs)[turn]
         found.catch_up(self._trials)
         return found
 
-    def beliefs(self, numbers: np.random.Generator) -> list[PartitionBelief]:
+    def beliefs(self, rng: np.random.Generator) -> list[PartitionBelief]:
         """Return the beliefs about all partitions."""
-        return [self.belief(turn, numbers) for turn in range(self.count)]
+        return [self.belief(turn, rng) for turn in range(self.count)]
 
-    def _replace(self, numbers: np.random.Generator) -> None:
+    def _replace(self, rng: np.random.Generator) -> None:
         """Replace all partitions, by the priorities and the prior as they are now."""
-        partitions = [
-            random_partition(self.space, self.priority, numbers) for _ in range(self.count)
-        ]
+        partitions = [random_partition(self.space, self.priority, rng) for _ in range(self.count)]
         self._beliefs = [
             PartitionBelief(self.space, partition, self.settings, len(self._trials))
             for partition in partitions
@@ -222,26 +220,26 @@ class Ensemble:
         if self._beliefs and not self._penalized:
             self.replace_penalized()
 
-    def doubt(self, numbers: np.random.Generator) -> None:
+    def doubt(self, rng: np.random.Generator) -> None:
         """Fit again after this reward, the first to differ from one of the same point.
 
         The fits so far assumed exact rewards, and beliefs took the two rewards for those of two
         points of a cell; new ones take them for what they are.
         """
-        self._replace(numbers)
+        self._replace(rng)
         self.learner.next = 0
 
-    def learn(self, reward: float, numbers: np.random.Generator) -> None:
+    def learn(self, reward: float, rng: np.random.Generator) -> None:
         """Fit the hyperparameters after a reward, if it is time."""
         if self.learner.only_zeros:
             self.learner.note([reward])
         if self.learner.is_due(len(self._trials)):
-            self.learn_now(numbers)
+            self.learn_now(rng)
 
-    def learn_now(self, numbers: np.random.Generator) -> None:
+    def learn_now(self, rng: np.random.Generator) -> None:
         """Fit the hyperparameters and the relevance of parameters, and replace the partitions."""
         count = len(self._trials)
-        found = self.belief(count % self.count, numbers)
+        found = self.belief(count % self.count, rng)
         belief = found.belief
         self.learner.learn(belief)
         self.learner.next = math.ceil(count * (GROWTH if count < MANY else LATER_GROWTH)) + 1
@@ -250,28 +248,28 @@ class Ensemble:
             priority = self.priority + np.log(found.relevance())
             priority -= priority.mean()
             self.priority = np.clip(priority, -RANGE, RANGE)
-        self._replace(numbers)
+        self._replace(rng)
 
-    def posterior(self, row: int, numbers: np.random.Generator) -> tuple[float, float]:
+    def posterior(self, row: int, rng: np.random.Generator) -> tuple[float, float]:
         """Return mean and standard deviation at the point of an observation, by the mixture."""
         number = self._trials.number(row)
-        beliefs = [belief.cells.posterior(number) for belief in self.beliefs(numbers)]
+        beliefs = [belief.cells.posterior(number) for belief in self.beliefs(rng)]
         mean = math.fsum(m for m, _ in beliefs) / self.count
         variance = math.fsum(V + (m - mean) ** 2 for m, V in beliefs) / self.count
         return mean, math.sqrt(variance)
 
-    def best_rows(self, deviations: float, numbers: np.random.Generator) -> set[int]:
+    def best_rows(self, deviations: float, rng: np.random.Generator) -> set[int]:
         """Return, by each belief, the last row of the cell with the best mean - deviations std."""
-        best = [belief.cells.best_played(deviations) for belief in self.beliefs(numbers)]
+        best = [belief.cells.best_played(deviations) for belief in self.beliefs(rng)]
         rows = self._trials.rows()
         return set(best if isinstance(rows, slice) else rows[best].tolist())
 
 
-def random_partition(space: Space, priority: Array, numbers: np.random.Generator) -> Partition:
+def random_partition(space: Space, priority: Array, rng: np.random.Generator) -> Partition:
     """Return a partition with cuts at random positions, in a random order around `priority`."""
     count = len(space.slots)
-    shares = numbers.uniform(FIRST_SHARE, LAST_SHARE, (count, DEPTH)).tolist()
-    order = priority + SHUFFLE * numbers.standard_normal(count)
+    shares = rng.uniform(FIRST_SHARE, LAST_SHARE, (count, DEPTH)).tolist()
+    order = priority + SHUFFLE * rng.standard_normal(count)
     return Partition(
         space.slots,
         space.roots,

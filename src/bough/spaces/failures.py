@@ -43,14 +43,14 @@ class FailureRisk:
             self.at_risk += 1
             self.confirmed += failed
 
-    def draw(self, numbers: np.random.Generator) -> None:
+    def draw(self, rng: np.random.Generator) -> None:
         """Draw whether failures are penalized for the next point.
 
         The probability is the rate at which points at risk failed, by Laplace's rule of succession:
         failures by chance tell nothing about their neighbors, and only trying shows which they are.
         """
         rate = (1 + self.confirmed) / (2 + self.at_risk)
-        self.penalized = bool(self._trials.failed) and numbers.random() < rate
+        self.penalized = bool(self._trials.failed) and rng.random() < rate
 
     def excludes(self, point: Point) -> bool:
         """Return whether a point is at risk, and failures are penalized."""

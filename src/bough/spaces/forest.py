@@ -12,12 +12,13 @@ from bough.belief.best_arm import Arm
 from bough.belief.nodes import moderate
 from bough.confidence import Confidence
 from bough.exceptions import Exhausted
-from bough.searchers.base import check_rule, new_generator
+from bough.searchers.base import Searcher, check_rule, new_generator
+from bough.searchers.registry import check_made, make_searcher, register_domain
 from bough.spaces.ensemble import Ensemble, PartitionBelief
 from bough.spaces.failures import FailureRisk
 from bough.spaces.parameters import Point
 from bough.spaces.partition import Cell
-from bough.spaces.searcher import SpaceCertificate, SpaceSearcher
+from bough.spaces.searcher import PartitionSearcher, SpaceCertificate, SpaceSearcher
 from bough.spaces.space import Space
 from bough.spaces.trials import Trials
 from bough.spaces.trust_regions import TrustRegions
@@ -98,15 +99,15 @@ class Forest(SpaceSearcher):
         self._checked = False  # whether the best point was repeated, to see if there is noise
         self._again = CHECK  # the number of rewards at which it is repeated, if there is noise
         self._random = new_generator(rng)
-        self._numbers_: np.random.Generator | None = None
+        self._generator: np.random.Generator | None = None
 
     @property
-    def _numbers(self) -> np.random.Generator:
+    def _rng(self) -> np.random.Generator:
         """The NumPy generator, seeded from the small one when it is first needed."""
-        if self._numbers_ is None:
+        if self._generator is None:
             seed = [self._random.below(2**31 - 1) for _ in range(4)]
-            self._numbers_ = np.random.default_rng(seed)
-        return self._numbers_
+            self._generator = np.random.default_rng(seed)
+        return self._generator
 
     # ------------------------------------------------------------------ ask
 
@@ -139,10 +140,10 @@ class Forest(SpaceSearcher):
     def _choose(self) -> Point:
         """Return a point: every other one from a trust region, the others by a partition."""
         self._asks += 1
-        self._risk.draw(self._numbers)
+        self._risk.draw(self._rng)
         point = region = None
         if self._asks % 2 == 0:
-            point, region = self._trust_regions.propose(self._noise, self._is_new, self._numbers)
+            point, region = self._trust_regions.propose(self._noise, self._is_new, self._rng)
         if point is None or not self._is_new(point):
             point = self._in_cell()
         # (The params of a point may have another point, by rounding.)
@@ -172,7 +173,7 @@ class Forest(SpaceSearcher):
     def _in_cell(self) -> Point:
         """Return a point of the cell with the highest upper confidence bound."""
         trials, penalized = self._trials, self._risk.penalized
-        found = self._ensemble.belief(self.turn, self._numbers, penalized=penalized)
+        found = self._ensemble.belief(self.turn, self._rng, penalized=penalized)
         found.set_pending([*(() if penalized else trials.failed), *trials.pending])
         plays = len(trials) + len(trials.failed) + len(trials.pending)
         sqrt_beta = self.confidence.sqrt_beta(plays + 1, found.belief.tree.log_arms or 0.0)
@@ -183,11 +184,11 @@ class Forest(SpaceSearcher):
             if self._is_new(point):
                 return point
         for _ in range(ATTEMPTS):
-            point = self.space.random_point(self._numbers, cell)
+            point = self.space.random_point(self._rng, cell)
             if self._is_new(point) and not self._risk.excludes(point):
                 return point
         for _ in range(ATTEMPTS):  # anywhere, since the cell has nothing better
-            point = self.space.random_point(self._numbers)
+            point = self.space.random_point(self._rng)
             if self._is_new(point):
                 return point
         return self._any_new_point()
@@ -207,7 +208,7 @@ class Forest(SpaceSearcher):
                     + (f", or failed ({len(failed)})" if failed else "")
                     + (f" and {pending} pending ones" if pending else "")
                 )
-        point = self.space.random_point(self._numbers)
+        point = self.space.random_point(self._rng)
         if point in failed:  # one that is pending already is better
             return next(p for p in self.space.points() if p not in failed)
         return point
@@ -229,13 +230,13 @@ class Forest(SpaceSearcher):
         if recovered:
             self._ensemble.replace_penalized()
         if trials.noisy and not was_noisy and len(trials.observed[point]) > 1:
-            self._ensemble.doubt(self._numbers)
+            self._ensemble.doubt(self._rng)
         self._trust_regions.observe(row, self._noise)
-        self._ensemble.learn(reward, self._numbers)
+        self._ensemble.learn(reward, self._rng)
 
     def _learn(self) -> None:
         """Fit the hyperparameters to the observations."""
-        self._ensemble.learn_now(self._numbers)
+        self._ensemble.learn_now(self._rng)
 
     def _point_of(self, params: Mapping[str, Any]) -> Point:
         """Return the point of params, which need not be checked if they were asked for last."""
@@ -298,7 +299,7 @@ class Forest(SpaceSearcher):
         point = self._best_point(rule)
         values = [trials[row].value for row in trials.observed[point]]
         mean, std = self._posterior(point)
-        spread = std * self._sqrt_beta(self._ensemble.belief(0, self._numbers)) if std else 0.0
+        spread = std * self._sqrt_beta(self._ensemble.belief(0, self._rng)) if std else 0.0
         return Arm(
             self.space.partition.path(point), trials.params_of(point), mean, std, mean - spread,
             mean + spread, math.fsum(values) / len(values), len(values),
@@ -315,7 +316,7 @@ class Forest(SpaceSearcher):
             return trials[trials.best].point
         deviations = 1.0 if rule == "lower" else 0.0
         rows = {trials.best}
-        rows |= self._ensemble.best_rows(deviations, self._numbers)
+        rows |= self._ensemble.best_rows(deviations, self._rng)
         rows.update(region.row for region in self._trust_regions.regions[:BEST_REGIONS])
         rows.update(trials.highest())
         points = list(dict.fromkeys(trials[row].point for row in sorted(rows)))
@@ -328,7 +329,7 @@ class Forest(SpaceSearcher):
         row = self._trials.observed[point][-1]
         if self._trials.noisy is False:
             return self._trials[row].value, 0.0
-        return self._ensemble.posterior(row, self._numbers)
+        return self._ensemble.posterior(row, self._rng)
 
     def _sqrt_beta(self, found: PartitionBelief) -> float:
         """Return the sqrt_beta with which the confidence bounds of a belief hold."""
@@ -365,7 +366,7 @@ class Forest(SpaceSearcher):
     @property
     def asking(self) -> PartitionBelief:
         """The partition whose turn it is to ask, with the belief about it."""
-        return self._ensemble.belief(self.turn, self._numbers)
+        return self._ensemble.belief(self.turn, self._rng)
 
     @property
     def priority(self) -> NDArray[np.float64]:
@@ -374,3 +375,22 @@ class Forest(SpaceSearcher):
 
     def __repr__(self) -> str:
         return f"Forest({self.space!r}: {self.observations} observations)"
+
+
+def make_space_searcher(
+    given: Any, space: Space, rng: Any, options: Any, plays: int | None
+) -> SpaceSearcher:
+    """Return `Forest`, a given searcher of spaces, or a tree searcher on `space.tree`."""
+    if given is None or given == "gpts":
+        return Forest(space, rng=rng, **(options or {}))
+    known = isinstance(given, (Searcher, SpaceSearcher))
+    made = given(space) if callable(given) and not known else given
+    if isinstance(made, SpaceSearcher):
+        if made.space != space:
+            raise ValueError(f"the searcher is for {made.space!r}, not for {space!r}")
+        check_made(rng, options)
+        return made
+    return PartitionSearcher(space, make_searcher(made, space.tree, rng, options, plays))
+
+
+register_domain(Space, make_space_searcher)

@@ -8,7 +8,6 @@ from typing import Any
 from bough._validation import at_least_zero
 from bough.belief.best_arm import Arm
 from bough.searchers.base import Certificate, Searcher
-from bough.searchers.registry import check_made, make_searcher, register_domain
 from bough.spaces.space import Space
 from bough.trees import Path
 
@@ -141,24 +140,3 @@ class PartitionSearcher(SpaceSearcher):
 
     def __repr__(self) -> str:
         return f"PartitionSearcher({self.space!r}, {self.search!r})"
-
-
-def make_space_searcher(
-    given: Any, space: Space, rng: Any, options: Any, plays: int | None
-) -> SpaceSearcher:
-    """Return `Forest`, a given searcher of spaces, or a tree searcher on `space.tree`."""
-    from bough.spaces.forest import Forest
-
-    if given is None or given == "gpts":
-        return Forest(space, rng=rng, **(options or {}))
-    known = isinstance(given, (Searcher, SpaceSearcher))
-    made = given(space) if callable(given) and not known else given
-    if isinstance(made, SpaceSearcher):
-        if made.space != space:
-            raise ValueError(f"the searcher is for {made.space!r}, not for {space!r}")
-        check_made(rng, options)
-        return made
-    return PartitionSearcher(space, make_searcher(made, space.tree, rng, options, plays))
-
-
-register_domain(Space, make_space_searcher)

@@ -184,14 +184,14 @@ class Space:
 
     def random_point(
         self,
-        numbers: np.random.Generator,
+        rng: np.random.Generator,
         cell: Cell | None = None,
         fixed: Mapping[int, float | None] = NOTHING,
     ) -> Point:
         """Return a random point of a cell, or of the whole space, with some positions fixed."""
         ranges = {} if cell is None else cell.ranges
         chosen = {} if cell is None else cell.chosen
-        draws: list[float] = numbers.random(len(self.slots)).tolist()
+        draws: list[float] = rng.random(len(self.slots)).tolist()
 
         def position_of(slot: int) -> float:
             parameter, u, given = self.slots[slot].parameter, draws[slot], fixed.get(slot)
@@ -211,7 +211,7 @@ class Space:
     # ------------------------------------------------------------------ to and from JSON
 
     def to_json(self) -> str:
-        """Return the space as JSON; options must be strings, numbers, True, False or None.
+        """Return the space as JSON; options must be strings, rng, True, False or None.
 
         >>> Space(x=Int(1, 3)).to_json()
         '{"x": {"kind": "int", "low": 1, "high": 3, "log": false, "step": 1}}'

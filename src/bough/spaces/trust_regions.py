@@ -170,7 +170,7 @@ class TrustRegion:
         least: Array,
         noise: float,
         small: float,
-        numbers: np.random.Generator,
+        rng: np.random.Generator,
         fails: Callable[[Array], NDArray[np.bool_]] | None = None,
     ) -> tuple[Array | None, int | None]:
         """Return where the local model is highest; None if there is no candidate.
@@ -187,7 +187,7 @@ class TrustRegion:
             The standard deviation of rewards.
         small
             The largest gain that counts as none.
-        numbers
+        rng
             The source of randomness.
         fails
             A function that returns whether coordinates are at risk of failing.
@@ -196,7 +196,7 @@ class TrustRegion:
         radius = np.maximum(self.radius, least)
         low = np.maximum(center - radius, 0.0)
         high = np.minimum(center + radius, 1.0)
-        candidates = low + (high - low) * numbers.random((CANDIDATES, len(low)))
+        candidates = low + (high - low) * rng.random((CANDIDATES, len(low)))
         model = fit_quadratic(coordinates, values, center, radius, noisy=False)
         if model is None:
             candidates = _safe(candidates, fails)
@@ -256,7 +256,7 @@ class TrustRegions:
     # ------------------------------------------------------------------ points to try
 
     def propose(
-        self, noise: float, is_new: Callable[[Point], bool], numbers: np.random.Generator
+        self, noise: float, is_new: Callable[[Point], bool], rng: np.random.Generator
     ) -> tuple[Point | None, TrustRegion | None]:
         """Return a point to try, and the region that asks for it; None if there is none.
 
@@ -266,20 +266,20 @@ class TrustRegions:
             The standard deviation of rewards.
         is_new
             A function that returns whether evaluating a point would be informative.
-        numbers
+        rng
             The source of randomness.
         """
         if len(self._trials) < FEWEST:
             return None, None
-        if self._trials.choices and numbers.random() < OTHER_CHOICE:
-            return self._unless_at_risk(self._with_another_choice(numbers)), None
+        if self._trials.choices and rng.random() < OTHER_CHOICE:
+            return self._unless_at_risk(self._with_another_choice(rng)), None
         best = self.regions[0] if self.regions else None
-        if best is not None and best.radius < NEARLY_CONVERGED and numbers.random() < OTHER_NUMBER:
-            return self._unless_at_risk(self._with_another_number(numbers)), None
-        region = self._choose(numbers)
+        if best is not None and best.radius < NEARLY_CONVERGED and rng.random() < OTHER_NUMBER:
+            return self._unless_at_risk(self._with_another_number(rng)), None
+        region = self._choose(rng)
         if region is None:
-            return self._unless_at_risk(self._with_another_number(numbers)), None
-        point = self._maximum_in(region, noise, numbers)
+            return self._unless_at_risk(self._with_another_number(rng)), None
+        point = self._maximum_in(region, noise, rng)
         if point is not None and is_new(point):
             return point, region
         region.resize(success=False)
@@ -288,16 +288,16 @@ class TrustRegions:
     def _unless_at_risk(self, point: Point | None) -> Point | None:
         return None if point is None or self._risk.excludes(point) else point
 
-    def _choose(self, numbers: np.random.Generator) -> TrustRegion | None:
+    def _choose(self, rng: np.random.Generator) -> TrustRegion | None:
         """Return a region that has not converged, most often the best one."""
         active = [region for region in self.regions if not region.converged]
         if not active:
             return None
-        rank = int(numbers.geometric(FOCUS)) - 1
+        rank = int(rng.geometric(FOCUS)) - 1
         return active[min(rank, len(active) - 1)]
 
     def _maximum_in(
-        self, region: TrustRegion, noise: float, numbers: np.random.Generator
+        self, region: TrustRegion, noise: float, rng: np.random.Generator
     ) -> Point | None:
         """Return the point of a region where its model is highest; None if all are at risk."""
         trials = self._trials
@@ -307,7 +307,7 @@ class TrustRegions:
         least = np.array([trials.spacing(i, center[i]) for i in active])
         fails = partial(self._risk.are_at_risk, center) if self._risk.penalized else None
         small = SMALL * self._spread
-        found, best = region.propose(coordinates, values, least, noise, small, numbers, fails)
+        found, best = region.propose(coordinates, values, least, noise, small, rng, fails)
         if found is None:
             return None
         if best is not None:
@@ -319,40 +319,40 @@ class TrustRegions:
             point[i] = u if parameter.count is None else parameter.index_at(u)  # type: ignore[union-attr]
         return tuple(point)
 
-    def _good_point(self, numbers: np.random.Generator) -> Point:
+    def _good_point(self, rng: np.random.Generator) -> Point:
         """Return the center of a region, most often of the best one."""
-        rank = min(int(numbers.geometric(GOOD_FOCUS)), len(self.regions)) - 1
+        rank = min(int(rng.geometric(GOOD_FOCUS)), len(self.regions)) - 1
         return self._trials[self.regions[rank].row if rank >= 0 else self._trials.best].point
 
-    def _with_another_number(self, numbers: np.random.Generator) -> Point | None:
+    def _with_another_number(self, rng: np.random.Generator) -> Point | None:
         """Return a good point with one number of another good point, or a random one."""
-        point = self._good_point(numbers)
+        point = self._good_point(rng)
         active = self._trials.active(point)
         if not active:
             return None
-        slot = active[int(numbers.integers(len(active)))]
-        if numbers.random() < ANY_NUMBER:
+        slot = active[int(rng.integers(len(active)))]
+        if rng.random() < ANY_NUMBER:
             fixed = {**dict(enumerate(point)), slot: None}
-            return self._space.random_point(numbers, None, fixed)
-        other = self._trials[self.regions[int(numbers.integers(len(self.regions)))].row].point
+            return self._space.random_point(rng, None, fixed)
+        other = self._trials[self.regions[int(rng.integers(len(self.regions)))].row].point
         if other[slot] is None:
             return None
         return (*point[:slot], other[slot], *point[slot + 1 :])
 
-    def _with_another_choice(self, numbers: np.random.Generator) -> Point:
+    def _with_another_choice(self, rng: np.random.Generator) -> Point:
         """Return a good point with another option of one choice."""
-        point = self._good_point(numbers)
+        point = self._good_point(rng)
         slots = self._space.slots
         made = [
             i for i in self._trials.choices
             if point[i] is not None and slots[i].parameter.count != 1
         ]  # fmt: skip
         if not made:
-            return self._space.random_point(numbers)
-        slot = made[int(numbers.integers(len(made)))]
+            return self._space.random_point(rng)
+        slot = made[int(rng.integers(len(made)))]
         count = slots[slot].parameter.count or 0
-        other = (int(point[slot] or 0) + 1 + int(numbers.integers(count - 1))) % count
-        return self._space.random_point(numbers, None, {**dict(enumerate(point)), slot: other})
+        other = (int(point[slot] or 0) + 1 + int(rng.integers(count - 1))) % count
+        return self._space.random_point(rng, None, {**dict(enumerate(point)), slot: other})
 
     # ------------------------------------------------------------------ outcomes
 
