@@ -56,6 +56,11 @@ class Forest(SpaceSearcher):
     rng : int or numpy.random.Generator
         The seed.
 
+    Attributes
+    ----------
+    trials : Trials
+        The evaluations so far, to be read only.
+
     Examples
     --------
     >>> import bough
@@ -90,11 +95,11 @@ class Forest(SpaceSearcher):
         self.confidence = confidence or Confidence(scale=SCALE)
         self._where = point
         noise = None if noise is None else moderate(at_least_zero(noise, "noise"), "noise")
-        self._trials = Trials(space, None if noise is None else noise > 0.0)
-        self._ensemble = Ensemble(space, self.trees, self._trials, noise)
+        self.trials = Trials(space, None if noise is None else noise > 0.0)
+        self._ensemble = Ensemble(space, self.trees, self.trials, noise)
         self._learner = self._ensemble.learner
-        self._risk = FailureRisk(self._trials)
-        self._trust_regions = TrustRegions(space, self._trials, self._risk)
+        self._risk = FailureRisk(self.trials)
+        self._trust_regions = TrustRegions(space, self.trials, self._risk)
         self._asks = 0
         self._checked = False  # whether the best point was repeated, to see if there is noise
         self._again = CHECK  # the number of rewards at which it is repeated, if there is noise
@@ -116,8 +121,8 @@ class Forest(SpaceSearcher):
         point = self._repetition()
         if point is None:
             point = self._choose()
-        self._trials.pending.append(point)
-        return self._trials.params_of(point)
+        self.trials.pending.append(point)
+        return self.trials.params_of(point)
 
     def _repetition(self) -> Point | None:
         """Return the best point, if it is time to evaluate it again.
@@ -125,7 +130,7 @@ class Forest(SpaceSearcher):
         If there is noise, that is done regularly: the point that is believed to be the best is so
         partly by luck, and only more of its values can show how much.
         """
-        trials = self._trials
+        trials = self.trials
         if trials.noisy and len(trials) >= self._again:
             self._again = len(trials) + AGAIN
             best = self._best_point("lower")
@@ -149,7 +154,7 @@ class Forest(SpaceSearcher):
         # (The params of a point may have another point, by rounding.)
         params = self.space.params(point)
         point = self.space.point(params)
-        self._trials.keep(point, params)
+        self.trials.keep(point, params)
         if region is not None:
             self._trust_regions.expect(point, region)
         return point
@@ -162,17 +167,17 @@ class Forest(SpaceSearcher):
     @property
     def _noise(self) -> float:
         """The standard deviation of rewards, as far as is known."""
-        return self._ensemble.settings.noise if self._trials.noisy else 0.0
+        return self._ensemble.settings.noise if self.trials.noisy else 0.0
 
     def _is_new(self, point: Point) -> bool:
         """Return whether evaluating a point would be informative."""
-        if point in self._trials.pending or point in self._trials.failed:
+        if point in self.trials.pending or point in self.trials.failed:
             return False
-        return self._trials.noisy is True or point not in self._trials.observed
+        return self.trials.noisy is True or point not in self.trials.observed
 
     def _in_cell(self) -> Point:
         """Return a point of the cell with the highest upper confidence bound."""
-        trials, penalized = self._trials, self._risk.penalized
+        trials, penalized = self.trials, self._risk.penalized
         found = self._ensemble.belief(self.turn, self._rng, penalized=penalized)
         found.set_pending([*(() if penalized else trials.failed), *trials.pending])
         plays = len(trials) + len(trials.failed) + len(trials.pending)
@@ -195,13 +200,13 @@ class Forest(SpaceSearcher):
 
     def _any_new_point(self) -> Point:
         """Return the first point that is new; raise `Exhausted` if there is none."""
-        failed = self._trials.failed
+        failed = self.trials.failed
         if self.space.size < math.inf:
             for point in self.space.points():
                 if self._is_new(point):
                     return point
-            if not self._trials.noisy or len(failed) == self.space.size:
-                pending = len(self._trials.pending)
+            if not self.trials.noisy or len(failed) == self.space.size:
+                pending = len(self.trials.pending)
                 raise Exhausted(
                     f"all {self.space.size:,} points are known after {self.observations} "
                     "observations"
@@ -217,7 +222,7 @@ class Forest(SpaceSearcher):
 
     def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
         """Record the reward of params, asked for or not; again is another observation."""
-        trials = self._trials
+        trials = self.trials
         point = self._point_of(params)
         reward = moderate(real(value, "value"), "value")
         if noise is not None:
@@ -240,14 +245,14 @@ class Forest(SpaceSearcher):
 
     def _point_of(self, params: Mapping[str, Any]) -> Point:
         """Return the point of params, which need not be checked if they were asked for last."""
-        pending = self._trials.pending
-        if pending and self._trials.is_of(pending[-1], params):
+        pending = self.trials.pending
+        if pending and self.trials.is_of(pending[-1], params):
             return pending[-1]
         return self.space.point(params)
 
     def pend(self, params: Mapping[str, Any]) -> None:
         """Count params as asked for: their evaluation has begun elsewhere."""
-        self._trials.pending.append(self.space.point(params))
+        self.trials.pending.append(self.space.point(params))
 
     def fail(self, params: Mapping[str, Any]) -> None:
         """Record that evaluating params failed, asked for or not, and avoid their neighborhood.
@@ -256,11 +261,11 @@ class Forest(SpaceSearcher):
         observed is taken for chance.
         """
         point = self._point_of(params)
-        self._trials.settle(point)
-        self._trials.keep(point, params)
+        self.trials.settle(point)
+        self.trials.keep(point, params)
         self._risk.note(point, failed=True)
         self._trust_regions.fail(point)
-        if point not in self._trials.observed and point not in self._trials.failed:
+        if point not in self.trials.observed and point not in self.trials.failed:
             self._ensemble.fail(point)
 
     def forget(self, params: Mapping[str, Any]) -> None:
@@ -269,11 +274,11 @@ class Forest(SpaceSearcher):
         It is as if they had not been asked for. If the evaluation has failed, call `fail` instead.
         """
         point = self.space.point(params)
-        if point not in self._trials.pending:
+        if point not in self.trials.pending:
             raise ValueError(
                 f"params {params!r} are not pending: they were told or never asked for"
             )
-        self._trials.settle(point)
+        self.trials.settle(point)
         self._trust_regions.forget(point)
 
     # ------------------------------------------------------------------ recommendation
@@ -281,17 +286,17 @@ class Forest(SpaceSearcher):
     @property
     def observations(self) -> int:
         """The number of observations."""
-        return len(self._trials)
+        return len(self.trials)
 
     @property
     def pending(self) -> tuple[dict[str, Any], ...]:
         """The params that were asked for and neither told nor forgotten yet, the oldest first."""
-        return tuple(map(self._trials.params_of, self._trials.pending))
+        return tuple(map(self.trials.params_of, self.trials.pending))
 
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the observed points."""
         check_rule(rule)
-        trials = self._trials
+        trials = self.trials
         if not len(trials):
             raise ValueError("no observations yet: call tell() before best()")
         if rule is None:
@@ -311,7 +316,7 @@ class Forest(SpaceSearcher):
         With noise, the candidates are the best point by each belief, the centers of the best trust
         regions, and the points with the highest rewards.
         """
-        trials = self._trials
+        trials = self.trials
         if rule == "observed":
             return trials[trials.best].point
         deviations = 1.0 if rule == "lower" else 0.0
@@ -326,9 +331,9 @@ class Forest(SpaceSearcher):
 
     def _posterior(self, point: Point) -> tuple[float, float]:
         """Return mean and standard deviation at an observed point."""
-        row = self._trials.observed[point][-1]
-        if self._trials.noisy is False:
-            return self._trials[row].value, 0.0
+        row = self.trials.observed[point][-1]
+        if self.trials.noisy is False:
+            return self.trials[row].value, 0.0
         return self._ensemble.posterior(row, self._rng)
 
     def _sqrt_beta(self, found: PartitionBelief) -> float:
@@ -341,7 +346,7 @@ class Forest(SpaceSearcher):
     @property
     def certificate(self) -> SpaceCertificate:
         """The incumbent and its gap by the partition whose turn it is to ask."""
-        trials, found = self._trials, self.asking
+        trials, found = self.trials, self.asking
         b = self._sqrt_beta(found)
         lower = found.belief.highest_lower(b)
         upper = found.belief._ceiling(b).upper
@@ -357,11 +362,6 @@ class Forest(SpaceSearcher):
         )  # fmt: skip
 
     # ------------------------------------------------------------------ for figures and reports
-
-    @property
-    def trials(self) -> Trials:
-        """The evaluations so far; read-only."""
-        return self._trials
 
     @property
     def asking(self) -> PartitionBelief:
