@@ -63,11 +63,11 @@ def test_pending_points_change_only_upper_bounds():
     before = found.cells.posterior(3)
     upper = found.belief.highest_upper(2.0)
     point = BOX.point({"x": 0.9, "y": 4.9})
-    found.set_pending([point])
+    found.set_pending({point: 7})
     assert found.belief.pending == 1
     assert found.cells.posterior(3) == before
     assert found.belief.highest_upper(2.0).upper <= upper.upper
-    found.set_pending([])
+    found.set_pending({})
     assert found.belief.pending == 0
 
 

@@ -1,7 +1,7 @@
 """The ensemble of a forest: random partitions of a space, a belief about each, and one prior."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -86,7 +86,7 @@ class PartitionBelief:
         tree = self._tree or Tree(2, partition.depth)
         self.belief = Belief(tree, settings.kernel, settings.noise, mean=settings.mean)
         self.cells = CellIndex(partition, self.belief, FINER)
-        self._tokens: dict[Point, int] = {}
+        self._pending: dict[Point, tuple[int, int]] = {}  # tickets, and tokens of the belief
 
     def catch_up(self, trials: Trials) -> None:
         """Observe the rewards that are new.
@@ -107,19 +107,20 @@ class PartitionBelief:
         """Return depths of nodes that suit all of some points: a little below where they part."""
         return shared_steps(self.cells.paths(points)) + FINER
 
-    def set_pending(self, points: Iterable[Point]) -> None:
-        """Count these points as pending, and no others."""
-        pending = dict.fromkeys(points)
-        for point in [point for point in self._tokens if point not in pending]:
-            self.belief.forget(self._tokens.pop(point))
-        for point in pending:
-            if point not in self._tokens:
+    def set_pending(self, tickets: Mapping[Point, int]) -> None:
+        """Count the points with these tickets as pending, and no others."""
+        for point, (ticket, token) in list(self._pending.items()):
+            if tickets.get(point) != ticket:
+                self.belief.forget(token)
+                del self._pending[point]
+        for point, ticket in tickets.items():
+            if point not in self._pending:
                 row = np.array([math.nan if p is None else float(p) for p in point])
                 path, widths = self.cells.path(row)
                 if self._tree is not None:
                     self._tree.expect(path, widths)
                 node = path[: self.belief._told_steps(path) + FINER]
-                self._tokens[point] = self.belief.pend(node, depth=len(path))
+                self._pending[point] = ticket, self.belief.pend(node, depth=len(path))
 
     def relevance(self) -> Array:
         """Return the factors by which the variance of each parameter's steps should be multiplied.

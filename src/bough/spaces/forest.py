@@ -121,7 +121,7 @@ class Forest(SpaceSearcher):
         point = self._repetition()
         if point is None:
             point = self._choose()
-        self.trials.pending.append(point)
+        self.trials.pend(point)
         return self.trials.params_of(point)
 
     def _repetition(self) -> Point | None:
@@ -179,7 +179,9 @@ class Forest(SpaceSearcher):
         """Return a point of the cell with the highest upper confidence bound."""
         trials, penalized = self.trials, self._risk.penalized
         found = self._ensemble.belief(self.turn, self._rng, penalized=penalized)
-        found.set_pending([*(() if penalized else trials.failed), *trials.pending])
+        # (Failures have negative tickets.)
+        failed = {} if penalized else {point: ~row for point, row in trials.failed.items()}
+        found.set_pending(failed | trials.tickets)
         plays = len(trials) + len(trials.failed) + len(trials.pending)
         sqrt_beta = self.confidence.sqrt_beta(plays + 1, found.belief.tree.log_arms or 0.0)
         cell = Cell(found.partition)
@@ -252,7 +254,7 @@ class Forest(SpaceSearcher):
 
     def pend(self, params: Mapping[str, Any]) -> None:
         """Count params as asked for: their evaluation has begun elsewhere."""
-        self.trials.pending.append(self.space.point(params))
+        self.trials.pend(self.space.point(params))
 
     def fail(self, params: Mapping[str, Any]) -> None:
         """Record that evaluating params failed, asked for or not, and avoid their neighborhood.

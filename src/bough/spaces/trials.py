@@ -48,6 +48,8 @@ class Trials:
         The row of each point that failed and was not observed.
     pending
         The points that are being evaluated, the oldest first; a point may recur.
+    tickets
+        A number for each pending point, which changes if it is asked for again after it ended.
     choices
         The slots of choices.
     """
@@ -59,6 +61,8 @@ class Trials:
         self.observed: dict[Point, list[int]] = {}
         self.failed: dict[Point, int] = {}
         self.pending: deque[Point] = deque()
+        self.tickets: dict[Point, int] = {}
+        self._last_ticket = 0
         self._params: dict[Point, dict[str, Any]] = {}
         self._highest: list[tuple[float, int]] = []  # a heap
         slots = space.slots
@@ -84,10 +88,23 @@ class Trials:
 
     # ------------------------------------------------------------------ events
 
+    def pend(self, point: Point) -> None:
+        """Record that the evaluation of a point begins."""
+        self.pending.append(point)
+        self._issue_ticket(point)
+
     def settle(self, point: Point) -> None:
         """Remove a point from the pending ones, the oldest if it recurs."""
         if point in self.pending:
             self.pending.remove(point)
+            del self.tickets[point]
+            if point in self.pending:
+                self._issue_ticket(point)
+
+    def _issue_ticket(self, point: Point) -> None:
+        if point not in self.tickets:
+            self._last_ticket += 1
+            self.tickets[point] = self._last_ticket
 
     def observe(self, point: Point, value: float, noise: float | None) -> int:
         """Record a reward, and return its row."""
