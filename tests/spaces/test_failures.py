@@ -156,13 +156,13 @@ def test_points_are_at_risk_if_the_nearest_one_with_the_same_choices_failed(know
 def test_failures_do_not_change_beliefs_about_rewards(noise):
     search, twin = (Forest(BOX, noise=noise, rng=1) for _ in range(2))
     rng = np.random.default_rng(2)
-    for i in range(30):
+    for i in range(24):
         params = {"x": rng.uniform(-1, 1), "y": rng.uniform(0, 5)}
         for forest in (search, twin):
             forest.tell(params, bowl(params))
         if i % 3 == 0:
             search.fail({"x": rng.uniform(-1, 1), "y": rng.uniform(0, 5)})
-    assert search.observations == twin.observations == 30
+    assert search.observations == twin.observations == 24
     for rule in ("lower", "mean", "observed", None):
         assert search.best(rule) == twin.best(rule)
     assert search.certificate == twin.certificate

@@ -29,9 +29,9 @@ def make(request):
 
 
 def test_the_same_seed_gives_the_same_run(make):
-    runs = [play(make(MIXED, 3), mixed, 40) for _ in range(2)]
+    runs = [play(make(MIXED, 3), mixed, 30) for _ in range(2)]
     assert runs[0] == runs[1]
-    assert runs[0] != play(make(MIXED, 4), mixed, 40)
+    assert runs[0] != play(make(MIXED, 4), mixed, 30)
 
 
 @pytest.mark.parametrize("objective", [mixed, noisy(mixed, 0)], ids=["exact", "noisy"])
@@ -43,7 +43,7 @@ def test_queries_change_nothing(objective):
         if query:
             assert search.certificate.gap >= 0.0
         run, waiting = [], []
-        for t in range(60):
+        for t in range(48):
             params = search.ask()
             run.append(params)
             if query:
@@ -63,27 +63,27 @@ def test_queries_change_nothing(objective):
 
 def test_a_pickled_search_continues_identically(make):
     search = make(MIXED, 1)
-    play(search, mixed, 30)
+    play(search, mixed, 24)
     asked = [search.ask() for _ in range(3)]
     search.forget(asked[1])
     futures = []
     for one in (search, pickle.loads(pickle.dumps(search)), copy.deepcopy(search)):
         assert one.pending == (asked[0], asked[2])
         one.tell(asked[0], mixed(asked[0]))
-        futures.append((play(one, mixed, 20), one.best(), one.observations))
+        futures.append((play(one, mixed, 12), one.best(), one.observations))
     assert futures[0] == futures[1] == futures[2]
 
 
 def test_scaling_rewards_by_a_power_of_two_changes_no_play():
     runs = [
-        play(Forest(MIXED, rng=0), lambda p, f=factor: f * mixed(p), 50)
+        play(Forest(MIXED, rng=0), lambda p, f=factor: f * mixed(p), 40)
         for factor in (1.0, 1024.0, 0.25)
     ]
     assert runs[0] == runs[1] == runs[2]
 
 
 def test_many_asks_before_a_tell(make):
-    for before in (0, 30):
+    for before in (0, 24):
         search = make(MIXED, 2)
         play(search, mixed, before)
         asked = [search.ask() for _ in range(10)]
@@ -96,7 +96,7 @@ def test_many_asks_before_a_tell(make):
 
 
 def test_asked_params_belong_to_the_space(make):
-    for params in play(make(MIXED, 5), mixed, 50):
+    for params in play(make(MIXED, 5), mixed, 36):
         MIXED.point(params)  # or it raises
         for value in params.values():
             assert type(value) in (float, int, str, bool)
@@ -171,7 +171,7 @@ def test_invalid_input_changes_nothing(make):
         twins[0].forget(good | {"u": 7})
     with pytest.raises(ValueError, match="rule must be"):
         twins[0].best("loudest")
-    assert play(twins[0], mixed, 20) == play(twins[1], mixed, 20)
+    assert play(twins[0], mixed, 12) == play(twins[1], mixed, 12)
 
 
 @pytest.mark.parametrize(
