@@ -1,4 +1,4 @@
-"""Problems to minimise on spaces, with known minima: functions on boxes, and conditional ones."""
+"""Minimization problems on spaces, with known minima: functions on boxes, conditional spaces."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """A function of params to be minimised, what it is at best, and the noise of its values."""
+    """A function of params to minimize, its minimum, and the noise of its values."""
 
     name: str
     space: Space
@@ -30,13 +30,13 @@ class Problem:
 def of_function(function: functions.Function, name: str) -> Problem:
     names = [f"x{i}" for i in range(len(function.box))]
     space = Space(**{n: Float(*ends) for n, ends in zip(names, function.box, strict=True)})
-    # The minimum to all digits, where the literature gives six.
+    # The minimum to all digits; the literature gives six.
     minimum = min(function.minimum, *(function(*place) for place in function.where))
     return Problem(name, space, lambda p: function(*(p[n] for n in names)), minimum)
 
 
 def switch(p: Params) -> float:
-    """Three unlike functions behind one choice; the best is the hardest to find."""
+    """Three different functions behind one choice; the best is the hardest to find."""
     if p["kind"] == "line":
         return 0.4 + 3 * abs(p["x"] - 0.7)
     if p["kind"] == "branin":
@@ -177,7 +177,7 @@ def all_problems() -> dict[str, Problem]:
 
 
 def measured(problem: Problem, rng: np.random.Generator) -> Callable[[Params], float]:
-    """Return the function as a search sees it, with noise."""
+    """Return the function with noise."""
 
     def objective(params: Params) -> float:
         value = problem.function(params)

@@ -20,23 +20,22 @@ from bough.belief.nodes import NODE
 from bough.belief.rng import SplitMix64
 from bough.belief.unexplored import fresh_maxima
 from bough.searchers.baselines.tallies import bernoulli_upper
-from bough.spaces.covering import CoveringTree
-from bough.spaces.forest import _quadratic
-from bough.spaces.forest.placing import Placing
+from bough.spaces import cells
+from bough.spaces.partition import PartitionTree
 
 MODULES = [
     "bough." + name
     for name in (
         "belief.rng", "belief.nodes", "belief.core", "belief.steps", "belief.pending",
         "belief.refit", "belief.best_arm", "belief.maxima", "belief.likelihood",
-        "spaces.forest.placing", "spaces.forest._quadratic",
+        "spaces.cells",
     )
 ]  # fmt: skip
 
 
 class Compiled:
     SplitMix64, Choice, Subtree, Evidence = SplitMix64, Choice, Subtree, Evidence
-    Placing, quadratic_ = Placing, _quadratic
+    cells = cells
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +45,7 @@ def source():
     try:
         for name in kept:
             load(name, keep=True)
-        random, _, core, _, _, _, choice, subtree, evidence, placing, quadratic = (
+        random, _, core, _, _, _, choice, subtree, evidence, cells = (
             sys.modules[name] for name in MODULES
         )
     finally:
@@ -57,7 +56,9 @@ def source():
 
     class Source:
         SplitMix64, Choice, Subtree = random.SplitMix64, choice.Choice, subtree.Subtree
-        Evidence, Placing, quadratic_ = evidence.Evidence, placing.Placing, quadratic
+        Evidence = evidence.Evidence
+
+    Source.cells = cells
 
     return Source
 
@@ -109,24 +110,24 @@ def test_the_source_gives_the_same_bits(source, name):
 
 
 def place(module):
-    """Return what points of a space, placed in its fixed covering, give."""
+    """Return what points of a space, placed in its fixed partition, give."""
     model = bough.Choice({"a": Space(x=Float(0, 1), n=Int(1, 50, log=True)), "b": None})
     space = Space(model=model, y=Float(-1, 1))
-    covering = CoveringTree(space._covering, log_arms=space.log_cells)
-    increments = kernels.Geometric(0.8).increments(covering.depth)
-    core = module.Choice(covering, increments, 0.2, 0.1, False)
-    placing, rng = module.Placing(space._covering, core, 3), module.SplitMix64(5)
+    tree = PartitionTree(space.partition, log_arms=space.log_cells)
+    increments = kernels.Geometric(0.8).increments(tree.depth)
+    core = module.Choice(tree, increments, 0.2, 0.1, False)
+    index, rng = module.cells.CellIndex(space.partition, core, 3), module.SplitMix64(5)
     points = [space.point(space.decode(random_path(space.tree, i))) for i in range(30)]
     table = np.array([[np.nan if x is None else x for x in point] for point in points])
     values, noises = np.sin(np.arange(30.0)), np.where(np.arange(30) % 3, np.nan, 0.5)
     seen = []
     for i in range(0, 30, 6):
         depths = np.full(2, 4, dtype=np.int32)
-        placing.tell(table[i : i + 6], values[i : i + 6], noises[i : i + 6], depths)
-        seen.append(placing.highest(1.0, rng))
-        seen.append([placing.posterior(k) for k in range(i + 6)])
-        seen.append(placing.best_played(1.0))
-    seen += [placing.paths(table).tolist(), placing.path(table[0]), placing.slots().tolist()]
+        index.observe(table[i : i + 6], values[i : i + 6], noises[i : i + 6], depths)
+        seen.append(index.highest(1.0, rng))
+        seen.append([index.posterior(k) for k in range(i + 6)])
+        seen.append(index.best_played(1.0))
+    seen += [index.paths(table).tolist(), index.path(table[0]), index.slots().tolist()]
     return seen, np.ascontiguousarray(core.nodes).tobytes() + core.readings.tobytes()
 
 
@@ -145,16 +146,16 @@ def test_the_source_has_quadratics_with_the_same_bits(source):
     rng = np.random.default_rng(0)
     places, centre, radius = rng.random((20, 3)), rng.random(3), 0.1 + rng.random(3)
     for mixed in (False, True):
-        fast, slow = (m.quadratic_.terms(places, centre, radius, mixed) for m in (Compiled, source))
+        fast, slow = (m.cells.terms(places, centre, radius, mixed) for m in (Compiled, source))
         assert fast.tobytes() == slow.tobytes()
-    fast, slow = (m.quadratic_.distances(places, centre, radius) for m in (Compiled, source))
+    fast, slow = (m.cells.distances(places, centre, radius) for m in (Compiled, source))
     assert fast.tobytes() == slow.tobytes()
     assert fast == pytest.approx(np.abs((places - centre) / radius).max(axis=1))
     matrix = places.T @ places
-    fast, slow = (m.quadratic_.solve(matrix, centre) for m in (Compiled, source))
+    fast, slow = (m.cells.solve(matrix, centre) for m in (Compiled, source))
     assert fast.tobytes() == slow.tobytes()
     assert fast == pytest.approx(np.linalg.solve(matrix, centre))
-    assert _quadratic.solve(-matrix, centre) is None
+    assert cells.solve(-matrix, centre) is None
 
 
 def descend(module, noise, branching):

@@ -40,13 +40,13 @@ def test_tune(program):
     assert result.exit_code == 0, result.output
     assert "2 parameters, 50 evaluated" in result.output
     assert "kind  b" in result.output
-    assert "by covering" in result.output
+    assert "by partition" in result.output
     facts = json.loads(
         tune(f"{program}:loss", "--budget", "50", "--minimize", "--seed", "0", "--json").output
     )
     assert facts["best"]["params"]["kind"] == "b"
     assert facts["best"]["mean"] < 1e-6
-    assert facts["certificate"]["coverings"] == 8
+    assert facts["certificate"]["partitions"] == 8
 
 
 def test_tune_another_space_and_a_study(program, tmp_path):

@@ -16,7 +16,7 @@ from optuna.testing.pytest_samplers import (  # noqa: E402 - after the check tha
 
 from bough import Forest  # noqa: E402
 from bough.integrations.optuna import GPTSSampler  # noqa: E402
-from bough.spaces.forest.regions import Region  # noqa: E402
+from bough.spaces.trust_regions import TrustRegion  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -54,7 +54,7 @@ def study_of(objective, trials, seed=0, **options):
 
 def test_the_forest_learns_from_its_own_suggestions(monkeypatch):
     outcomes = []
-    monkeypatch.setattr(Region, "learn", lambda self, better: outcomes.append(better))
+    monkeypatch.setattr(TrustRegion, "resize", lambda self, success: outcomes.append(success))
     study_of(hill, 60)
     assert len(outcomes) > 20
     assert any(outcomes)
@@ -266,7 +266,7 @@ def test_failed_trials_and_pruned_trials_without_a_value_are_failures():
     study.sampler.sample_relative(study, study.trials[-1], study.trials[-1].distributions)
     forest, finished = study.sampler._forest, [t for t in study.trials if t.value is not None]
     assert forest.observations == len(finished) > 40
-    assert len(forest._failures) == 60 - len(finished) > 0
+    assert len(forest.trials.failed) == 60 - len(finished) > 0
     assert study.best_value < -0.69
     assert len(forest.pending) == 1  # what was asked for just now
 
@@ -290,7 +290,7 @@ def test_a_failure_is_recorded_at_the_suggested_point():
     space = sampler._forest.space
     failed = {k: p for k, p in suggested.items() if study.trials[40 + k].value is None}
     assert failed
-    assert all(space.point(params) in sampler._forest._failures for params in failed.values())
+    assert all(space.point(params) in sampler._forest.trials.failed for params in failed.values())
 
 
 @pytest.mark.filterwarnings("ignore:Fixed parameter")

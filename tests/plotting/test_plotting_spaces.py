@@ -1,4 +1,4 @@
-"""Figures of searches of a space: the belief of one covering of several."""
+"""Figures of searches of a space: the belief of one partition of several."""
 
 import json
 import math
@@ -73,7 +73,7 @@ def test_with_noise_the_mean_is_labeled_as_that_of_a_cell(exact, noisy):
     pytest.importorskip("matplotlib")
     for result, label, of_cell in (
         (exact, "mean of the recommended point", False),
-        (noisy, f"mean of the best cell; covering {noisy.certificate.covering + 1} of 8", True),
+        (noisy, f"mean of the best cell; partition {noisy.certificate.partition + 1} of 8", True),
     ):
         texts = [text.get_text() for text in result.plot().get_legend().get_texts()]
         assert label in texts
@@ -85,9 +85,9 @@ def test_with_noise_the_mean_is_labeled_as_that_of_a_cell(exact, noisy):
 
 def test_public_state_of_a_forest(noisy):
     forest = noisy.searcher
-    assert forest.turn == forest.certificate.covering
-    assert len(forest.asking.belief) == len(forest.told) == forest.observations == 90
-    assert [reading.value for reading in forest.told.readings] == noisy.history.values.tolist()
+    assert forest.turn == forest.certificate.partition
+    assert len(forest.asking.belief) == len(forest.trials) == forest.observations == 90
+    assert [seen.value for seen in forest.trials.observations()] == noisy.history.values.tolist()
     forest.priority[:] = 7.0  # a copy
     assert not (forest.priority == 7.0).any()
 
@@ -113,10 +113,10 @@ def test_earlier_bounds_are_those_of_a_belief_with_the_final_prior(noisy):
     assert data.upper[t - 1] == pytest.approx(again.highest_upper(b).upper, rel=1e-9)
 
 
-def test_the_tree_is_that_of_the_covering_that_asks_next(noisy):
+def test_the_tree_is_that_of_the_partition_that_asks_next(noisy):
     run = SearchView.of(noisy)
-    assert run.shown.number == noisy.certificate.covering
-    assert run.shown.coverings == noisy.certificate.coverings == 8
+    assert run.shown.number == noisy.certificate.partition
+    assert run.shown.partitions == noisy.certificate.partitions == 8
     data = plotting.tree_data(noisy)
     paths = [data.path(n) for n in range(len(data.parent))]
     mean, std = run.belief.posterior(paths)
@@ -168,8 +168,8 @@ def test_relevance_and_the_model_on_the_page(exact, noisy):
     assert facts["model"]["relevance"]["names"] == ["x", "y"]
     assert facts["model"]["noise"] == pytest.approx(0.5, rel=0.5)
     assert not facts["model"]["exact"]
-    assert facts["certificate"]["covering"] == facts["tree"]["covering"]
-    assert facts["certificate"]["coverings"] == facts["tree"]["coverings"] == 8
+    assert facts["certificate"]["partition"] == facts["tree"]["partition"]
+    assert facts["certificate"]["partitions"] == facts["tree"]["partitions"] == 8
     assert facts["certificate"]["params"] == noisy.certificate.params
     assert facts["summary"]["space"] == {"parameters": 2, "points": None}
     assert None not in facts["along"]["std"]
@@ -224,11 +224,11 @@ def test_a_forest_without_a_result():
     assert snapshot(search)["summary"]["best"]["params"] == {"x": 1.0, "y": 2.0}
 
 
-def test_other_searchers_of_a_space_have_one_covering():
+def test_other_searchers_of_a_space_have_one_partition():
     result = bough.maximize(lambda p: -(p["x"] ** 2), PLAIN, budget=30, searcher="hoo", rng=0)
     facts = snapshot(result)
     assert facts["tree"]["cells"]
-    assert facts["tree"]["coverings"] == 1
+    assert facts["tree"]["partitions"] == 1
     assert facts["model"] is None
     assert re.fullmatch(r"[xy] -?[\d.]+ to -?[\d.]+", facts["tree"]["names"][1])
     assert None not in facts["tree"]["unexplored"]
@@ -269,7 +269,7 @@ def test_every_figure_of_a_space(kind, request):
     for kind, ax in panels.items():
         assert result.plot(kind, ax=ax) is ax
     figure.canvas.draw()
-    assert "covering" in panels["tree"].get_title()
+    assert "partition" in panels["tree"].get_title()
 
 
 def test_control_characters_are_escaped_in_figures():

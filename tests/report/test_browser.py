@@ -275,7 +275,7 @@ def test_a_search_of_a_space(look):
     assert page.value("#bound") == result.certificate.upper
     summary = page.page.inner_text("#summary")
     assert "no params are above" in summary
-    whose = f"covering {result.certificate.covering + 1} of 8"
+    whose = f"partition {result.certificate.partition + 1} of 8"
     assert whose in summary
     assert "path" not in page.page.inner_text("#trial-table thead")
     page.page.wait_for_selector("#relevance-chart .plot-container")
@@ -323,7 +323,7 @@ def test_filters_accept_numbers_with_and_without_separators(look):
     )
     page.show("convergence")
     note = page.page.inner_text("#convergence-note")
-    assert "combine all coverings" in note
+    assert "combine all partitions" in note
     names = page.page.evaluate("document.getElementById('convergence-chart').data.map(t => t.name)")
     assert "best cell" in names
     assert page.errors == []
@@ -547,7 +547,7 @@ def test_watch_follows_a_search_of_a_space(look, tmp_path):
             if target == 3:
                 page.page.locator("#tree-children button").first.click()
         certificate = study.certificate
-        whose = f"covering {certificate.covering + 1} of {certificate.coverings}"
+        whose = f"partition {certificate.partition + 1} of {certificate.partitions}"
         assert whose in page.page.inner_text("#tree-note")
         assert page.value("#gap") == certificate.gap
         assert page.page.inner_text("#trial-count") == "30 trials"

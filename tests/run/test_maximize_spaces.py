@@ -43,7 +43,7 @@ def test_maximize_is_minimize_of_the_negative():
     assert up.best.mean == -down.best.mean
 
 
-def test_other_searchers_use_the_fixed_covering():
+def test_other_searchers_use_the_fixed_partition():
     for searcher in ("hoo", "uct", "random", lambda space: bough.Forest(space, rng=0)):
         rng = 0 if isinstance(searcher, str) else None
         result = bough.minimize(loss, SPACE, budget=40, searcher=searcher, rng=rng)

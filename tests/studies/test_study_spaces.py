@@ -137,7 +137,7 @@ def test_study_commands(tmp_path):
     assert "best params  model" in shown.output
     assert "(by partition " in shown.output  # the certificate says whose it is
     facts = json.loads(CliRunner().invoke(main, ["study", file, "--json"]).output)
-    assert facts["certificate"]["coverings"] == 8
+    assert facts["certificate"]["partitions"] == 8
     assert facts["certificate"]["upper"] >= facts["best"]["mean"]  # values are minimized
     table = CliRunner().invoke(main, ["study", file, "--csv"]).output.splitlines()
     assert len(table) == 31

@@ -106,7 +106,7 @@ def _facts(objective: str, result: Result, space: Space, elapsed: float) -> dict
     """Return what there is to say, as plain values; what is not finite becomes None."""
     return {
         "objective": objective,
-        "parameters": len(space._slots),
+        "parameters": len(space.slots),
         "stopped_by": result.stopped_by,
         "evaluations": result.searcher.observations,
         "seconds": elapsed,

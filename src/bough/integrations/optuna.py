@@ -40,7 +40,7 @@ from bough._validation import whole
 from bough.belief.nodes import moderate
 from bough.exceptions import Exhausted
 from bough.spaces import Choice, Float, Forest, Int, Space
-from bough.spaces.parameters import FARTHEST, Parameter
+from bough.spaces.parameters import LARGEST_INT, Parameter
 
 __all__ = ["GPTSSampler"]
 
@@ -341,7 +341,7 @@ def _parameter(distribution: Any) -> Parameter:
         distribution.low, distribution.high, distribution.log, distribution.step
     )  # fmt: skip
     if isinstance(distribution, IntDistribution):
-        if max(abs(low), abs(high)) <= FARTHEST:
+        if max(abs(low), abs(high)) <= LARGEST_INT:
             return Int(low, high, log=log, step=step)
         return Float(low, high, log=log)  # rounded in `_suggestion`
     assert isinstance(distribution, FloatDistribution)  # there are no others
@@ -374,9 +374,9 @@ def _params_in(space: Space, row: Params) -> dict[str, Any] | None:
     ask for gets the value in the middle.
     """
     found: dict[str, Any] = {}
-    active = list(space._first)
+    active = list(space.roots)
     for number in active:  # (the list grows)
-        slot = space._slots[number]
+        slot = space.slots[number]
         parameter = slot.parameter
         if slot.name in row:
             value = row[slot.name]

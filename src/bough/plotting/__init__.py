@@ -4,8 +4,8 @@ Functions that end in `_data` return plain arrays, and need only NumPy. The othe
 with matplotlib (the extra `plot`); they take `ax=`, and return the Axes. All take a `Result`, a
 `Study`, a `planning.Plan`, or a searcher with a belief.
 
-A search of a space has several coverings, each with a belief of its own. Figures show the covering
-that asks next, as the certificate does.
+A search of a space has several partitions, each with a belief of its own. Figures show the
+partition that asks next, as the certificate does.
 """
 
 from collections.abc import Callable

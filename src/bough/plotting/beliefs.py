@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.plotting.shown import of_covering
+from bough.plotting.shown import of_partition
 from bough.plotting.style import BLUE, GRAY, ORANGE, axes, empty, literal, rounded
 from bough.plotting.view import Array, SearchView
 from bough.trees import Path
@@ -84,7 +84,7 @@ def along(source: Any, *, ax: Any = None) -> Any:
         f"{i} {literal(step, 24)}" if upright else f"{i}\n{step}" for i, step in enumerate(steps)
     ]
     ax.set_xticks(depth[::every], texts[::every], fontsize="small", rotation=90 if upright else 0)
-    ax.set_xlabel("depth and step" + of_covering(view.shown))
+    ax.set_xlabel("depth and step" + of_partition(view.shown))
     ax.set_ylabel("reward")
     ax.legend(fontsize="small")
     return ax

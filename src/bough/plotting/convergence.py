@@ -15,7 +15,7 @@ from bough.experiments.results import Comparison, Estimate
 from bough.experiments.runs import MEASURES
 from bough.planning import Plan
 from bough.plotting.history import History, checkpoints
-from bough.plotting.shown import ShownTree, of_covering
+from bough.plotting.shown import ShownTree, of_partition
 from bough.plotting.style import BLUE, GRAY, GREEN, ORANGE, axes, empty, literal
 from bough.plotting.view import Array, SearchView
 from bough.searchers import GPTS
@@ -36,7 +36,7 @@ class Convergence(NamedTuple):
         Numbers of evaluations to which the following belong.
     mean
         Posterior mean of the recommended arm. In a space with noise it is that of the best cell of
-        one covering, that of the bounds; `best` of the search combines all coverings, so its mean
+        one partition, that of the bounds; `best` of the search combines all partitions, so its mean
         differs a little.
     lower, upper
         Bounds of the certificate on the value of the best arm; infinite on one side if the number
@@ -61,7 +61,7 @@ def convergence_data(source: Any) -> Convergence:
 
     The bounds are computed at up to 200 numbers of evaluations, with the prior that the search has
     now: hyperparameters that were fitted later are used from the first evaluation on. The last
-    bounds are those of the certificate. In a space they belong to the covering that asks next.
+    bounds are those of the certificate. In a space they belong to the partition that asks next.
     Searchers without a belief have no bounds, and `at` is empty.
 
     >>> import bough
@@ -92,10 +92,10 @@ def _bounds(
     if shown.forest is not None:
         search: GPTS | Forest = shown.forest
         if shown.exact:
-            told = shown.forest.told
-            exact = np.maximum.accumulate(told.table.values)
-            if len(told.of_point) >= told.space.size:
-                all_known = 1 + max(numbers[0] for numbers in told.of_point.values())
+            trials = shown.forest.trials
+            exact = np.maximum.accumulate(trials.values)
+            if len(trials.observed) >= trials.space.size:
+                all_known = 1 + trials.number(max(rows[0] for rows in trials.observed.values()))
     else:
         assert shown.search is not None  # it is one or the other
         search = shown.search
@@ -152,7 +152,7 @@ def convergence(source: Any, *, ax: Any = None) -> Any:
         finite = np.isfinite(data.lower) & np.isfinite(data.upper)
         ax.fill_between(
             data.at[finite], data.lower[finite], data.upper[finite], color=ORANGE, alpha=0.15,
-            label="bounds on the best value" + of_covering(view.shown),
+            label="bounds on the best value" + of_partition(view.shown),
         )  # fmt: skip
     ax.set_xlabel("evaluations")
     ax.set_ylabel("value")
@@ -165,7 +165,7 @@ def convergence(source: Any, *, ax: Any = None) -> Any:
 def _recommended(shown: ShownTree) -> str:
     """Return the label of the mean."""
     if shown.forest is not None and not shown.exact:
-        return "mean of the best cell" + of_covering(shown)  # `best` combines all coverings
+        return "mean of the best cell" + of_partition(shown)  # `best` combines all partitions
     return f"mean of the recommended {'path' if shown.space is None else 'point'}"
 
 
@@ -228,7 +228,7 @@ def regret_data(
 def _regret_bound(view: SearchView, plays: Any) -> Array:
     belief = view.belief
     counts = None if belief is None else belief.tree.counts
-    if view.shown.coverings > 1 or view.plan is not None:
+    if view.shown.partitions > 1 or view.plan is not None:
         # The theory is about one tree whose kernel is known; a forest has several.
         return np.empty(0)
     if belief is None or not counts or len(set(counts)) != 1 or not len(plays):

@@ -11,8 +11,8 @@ from bough.learning.data import STEP, paths_of
 from bough.planning import Plan
 from bough.plotting.shown import ShownTree
 from bough.spaces import Forest
-from bough.spaces.forest.cover import FINER, Cover, depths_apart
-from bough.spaces.forest.placing import Placing
+from bough.spaces.cells import CellIndex
+from bough.spaces.ensemble import FINER, PartitionBelief
 from bough.trees import Path
 
 
@@ -88,21 +88,21 @@ def _of_belief(belief: Belief, again: Belief) -> tuple[int, Observe]:
     return len(observed), observe
 
 
-def _of_forest(forest: Forest, cover: Cover, again: Belief) -> tuple[int, Observe]:
-    """Return the same for a covering of a forest, which observes its cells.
+def _of_forest(forest: Forest, cover: PartitionBelief, again: Belief) -> tuple[int, Observe]:
+    """Return the same for a partition of a forest, which observes its cells.
 
-    Observations are placed as they were: those that were there when the covering was made by what
+    Observations are placed as they were: those that were there when the partition was made by what
     all of them need, the others by what came before them.
     """
-    table = forest.told.table
-    placing = Placing(cover.covering, again, FINER)
-    first = depths_apart(placing.paths(table.positions[: cover.first])) + FINER
+    points, values, noises = forest.trials.table(forest.trials.rows())
+    cells = CellIndex(cover.partition, again, FINER)
+    first = cover.depths(points[: cover.first])
 
     def observe(begin: int, end: int) -> None:
         rows = slice(begin, end)
-        placing.tell(table.positions[rows], table.values[rows], table.noises[rows], first[rows])
+        cells.observe(points[rows], values[rows], noises[rows], first[rows])
 
-    return len(table), observe
+    return len(values), observe
 
 
 def _of_plan(plan: Plan, again: Belief) -> tuple[int, Observe]:

@@ -203,7 +203,7 @@ class Relevance(NamedTuple):
 def relevance_data(source: Any) -> Relevance | None:
     """Return the relevance of the parameters in a forest; None if there are no parameters.
 
-    All coverings share these factors and are made with them: automatic relevance determination.
+    All partitions share these factors and are made with them: automatic relevance determination.
     `importance_data` is computed from the values instead.
 
     >>> import bough
@@ -231,19 +231,19 @@ def slot_names(space: Space) -> list[str]:
     >>> slot_names(Space(kind=Choice({"a": Space(n=Int(1, 9)), "b": Space(n=Int(1, 5))})))
     ['kind', 'n (kind = a)', 'n (kind = b)']
     """
-    names = [slot.name for slot in space._slots]
+    names = [slot.name for slot in space.slots]
     full = list(names)
 
     def spell(slots: Sequence[int], within: str) -> None:
         for number in slots:
-            slot = space._slots[number]
+            slot = space.slots[number]
             if names.count(slot.name) > 1:
                 full[number] = f"{slot.name} ({within})"
             for option, inner in enumerate(slot.inner):
                 assert isinstance(slot.parameter, Choice)  # nothing else has options
                 spell(inner, f"{slot.name} = {slot.parameter.options[option]}")
 
-    spell(space._first, "")
+    spell(space.roots, "")
     return full
 
 

@@ -1,4 +1,4 @@
-"""The tree that figures show of a search: its own, or a covering of the space it searches."""
+"""The tree that figures show of a search: its own, or a partition of the space it searches."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -7,11 +7,10 @@ from typing import Any
 
 from bough.belief.belief import Belief
 from bough.searchers import GPTS
-from bough.spaces import Choice, Forest, Space
-from bough.spaces.covered import Covered
-from bough.spaces.covering import Covering, Plan, Walk
-from bough.spaces.forest.cover import Cover
+from bough.spaces import Choice, Forest, PartitionSearcher, Space
+from bough.spaces.ensemble import PartitionBelief
 from bough.spaces.parameters import Parameter
+from bough.spaces.partition import Cell, Partition, Plan
 from bough.trees import Path, Tree
 
 
@@ -27,13 +26,13 @@ class ShownTree:
         The belief; None if the searcher has none, or no observations.
     search
         The GPTS whose belief it is, if it is one.
-    space, covering
-        The space and its covering that the tree stands for; None on a plain tree.
-    number, coverings
-        The number of the covering of a forest that asks next, and the number of coverings, each of
-        which has a belief of its own. Otherwise 0 of 1.
+    space, partition
+        The space and its partition that the tree stands for; None on a plain tree.
+    number, partitions
+        The number of the partition of a forest that asks next, and the number of partitions, each
+        of which has a belief of its own. Otherwise 0 of 1.
     forest, cover
-        The forest, and that covering with its belief.
+        The forest, and that partition with its belief.
     unit, offset
         The scale of a plan's belief: a value is `offset` plus `unit` times what the belief says.
     """
@@ -42,11 +41,11 @@ class ShownTree:
     belief: Belief | None = None
     search: GPTS | None = None
     space: Space | None = None
-    covering: Covering | None = None
+    partition: Partition | None = None
     number: int = 0
-    coverings: int = 1
+    partitions: int = 1
     forest: Forest | None = None
-    cover: Cover | None = None
+    cover: PartitionBelief | None = None
     unit: float = 1.0
     offset: float = 0.0
 
@@ -57,10 +56,10 @@ class ShownTree:
             if not searcher.observations:
                 return cls(space=searcher.space)
             cover = searcher.asking
-            return cls(cover.belief.tree, cover.belief, None, searcher.space, cover.covering,
+            return cls(cover.belief.tree, cover.belief, None, searcher.space, cover.partition,
                        searcher.turn, searcher.trees, searcher, cover)  # fmt: skip
         space = None
-        if isinstance(searcher, Covered):
+        if isinstance(searcher, PartitionSearcher):
             space, searcher = searcher.space, searcher.search
         belief = getattr(searcher, "belief", None)
         return cls(
@@ -68,20 +67,20 @@ class ShownTree:
             belief if isinstance(belief, Belief) and len(belief) else None,
             searcher if isinstance(searcher, GPTS) else None,
             space,
-            None if space is None else space._covering,
+            None if space is None else space.partition,
         )
 
     def path(self, path: Path, params: Mapping[str, Any] | None) -> Path:
-        """Return the path of an arm in this tree, as far as nodes exist in a covering."""
+        """Return the path of an arm in this tree, as far as nodes exist in a partition."""
         if self.cover is None or self.space is None or params is None:
             return path
-        there = self.cover.covering.path(self.space.point(params))
+        there = self.cover.partition.path(self.space.point(params))
         return there[: self.cover.belief._existing_steps(there)]
 
     @property
     def exact(self) -> bool:
         """Whether this is a forest whose values are known to have no noise."""
-        return self.forest is not None and self.forest.told.noisy is False
+        return self.forest is not None and self.forest.trials.noisy is False
 
     def value(self, mean: Any) -> Any:
         """Return a mean of the belief in the units of the user."""
@@ -92,10 +91,10 @@ class ShownTree:
 
         Nodes come after their parents; the first is the root, whose name is empty.
         """
-        if self.covering is None:
+        if self.partition is None:
             return None
         names = [""]
-        places = [(Walk(self.covering), self.covering.first, 0)]
+        places = [(Cell(self.partition), self.partition.first, 0)]
         for above, taken in zip(parent[1:], step[1:], strict=True):
             text, place = _named_step(*places[above], taken)
             names.append(text)
@@ -103,27 +102,27 @@ class ShownTree:
         return names
 
 
-def of_covering(shown: ShownTree) -> str:
-    """Return a suffix for labels that names the covering, if it is one of several."""
-    if shown.coverings == 1:
+def of_partition(shown: ShownTree) -> str:
+    """Return a suffix for labels that names the partition, if it is one of several."""
+    if shown.partitions == 1:
         return ""
-    return f"; covering {shown.number + 1} of {shown.coverings}"
+    return f"; partition {shown.number + 1} of {shown.partitions}"
 
 
-def _named_step(walk: Walk, plan: Plan, at: int, step: int) -> tuple[str, tuple[Walk, Plan, int]]:
+def _named_step(cell: Cell, plan: Plan, at: int, step: int) -> tuple[str, tuple[Cell, Plan, int]]:
     """Return the name of a step, and the place that it leads to."""
-    slots, covering = walk._covering.slots, walk._covering
-    further = copy(walk)
-    further.path, further.cells = [], dict(walk.cells)  # (its path is not needed)
-    further.chosen = dict(walk.chosen)
-    further.step(step)
+    slots, partition = cell.partition.slots, cell.partition
+    further = copy(cell)
+    further.path, further.ranges = [], dict(cell.ranges)  # (its path is not needed)
+    further.chosen = dict(cell.chosen)
+    further.enter(step)
     if at == len(plan.cuts):
         slot = slots[plan.slot]
         assert isinstance(slot.parameter, Choice)  # cuts are all done
         text = f"{slot.name} = {slot.parameter.options[step]}"
-        return text, (further, covering.option(plan, step), 0)
+        return text, (further, partition.option(plan, step), 0)
     number = plan.cuts[at].slot
-    low, high = further.cells[number]
+    low, high = further.ranges[number]
     text = f"{slots[number].name} {_range(slots[number].parameter, low, high)}"
     return text, (further, plan, at + 1)
 

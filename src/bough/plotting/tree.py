@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.belief.belief import Belief
-from bough.plotting.shown import of_covering
+from bough.plotting.shown import of_partition
 from bough.plotting.style import COLORS, GRAY, axes, empty
 from bough.plotting.view import Array, SearchView
 from bough.trees import Path
@@ -220,7 +220,7 @@ def tree(source: Any, *, ax: Any = None) -> Any:
     levels = np.arange(int(explored.depth.max()) + 1)[:: 1 + int(explored.depth.max()) // 16]
     ax.set_yticks(levels + 0.5, levels)  # in the middle of each level
     ax.set_ylabel("depth")
-    title = "width: visits, color: mean, opacity: certainty" + of_covering(view.shown)
+    title = "width: visits, color: mean, opacity: certainty" + of_partition(view.shown)
     ax.set_title(title, fontsize="small", color=GRAY)
     ax.figure.colorbar(ScalarMappable(scale, COLORS), ax=ax, label="mean", fraction=0.05)
     return ax

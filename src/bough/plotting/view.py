@@ -96,10 +96,10 @@ class SearchView:
         if isinstance(source, Forest):
             trials = [
                 Trial(
-                    i, source.space._covering.path(told.point), source.told.params_of(told.point),
-                    told.value, "told", float(i), float(i), told.noise,
+                    i, source.space.partition.path(seen.point), source.trials.params_of(seen.point),
+                    seen.value, "told", float(i), float(i), seen.noise,
                 )
-                for i, told in enumerate(source.told.readings)
+                for i, seen in enumerate(source.trials.observations())
             ]  # fmt: skip
             return cls(trials, source)
         belief = getattr(source, "belief", None)
@@ -148,7 +148,7 @@ class SearchView:
 
     @cached_property
     def shown(self) -> ShownTree:
-        """The tree that figures show: that of the searcher, or a covering of its space."""
+        """The tree that figures show: that of the searcher, or a partition of its space."""
         shown = ShownTree.of(self.searcher)
         if self.plan is None:
             return shown

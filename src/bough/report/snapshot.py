@@ -95,7 +95,7 @@ def _space(view: SearchView) -> dict[str, Any] | None:
     space = view.shown.space
     if space is not None:
         points = None if space.size == math.inf else f"{space.size:,}"
-        return {"parameters": len(space._slots), "points": points}
+        return {"parameters": len(space.slots), "points": points}
     if len(view.trials) and view.trials[0].params is not None:  # the file does not hold the space
         names = {name for trial in view.trials for name in trial.params or ()}
         return {"parameters": len(names), "points": None}
@@ -135,7 +135,7 @@ def _certificate(view: SearchView) -> dict[str, Any] | None:
         "path": " ".join(map(str, found.path)),
         "params": _params(getattr(found, "params", None)),
     }
-    return {"covering": None, "coverings": None} | certificate_facts(found) | place
+    return {"partition": None, "partitions": None} | certificate_facts(found) | place
 
 
 def _convergence(view: SearchView) -> dict[str, Any]:
@@ -165,9 +165,9 @@ def _tree(view: SearchView) -> dict[str, Any]:
         "unexplored": ["more" if math.isinf(n) else _finite(n) for n in data.unexplored.tolist()],
         "hidden": data.hidden.tolist(),
         "names": _step_names(view, data),
-        "cells": view.shown.covering is not None,
-        "covering": view.shown.number,
-        "coverings": view.shown.coverings,
+        "cells": view.shown.partition is not None,
+        "partition": view.shown.number,
+        "partitions": view.shown.partitions,
     }
 
 
@@ -252,7 +252,7 @@ def trial_columns(source: Any, begin: int = 0) -> dict[str, Any]:
     return {
         "begin": begin,
         "settled": _settled(view),
-        # (In a space paths are those of a covering, which mean nothing to a reader.)
+        # (In a space paths are those of a partition, which mean nothing to a reader.)
         "path": None
         if _space(view) is not None
         else [" ".join(map(str, trial.path)) for trial in trials],

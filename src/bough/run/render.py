@@ -65,7 +65,7 @@ def certificate_text(certificate: Certificate) -> str:
     if certificate.conditional:
         text += ", given the fitted hyperparameters"
     if isinstance(certificate, SpaceCertificate):
-        number, count = certificate.covering + 1, certificate.coverings
+        number, count = certificate.partition + 1, certificate.partitions
         text += f" (by partition {number} of {count}, to its resolution)"
     return text
 
@@ -108,7 +108,7 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
         "conditional": certificate.conditional,
     }
     if isinstance(certificate, SpaceCertificate):
-        facts |= {"covering": certificate.covering, "coverings": certificate.coverings}
+        facts |= {"partition": certificate.partition, "partitions": certificate.partitions}
     return facts
 
 

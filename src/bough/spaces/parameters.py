@@ -1,8 +1,8 @@
-"""What one parameter may be: a number from a range, or one of some options.
+"""Parameters of a space: numbers from a range, and choices of options.
 
-A covering cuts *positions*. Those of a continuous parameter are the numbers from 0 to 1, spread
-over its range (or over the logarithms); those of a parameter with single values are their numbers
-0, 1, 2, .., each with its stretch from `edge(i)` to `edge(i + 1)` of the same line from 0 to 1.
+A partition cuts *positions*. The position of a continuous value is a number from 0 to 1, linear in
+the value or in its logarithm; the position of a discrete value is its index 0, 1, 2, ..., and the
+value takes the interval from `edge(i)` to `edge(i + 1)` of the line from 0 to 1.
 """
 
 import math
@@ -19,26 +19,17 @@ from bough._validation import above_zero, real, whole
 if TYPE_CHECKING:
     from bough.spaces.space import Space
 
-#: A value may lie so far beside the grid, in steps: decimal fractions are not exact in binary.
-OFF_GRID = 1e-6
-#: No whole number may be farther from 0 than this, and no grid may have more values, so that floats
-#: can tell neighbours apart.
-FARTHEST = 2**52
-#: A step is at least so many times as long as the distance between neighbouring floats.
-LEAST_STEP = 8
-
-
-def _check_bounds(low: float, high: float, log: bool) -> None:
-    if not isinstance(log, bool):
-        raise TypeError(f"log must be True or False, got {log!r}")
-    if low > high:
-        raise ValueError(f"low must not be above high, got low={low!r} and high={high!r}")
-    if log and low <= 0:
-        raise ValueError(f"low must be positive on a log scale, got low={low!r}")
+#: Tolerance of values on a grid, in steps: decimal fractions are not exact in binary.
+GRID_TOLERANCE = 1e-6
+#: Largest absolute value of an integer, and largest number of steps of a grid: floats can still
+#: distinguish neighbors.
+LARGEST_INT = 2**52
+#: Smallest step of a grid, in units of the distance between neighboring floats.
+SMALLEST_STEP = 8
 
 
 class Numeric:
-    """What `Float` and `Int` share: single values on a line from 0 to 1."""
+    """Base of `Float` and `Int`: discrete values as intervals of the line from 0 to 1."""
 
     low: float
     high: float
@@ -46,22 +37,40 @@ class Numeric:
     _step: float
     _size: int | None
 
+    def _set_range(self, low: float, high: float, step: float | None, has_step: bool) -> None:
+        """Check the range, and set it."""
+        if not isinstance(self.log, bool):
+            raise TypeError(f"log must be True or False, got {self.log!r}")
+        if low > high:
+            raise ValueError(f"low must not be above high, got low={low!r} and high={high!r}")
+        if self.log and low <= 0:
+            raise ValueError(f"low must be positive on a log scale, got low={low!r}")
+        if self.log and has_step:
+            raise ValueError("step and log=True cannot be combined: give one of them")
+        for name, value in (("low", low), ("high", high), ("step", step)):
+            object.__setattr__(self, name, value)
+
+    def _set_values(self, size: int | None, step: float) -> None:
+        """Set the number of values, None for a continuum, and their spacing."""
+        object.__setattr__(self, "_size", size)
+        object.__setattr__(self, "_step", step)
+
     @property
     def count(self) -> int | None:
-        """How many values there are; None if there is a continuum."""
+        """The number of values; None for a continuum."""
         return self._size
 
     def edge(self, i: int) -> float:
-        """Return where the stretch of the i-th value begins, between 0 and 1."""
-        assert self._size is not None  # there are single values
+        """Return the left end of the interval of the i-th value, between 0 and 1."""
+        assert self._size is not None  # discrete
         if not self.log or self._size == 1:
             return i / self._size
         first = self.low - self._step / 2
         return math.log((first + i * self._step) / first) / self._log_ratio()
 
     def index_at(self, u: float) -> int:
-        """Return the number of the value in whose stretch a place lies."""
-        assert self._size is not None  # there are single values
+        """Return the index of the value whose interval contains u."""
+        assert self._size is not None  # discrete
         if not self.log or self._size == 1:
             place = u * self._size
         else:
@@ -70,14 +79,14 @@ class Numeric:
         return min(max(int(place), 0), self._size - 1)
 
     def middle(self, low: int, high: int) -> int:
-        """Return the number of the value in the middle of those from low to high - 1."""
+        """Return the index of the middle value of those from low to high - 1."""
         if not self.log:
             return (low + high - 1) // 2
         index = self.index_at(0.5 * (self.edge(low) + self.edge(high)))
         return min(max(index, low), high - 1)
 
     def _log_ratio(self) -> float:
-        assert self._size is not None  # there are single values
+        assert self._size is not None  # discrete
         first = self.low - self._step / 2
         return math.log((first + self._size * self._step) / first)
 
@@ -93,11 +102,11 @@ class Float(Numeric):
     Parameters
     ----------
     low, high
-        Both ends belong to it.
+        The ends of the range, which belong to it.
     log
-        Whether factors matter, not differences: from 1e-3 to 1e-2 is as far as from 1 to 10.
+        Whether the scale is logarithmic: from 1e-3 to 1e-2 is as far as from 1 to 10.
     step
-        Only low, low + step, .. up to high.
+        The spacing of a grid: low, low + step, ... up to high; None for all real numbers.
 
     Examples
     --------
@@ -115,34 +124,28 @@ class Float(Numeric):
 
     def __post_init__(self) -> None:
         low, high = real(self.low, "low"), real(self.high, "high")
-        _check_bounds(low, high, self.log)
+        step = None if self.step is None else above_zero(self.step, "step")
+        self._set_range(low, high, step, step is not None)
         if not math.isfinite(high - low):
             raise ValueError(f"high - low must be finite, got low={low!r} and high={high!r}")
         if self.log and low < sys.float_info.min:
             raise ValueError(
                 f"low must be at least {sys.float_info.min:.3g} on a log scale, since floats are "
-                f"coarse below, got low={low!r}"
+                f"coarse below that, got low={low!r}"
             )
-        step = None if self.step is None else above_zero(self.step, "step")
-        if step is not None and self.log:
-            raise ValueError("a step is a difference, and log is about factors: give one of them")
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-        object.__setattr__(self, "step", step)
         size = 1 if low == high else None
         if step is not None:
-            if (high - low) / step > FARTHEST or step < LEAST_STEP * self._spacing():
+            if (high - low) / step > LARGEST_INT or step < SMALLEST_STEP * self._spacing():
                 raise ValueError(
-                    "step is too short for floats to tell neighbours apart, got "
+                    "step is too short for floats to distinguish neighbors, got "
                     f"low={low!r}, high={high!r} and step={step!r}"
                 )
-            size = int((high - low) / step + self._off_grid()) + 1
-        object.__setattr__(self, "_size", size)
-        object.__setattr__(self, "_step", 1.0 if step is None else step)
+            size = int((high - low) / step + self._grid_tolerance()) + 1
+        self._set_values(size, 1.0 if step is None else step)
 
     @property
     def levels(self) -> int:
-        """How often the range can be cut in half before cells have but a few floats."""
+        """The number of times the range can be halved before a cell has only a few floats."""
         if self.low == self.high:
             return 0
         if self.log:
@@ -152,16 +155,16 @@ class Float(Numeric):
         return max(math.floor(-math.log2(spacing)) - 3, 0)
 
     def _spacing(self) -> float:
-        """Return how far floats are apart, where they are farthest."""
+        """Return the largest distance between neighboring floats of the range."""
         return math.ulp(max(abs(self.low), abs(self.high)))
 
-    def _off_grid(self) -> float:
-        """Return how many steps a value may lie beside the grid."""
+    def _grid_tolerance(self) -> float:
+        """Return the tolerance of values on the grid, in steps."""
         assert self.step is not None
-        return OFF_GRID + 2.0 * self._spacing() / self.step
+        return GRID_TOLERANCE + 2.0 * self._spacing() / self.step
 
     def _log_of(self, number: float) -> float:
-        """Return the logarithm of number / low, which may itself be too large for a float."""
+        """Return the logarithm of number / low, a ratio that may overflow."""
         ratio = number / self.low
         return math.log(ratio) if ratio < math.inf else math.log(number) - math.log(self.low)
 
@@ -174,20 +177,20 @@ class Float(Numeric):
             return self.low
         if not self.log:
             value = self.low + position * (self.high - self.low)
-        else:  # from the nearer end, and in two halves, so that nothing overflows
+        else:  # from the nearer end, in two halves, to avoid overflow
             begin, way = (self.low, position) if position < 0.5 else (self.high, position - 1.0)
             half = math.exp(0.5 * way * self._log_of(self.high))
             value = begin * half * half
         return min(max(value, self.low), self.high)
 
     def position(self, value: Any, name: str) -> float:
-        """Return where a value is, or say what is wrong with it."""
+        """Return the position of a value; raise if it is not one of this parameter."""
         number = real(value, name)
         if self.step is not None:
             place = (number - self.low) / self.step
-            index = round(place) if abs(place) <= FARTHEST else -1
-            assert self._size is not None  # there are single values
-            if 0 <= index < self._size and abs(place - index) <= self._off_grid():
+            index = round(place) if abs(place) <= LARGEST_INT else -1
+            assert self._size is not None  # discrete
+            if 0 <= index < self._size and abs(place - index) <= self._grid_tolerance():
                 return index
         elif self.low <= number <= self.high:
             if self._size == 1:
@@ -212,11 +215,11 @@ class Int(Numeric):
     Parameters
     ----------
     low, high
-        Both ends belong to it (high, if a whole number of steps leads there).
+        The ends of the range, which belong to it (high, if a whole number of steps leads there).
     log
-        Whether factors matter, not differences.
+        Whether the scale is logarithmic.
     step
-        Only low, low + step, .. up to high.
+        The spacing of the values: low, low + step, ... up to high.
 
     Examples
     --------
@@ -231,29 +234,23 @@ class Int(Numeric):
     step: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
-        low = whole(self.low, "low", least=-FARTHEST, most=FARTHEST)
-        high = whole(self.high, "high", least=-FARTHEST, most=FARTHEST)
+        low = whole(self.low, "low", least=-LARGEST_INT, most=LARGEST_INT)
+        high = whole(self.high, "high", least=-LARGEST_INT, most=LARGEST_INT)
         step = whole(self.step, "step", least=1)
-        _check_bounds(low, high, self.log)
-        if self.log and step != 1:
-            raise ValueError("a step is a difference, and log is about factors: give one of them")
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-        object.__setattr__(self, "step", step)
-        object.__setattr__(self, "_size", (high - low) // step + 1)
-        object.__setattr__(self, "_step", step)
+        self._set_range(low, high, step, step != 1)
+        self._set_values((high - low) // step + 1, step)
 
     def value(self, position: int) -> int:
-        """Return the value of a number."""
+        """Return the value at a position."""
         return self.low + position * self.step
 
     def position(self, value: Any, name: str) -> int:
-        """Return the number of a value, or say what is wrong with it."""
+        """Return the position of a value; raise if it is not one of this parameter."""
         if isinstance(value, float) and value.is_integer():
-            value = int(value)  # as tables and JSON of others give it back
-        number = whole(value, name, least=-FARTHEST, most=FARTHEST)
+            value = int(value)  # as data frames and JSON return it
+        number = whole(value, name, least=-LARGEST_INT, most=LARGEST_INT)
         index, beside = divmod(number - self.low, self.step)
-        assert self._size is not None  # there are single values
+        assert self._size is not None  # discrete
         if beside or not 0 <= index < self._size:
             raise ValueError(f"{name} must be {self}, got {value!r}")
         return index
@@ -267,13 +264,13 @@ class Int(Numeric):
 
 
 class Choice:
-    """One of some options, each of which may bring parameters of its own.
+    """One of several options, each of which may have parameters of its own.
 
     Parameters
     ----------
     options
-        A list of any objects; or a dict from options to the `Space` of the parameters that only
-        matter with this option (None, or an empty space, if there are none).
+        A list of any objects; or a dict from options to the `Space` of the parameters that exist
+        only with this option (None, or an empty space, if there are none).
 
     Examples
     --------
@@ -288,13 +285,9 @@ class Choice:
     def __init__(self, options: Iterable[Any] | Mapping[Any, "Space | None"]) -> None:
         from bough.spaces.space import Space
 
-        no_list = (
-            str,
-            bytes,
-            set,
-            frozenset,
-        )  # (sets have no order, so no run would be like another)
-        if isinstance(options, no_list) or not isinstance(options, Iterable):
+        # (The order of a set differs between processes, so runs would not be reproducible.)
+        refused = (str, bytes, set, frozenset)
+        if isinstance(options, refused) or not isinstance(options, Iterable):
             raise TypeError(
                 f"options must be a list, or a dict from options to spaces, got {options!r}"
             )
@@ -303,10 +296,10 @@ class Choice:
             raise ValueError("a choice needs at least one option, got none")
         for i, option in enumerate(self.options):
             if any(same(option, other) for other in self.options[:i]):
-                raise ValueError(f"options must differ, but {option!r} is there twice")
+                raise ValueError(f"options must differ, but {option!r} is given twice")
             if isinstance(option, Space):
                 raise TypeError(
-                    "an option with a space of its own needs a name: write "
+                    "an option with parameters of its own needs a name: write "
                     'Choice({"name": Space(...)})'
                 )
         self.spaces: tuple[Space, ...] = tuple(Space() for _ in self.options)
@@ -320,7 +313,7 @@ class Choice:
 
     @classmethod
     def with_spaces(cls, options: Iterable[Any], spaces: Iterable["Space"]) -> "Choice":
-        """Return a choice whose options, which no dict may be able to hold, bring these spaces."""
+        """Return a choice of options, which need not be hashable, with these spaces."""
         choice = cls(options)
         choice.spaces = tuple(spaces)
         if len(choice.spaces) != len(choice.options):
@@ -331,15 +324,15 @@ class Choice:
 
     @property
     def count(self) -> int:
-        """How many options there are."""
+        """The number of options."""
         return len(self.options)
 
     def value(self, position: int) -> Any:
-        """Return the option of a number."""
+        """Return the option at a position."""
         return self.options[position]
 
     def position(self, value: Any, name: str) -> int:
-        """Return the number of an option, or say that it is none."""
+        """Return the position of an option; raise if it is not one of this choice."""
         for i, option in enumerate(self.options):
             if same(option, value):
                 return i
@@ -368,7 +361,7 @@ Parameter = Float | Int | Choice
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return whether two options are the same: True is not 1, NaN is NaN, arrays are not compared.
+    """Return whether two options are the same: True is not 1, NaN is NaN, arrays are never equal.
 
     >>> same(True, 1), same(math.nan, float("nan")), same(True, np.True_), same(1, 1.0)
     (False, True, True, True)
@@ -381,5 +374,40 @@ def same(a: Any, b: Any) -> bool:
         if isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b):
             return True
         return bool(a == b)
-    except Exception:  # what cannot be compared is not the same
+    except Exception:  # not comparable
         return False
+
+
+# ---------------------------------------------------------------------- slots
+
+#: Positions of a point, one for each slot; None where the slot is not active.
+Point = tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A parameter of a space or of one of its options; for a choice, the slots of each option."""
+
+    name: str
+    parameter: Parameter
+    inner: tuple[tuple[int, ...], ...] = ()
+
+
+def slots_of(parameters: Mapping[str, Parameter]) -> tuple[list[Slot], tuple[int, ...]]:
+    """Return all slots, those of options included, and the indices of the ones always active."""
+    slots: list[Any] = []
+
+    def add(name: str, parameter: Parameter) -> int:
+        index = len(slots)
+        slots.append(None)
+        inner: tuple[tuple[int, ...], ...] = ()
+        if isinstance(parameter, Choice):
+            inner = tuple(
+                tuple(add(key, value) for key, value in space.parameters.items())
+                for space in parameter.spaces
+            )
+        slots[index] = Slot(name, parameter, inner)
+        return index
+
+    roots = tuple(add(name, parameter) for name, parameter in parameters.items())
+    return slots, roots

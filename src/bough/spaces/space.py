@@ -1,21 +1,21 @@
-"""What is searched when it is no tree: numbers and choices by name."""
+"""Spaces: parameters by name, their points, and their JSON."""
 
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from bough.spaces.covering import Covering, Walk
-from bough.spaces.parameters import Choice, Float, Int, Parameter
-from bough.spaces.slots import Point, slots_of
+from bough.spaces.parameters import Choice, Float, Int, Parameter, Point, slots_of
+from bough.spaces.partition import Cell, Partition
 from bough.trees import Path, Tree
 
-#: How often the one fixed covering cuts a continuous parameter: cells of a millionth of its range.
+#: Cuts of a continuous parameter by the fixed partition: to cells of a millionth of its range.
 LEVELS = 20
+NOTHING: Mapping[int, float | None] = {}
 
 
 class Space:
@@ -24,9 +24,15 @@ class Space:
     Parameters
     ----------
     parameters
-        `Float`, `Int` and `Choice` objects. The options of a choice may bring spaces of their own,
-        as deep as one likes. A name may recur in different options of a choice, where only one of
-        them is there at a time.
+        `Float`, `Int` and `Choice` objects. The options of a choice may have spaces of their own,
+        nested to any depth. A name may recur in different options of one choice, since only one of
+        them is active at a time.
+
+    Attributes
+    ----------
+    slots, roots
+        All parameters in one list, those of options included, and the indices of those that are
+        always active.
 
     Examples
     --------
@@ -53,56 +59,66 @@ class Space:
                 )
         self.parameters = dict(parameters)
         _check_names(self)
-        self._slots, self._first = slots_of(self.parameters)
+        self.slots, self.roots = slots_of(self.parameters)
 
     # ------------------------------------------------------------------ points
 
     @cached_property
     def size(self) -> float:
-        """How many points there are: an int, or `math.inf`."""
+        """The number of points: an int, or `math.inf`."""
         sizes = [_size(parameter) for parameter in self.parameters.values()]
         return math.inf if math.inf in sizes else math.prod(sizes)
 
-    def point(self, params: Mapping[str, Any]) -> Point:
-        """Return where params are, or say what is wrong with them."""
-        if not isinstance(params, Mapping):
-            raise TypeError(f"params must be a dict with a value for each name, got {params!r}")
-        point: list[float | None] = [None] * len(self._slots)
-        left = dict(params)
-        active = list(self._first)
+    def _assemble(self, position_of: Callable[[int], float]) -> Point:
+        """Return the point whose active slots have the positions that a function returns."""
+        point: list[float | None] = [None] * len(self.slots)
+        active = list(self.roots)
         for slot in active:  # (it grows)
-            name, parameter = self._slots[slot].name, self._slots[slot].parameter
-            if name not in left:
-                raise ValueError(f"params must have {name!r}, {parameter}; got {params!r}")
-            place = parameter.position(left.pop(name), name)
-            point[slot] = place
-            if isinstance(parameter, Choice):
-                active.extend(self._slots[slot].inner[int(place)])
-        if left:
-            raise ValueError(
-                f"params has {', '.join(map(repr, left))}, which this space does not have with "
-                f"these choices; it has {', '.join(repr(self._slots[i].name) for i in active)}"
-            )
+            position = point[slot] = position_of(slot)
+            inner = self.slots[slot].inner
+            if inner:
+                active.extend(inner[int(position)])
         return tuple(point)
 
+    def point(self, params: Mapping[str, Any]) -> Point:
+        """Return the point of params; raise if they do not belong to the space."""
+        if not isinstance(params, Mapping):
+            raise TypeError(f"params must be a dict with a value for each name, got {params!r}")
+        left = dict(params)
+
+        def position_of(slot: int) -> float:
+            name, parameter = self.slots[slot].name, self.slots[slot].parameter
+            if name not in left:
+                raise ValueError(f"params must have {name!r}, {parameter}; got {params!r}")
+            return parameter.position(left.pop(name), name)
+
+        point = self._assemble(position_of)
+        if left:
+            active = [slot.name for slot, p in zip(self.slots, point, strict=True) if p is not None]
+            raise ValueError(
+                f"params has {', '.join(map(repr, left))}, which this space does not have with "
+                f"these choices; it has {', '.join(map(repr, active))}"
+            )
+        return point
+
     def points(self) -> Iterator[Point]:
-        """Yield all points of a space with single values only, one by one."""
+        """Yield all points of a finite space."""
         if self.size == math.inf:
-            raise ValueError("this space has a continuum of points")
-        point: list[float | None] = [None] * len(self._slots)
+            raise ValueError("this space has infinitely many points: it has a continuous parameter")
+        point: list[float | None] = [None] * len(self.slots)
 
         def rest(active: tuple[int, ...]) -> Iterator[Point]:
             if not active:
                 yield tuple(point)
                 return
             slot = active[0]
-            inner = self._slots[slot].inner
-            for position in range(self._slots[slot].parameter.count or 0):
+            inner = self.slots[slot].inner
+            for position in range(self.slots[slot].parameter.count or 0):
                 point[slot] = position
                 yield from rest((*(inner[position] if inner else ()), *active[1:]))
             point[slot] = None
 
-        yield from rest(self._first)
+        yield from rest(self.roots)
 
     def params(self, point: Point) -> dict[str, Any]:
         """Return the params of a point."""
@@ -110,70 +126,92 @@ class Space:
 
         def add(slots: Sequence[int]) -> None:
             for slot in slots:
-                name, parameter = self._slots[slot].name, self._slots[slot].parameter
+                name, parameter = self.slots[slot].name, self.slots[slot].parameter
                 place = point[slot]
-                assert place is not None  # it matters here
+                assert place is not None  # it is active
                 found[name] = parameter.value(place)  # type: ignore[arg-type]
                 if isinstance(parameter, Choice):
-                    add(self._slots[slot].inner[int(place)])
+                    add(self.slots[slot].inner[int(place)])
 
-        add(self._first)
+        add(self.roots)
         return found
 
-    # ------------------------------------------------------------------ the fixed covering
+    # ------------------------------------------------------------------ the fixed partition
 
     @cached_property
-    def _covering(self) -> Covering:
-        levels = tuple(_levels(slot.parameter) for slot in self._slots)
-        return Covering(self._slots, self._first, levels=levels)
+    def partition(self) -> Partition:
+        """The fixed partition, whose tree is `tree`."""
+        levels = tuple(_levels(slot.parameter) for slot in self.slots)
+        return Partition(self.slots, self.roots, levels=levels)
 
     @cached_property
     def tree(self) -> Tree:
-        """One fixed covering as a tree, for searchers that know trees only.
+        """The fixed partition as a tree, for tree searchers.
 
-        Each step cuts a parameter's range in half, in turn, 20 times each (less often if floats are
-        not that fine); those with single values until one is left. A choice has a child for each
-        option.
+        Each step cuts a parameter's range in half, in turn, 20 times each (fewer if floats are not
+        that fine), or, for discrete parameters, until one value is left. A choice has a child for
+        each option.
         """
-        covering = self._covering
-        longest = _longest(self, covering)
-        return Tree(covering, longest, log_arms=self.log_cells if longest else None)
+        depth = self.partition.depth
+        return Tree(self.partition, depth, log_arms=self.log_cells if depth else None)
 
     @cached_property
     def log_cells(self) -> float:
-        """The logarithm of the number of leaves of the fixed covering."""
+        """The logarithm of the number of leaves of the fixed partition."""
         return math.fsum(_log_cells(parameter) for parameter in self.parameters.values())
 
     def encode(self, params: Mapping[str, Any]) -> Path:
-        """Return the path of the cell that holds the params, in the fixed covering `tree`."""
-        return self._covering.path(self.point(params))
+        """Return the path of the cell that contains the params, in the fixed partition `tree`."""
+        return self.partition.path(self.point(params))
 
     def decode(self, path: Sequence[int]) -> dict[str, Any]:
-        """Return the params at the centre of the cell of a complete path of `tree`."""
-        return self.params(self.centre(self._covering.cell(self.tree.complete(path))))
+        """Return the params at the center of the cell of a complete path of `tree`."""
+        return self.params(self.center(self.partition.cell(self.tree.complete(path))))
 
-    def centre(self, walk: Walk) -> Point:
-        """Return the middle of a cell; of choices that are not made yet the first option."""
-        point: list[float | None] = [None] * len(self._slots)
-        active = list(self._first)
-        for slot in active:  # (it grows)
-            parameter = self._slots[slot].parameter
+    def center(self, cell: Cell) -> Point:
+        """Return the center of a cell; for choices that are not made there, the first option."""
+
+        def position_of(slot: int) -> float:
+            parameter = self.slots[slot].parameter
             if isinstance(parameter, Choice):
-                choice = walk.chosen.get(slot, 0)
-                point[slot] = choice
-                active.extend(self._slots[slot].inner[choice])
-            elif parameter.count is None:
-                low, high = walk.cells.get(slot, (0.0, 1.0))
-                point[slot] = 0.5 * (low + high)
-            else:
-                low, high = walk.cells.get(slot, (0, parameter.count))
-                point[slot] = parameter.middle(int(low), int(high))
-        return tuple(point)
+                return cell.chosen.get(slot, 0)
+            low, high = cell.ranges.get(slot, (0, parameter.count or 1))
+            if parameter.count is None:
+                return 0.5 * (low + high)
+            return parameter.middle(int(low), int(high))
+
+        return self._assemble(position_of)
+
+    def random_point(
+        self,
+        rng: np.random.Generator,
+        cell: Cell | None = None,
+        fixed: Mapping[int, float | None] = NOTHING,
+    ) -> Point:
+        """Return a random point of a cell, or of the whole space, with some positions fixed."""
+        ranges = {} if cell is None else cell.ranges
+        chosen = {} if cell is None else cell.chosen
+        draws: list[float] = rng.random(len(self.slots)).tolist()
+
+        def position_of(slot: int) -> float:
+            parameter, u, given = self.slots[slot].parameter, draws[slot], fixed.get(slot)
+            if given is not None:
+                return given
+            if isinstance(parameter, Choice):
+                return chosen[slot] if slot in chosen else int(u * parameter.count)
+            low, high = ranges.get(slot, (0, parameter.count or 1))
+            if parameter.count is None:
+                return low + u * (high - low)
+            left, right = parameter.edge(int(low)), parameter.edge(int(high))
+            index = parameter.index_at(left + u * (right - left))
+            return min(max(index, int(low)), int(high) - 1)
+
+        return self._assemble(position_of)
 
     # ------------------------------------------------------------------ to and from JSON
 
     def to_json(self) -> str:
-        """Return the space as JSON; options must be texts, numbers, True, False or None.
+        """Return the space as JSON; options must be strings, rng, True, False or None.
 
         >>> Space(x=Int(1, 3)).to_json()
         '{"x": {"kind": "int", "low": 1, "high": 3, "log": false, "step": 1}}'
@@ -182,11 +220,13 @@ class Space:
 
     @classmethod
     def from_json(cls, text: str) -> "Space":
-        """Return the space that `to_json` wrote."""
+        """Return the space described by the output of `to_json`."""
         try:
             description = json.loads(text)
         except json.JSONDecodeError as error:
-            raise ValueError(f"text must be the JSON of a space, got no JSON: {error}") from None
+            raise ValueError(
+                f"text must be the JSON of a space, but it cannot be parsed: {error}"
+            ) from None
         return rebuild(description)
 
     def __eq__(self, other: object) -> bool:
@@ -206,7 +246,7 @@ class Space:
 
 
 def describe(space: Space, *, plain: bool = True) -> dict[str, Any]:
-    """Return a space as JSON can say it; if not all must be plain, other options by their repr."""
+    """Return a space as JSON objects; unless `plain`, options JSON cannot hold by their repr."""
     found: dict[str, Any] = {}
     for name, parameter in space.parameters.items():
         if isinstance(parameter, Choice):
@@ -229,34 +269,34 @@ def _describe_option(name: str, option: Any, plain: bool) -> Any:
         option = option.item()
     if is_plain(option):
         return option
-    if type(option) is float:  # not finite: JSON has no word for it
+    if type(option) is float:  # not finite, which JSON cannot express
         return {"float": repr(option)}
     if plain:
         raise TypeError(
-            f"option {option!r} of {name!r} cannot be written as JSON: options must be texts, "
+            f"option {option!r} of {name!r} cannot be written as JSON: options must be strings, "
             "numbers, True, False or None"
         )
-    return {"object": re.sub(" at 0x[0-9a-fA-F]+", "", repr(option))}  # (not the same in each run)
+    return {"object": re.sub(" at 0x[0-9a-fA-F]+", "", repr(option))}  # (differs between runs)
 
 
 def is_plain(option: Any) -> bool:
-    """Return whether JSON can hold an option, and gives it back as it was."""
+    """Return whether an option survives a round trip through JSON."""
     if type(option) is float:
         return math.isfinite(option)
-    return option is None or type(option) in (str, int, bool)  # (not what is derived of them)
+    return option is None or type(option) in (str, int, bool)  # (not subclasses)
 
 
 def rebuild(description: Mapping[str, Any]) -> Space:
-    """Return the space that was described."""
+    """Return the space of a description."""
     if not isinstance(description, Mapping):
-        raise ValueError(f"the JSON of a space is an object, got {description!r}")
+        raise ValueError(f"the JSON of a space must be an object, got {description!r}")
     parameters: dict[str, Parameter] = {}
     for name, given in description.items():
         try:
             parameters[name] = _rebuild_parameter(dict(given))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"the JSON of parameter {name!r} is not one of a space: {error!r}"
+                f"the JSON of parameter {name!r} does not describe a parameter: {error!r}"
             ) from None
     return Space(**parameters)
 
@@ -279,21 +319,21 @@ def _check_names(space: Space) -> None:
         twice = seen & _names(name, parameter)
         if twice:
             raise ValueError(
-                f"the name {min(twice)!r} is there twice at the same time; a name may recur in "
-                "different options of one choice only"
+                f"the name {min(twice)!r} is given twice; a name may recur only in different "
+                "options of one choice"
             )
         seen |= _names(name, parameter)
 
 
 def _names(name: str, parameter: Parameter) -> set[str]:
-    """Return all names that a parameter may bring."""
+    """Return the names of a parameter and of all parameters of its options."""
     found = {name}
     if isinstance(parameter, Choice):
         for inner in parameter.spaces:
             for key, value in inner.parameters.items():
                 names = _names(key, value)
                 if name in names:
-                    raise ValueError(f"an option of {name!r} has a parameter of that name too")
+                    raise ValueError(f"an option of {name!r} has a parameter of the same name")
                 found |= names
     return found
 
@@ -316,17 +356,5 @@ def _log_cells(parameter: Parameter) -> float:
 
 
 def _levels(parameter: Parameter) -> int:
-    """Return how often a continuous parameter is cut: while there are floats in both halves."""
+    """Return the number of cuts of a continuous parameter: while both halves contain floats."""
     return min(LEVELS, parameter.levels) if isinstance(parameter, Float) else LEVELS
-
-
-def _longest(space: Space, covering: Covering) -> int:
-    """Return the length of the longest path of the fixed covering."""
-
-    def longest(slots: Sequence[int]) -> int:
-        return sum(
-            covering.cuts_of(slot) + max(map(longest, covering.slots[slot].inner), default=0)
-            for slot in slots
-        )
-
-    return longest(space._first)

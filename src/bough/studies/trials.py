@@ -153,10 +153,10 @@ class SpaceDomain:
         """Return a candidate as JSON: options that are objects by their numbers."""
         point = self.source.point(candidate)
         plain: dict[str, Any] = {}
-        for slot, position in zip(self.source._slots, point, strict=True):
+        for slot, position in zip(self.source.slots, point, strict=True):
             if position is None:
                 continue
-            value = slot.parameter.value(position)  # type: ignore[arg-type]
+            value = slot.parameter.value(position)
             if isinstance(slot.parameter, Choice):
                 plain[slot.name] = value if is_plain(value) else {"option": int(position)}
             else:
@@ -167,9 +167,9 @@ class SpaceDomain:
         """Return the candidate that was written as JSON."""
         plain = json.loads(text)
         params: dict[str, Any] = {}
-        active = list(self.source._first)
+        active = list(self.source.roots)
         for number in active:  # (it grows)
-            slot = self.source._slots[number]
+            slot = self.source.slots[number]
             value = plain[slot.name]
             if isinstance(slot.parameter, Choice):
                 if isinstance(value, dict):

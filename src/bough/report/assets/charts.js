@@ -127,7 +127,7 @@ function drawModel(state) {
   if (model?.relevance) drawRelevance(model.relevance);
   if (along) drawAlong(along);
   $("model-note").textContent = model?.relevance
-    ? `Kernel, noise, mean and relevance are shared by all coverings; the path is that of ${whose(state)}. `
+    ? `Kernel, noise, mean and relevance are shared by all partitions; the path is that of ${whose(state)}. `
       + "Relevance: the variance of a cut of this parameter over that of a cut of the average parameter"
       + (model.relevance.fitted ? "; the most relevant parameters are cut first." : " (not fitted yet).") : "";
 }

@@ -17,9 +17,9 @@ function certified(certificate, { best, space, replayed }) {
   const than = space ? `{ ${pairs(certificate.params)} }` : shortened(certificate.path) || "()";
   const said = [`With probability ${say(certificate.confidence)} no ${things} better than ${than} by more than the gap`
     + (certificate.conditional ? ", given the fitted kernel, noise and mean." : ".")];
-  if (certificate.coverings) {
-    said.push(`These are the bounds of covering ${certificate.covering + 1} of ${certificate.coverings}, which asks next. `
-      + "They hold for its cells, not for anything finer; other coverings have other bounds.");
+  if (certificate.partitions) {
+    said.push(`These are the bounds of partition ${certificate.partition + 1} of ${certificate.partitions}, which asks next. `
+      + "They hold for its cells, not for anything finer; other partitions have other bounds.");
   }
   return said;
 }
@@ -47,7 +47,7 @@ function drawSummary(state) {
       `at confidence ${say(certificate.confidence)}`));
     tiles.push(tile(`no ${space ? "params are" : "path is"} ${down ? "below" : "above"}`,
       el("span", { id: "bound" }, number(down ? certificate.lower : certificate.upper)),
-      certificate.coverings ? `by covering ${certificate.covering + 1} of ${certificate.coverings}, given the fitted model`
+      certificate.partitions ? `by partition ${certificate.partition + 1} of ${certificate.partitions}, given the fitted model`
         : certificate.conditional ? "given the fitted model" : ""));
   }
   tiles.push(tile("trials", el("span", { id: "completed" }, number(trials.told)),
@@ -69,10 +69,10 @@ function makeEmpty(section, text = "No observations yet.") {
   body(section).replaceChildren(el("p", { class: "note", text }));
 }
 
-// The covering that is shown, if there are several.
+// The partition that is shown, if there are several.
 function whose(state) {
-  const { covering, coverings } = state.snapshot.tree;
-  return coverings > 1 ? `covering ${covering + 1} of ${coverings}` : "";
+  const { partition, partitions } = state.snapshot.tree;
+  return partitions > 1 ? `partition ${partition + 1} of ${partitions}` : "";
 }
 
 // The notes below charts, which may change.
@@ -81,10 +81,10 @@ function drawNotes(state) {
   $("convergence-note").textContent = `Drag to zoom, double-click to reset.${bounds
     ? " All bounds are computed with the final hyperparameters." : ""}`
     + (bounds && whose(state) ? ` They are those of ${whose(state)}, which asks next.` : "")
-    + (bounds && ofCell ? " The best cell is that of this covering; the best params above combine all coverings, "
+    + (bounds && ofCell ? " The best cell is that of this partition; the best params above combine all partitions, "
       + "so their value may differ." : "");
   if ($("tree-note")) $("tree-note").textContent = state.snapshot.tree.cells
-    ? `A covering of the space: each step halves the range of a parameter, or makes a choice.${whose(state)
+    ? `A partition of the space: each step halves the range of a parameter, or makes a choice.${whose(state)
       ? ` This is ${whose(state)}, which asks next; the others cut at other places and in another order.` : ""}` : "";
 }
 

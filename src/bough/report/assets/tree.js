@@ -151,7 +151,7 @@ function wayToBest(state) {
 }
 
 // Changes renumber the nodes: go to the same node again, as far as it exists. (In a space another
-// covering may be shown, whose steps are other cuts: there names are compared.)
+// partition may be shown, whose steps are other cuts: there names are compared.)
 function stay(tree) {
   const key = (of, n) => (of.cells ? called(of, n) : of.step[n]);
   const keys = known === null || known === tree ? [] : way(known, here).slice(1).map((n) => key(known, n));

@@ -1,20 +1,20 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False, infer_types=True
-"""From points to the cells of a covering and back, and what a belief is told of them.
+"""Compiled inner loops of a forest: cells of points, and the algebra of local quadratic models.
 
-A forest tells every reward to each of its coverings, and each looks for the cell of the point. That
-is most of what it does, so it is done here: a point is followed down the cuts, straight into the
-path that the belief reads.
+Every reward is observed by the belief about each partition, at the cell of its point. That is most
+of the work of a forest: `CellIndex` follows a point down the cuts, and writes its path straight
+into the buffers of the belief.
 """
 
 from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import isnan
+from cython.cimports.libc.math import fabs, isnan, sqrt
 
 if not cython.compiled:
-    from math import isnan
+    from math import fabs, isnan, sqrt
 
     from bough.belief.best_arm import Choice
 
@@ -26,43 +26,43 @@ TINY = 1e-100
 CUT = np.dtype([("share", np.float64), ("slot", np.int32), ("last", np.int32)], align=True)
 
 
-class Placing:
-    """The way from points to nodes of a belief, and from nodes to cells.
+class CellIndex:
+    """Cells of a partition as nodes of a belief: from points to nodes, and from nodes to cells.
 
     Parameters
     ----------
-    covering : Covering
+    partition : Partition
     belief : Belief
-        About the tree of that covering.
+        The belief about the tree of that partition.
     finer : int
-        A reading is placed so many steps below the last node that was there before.
+        The number of steps from the last node with observations to that of a new one.
     """
 
-    def __init__(self, covering, belief: Choice, finer):
-        self.covering = covering
+    def __init__(self, partition, belief: Choice, finer):
+        self.partition = partition
         self.belief = belief
         self.finer = finer
-        counts = covering.counts
+        counts = partition.counts
         self.single = np.array([count is not None for count in counts], dtype=np.int32)
         self.size = np.array([1.0 if count is None else float(count) for count in counts])
         self.low = np.zeros(len(counts))
         self.high = np.zeros(len(counts))
-        # Plans as they were needed so far, by number: their cuts, their choice, what comes after.
+        # Plans that were needed so far, by number: cuts, choice, and the plans that follow.
         self.plans = []
         self.first = np.zeros(1, dtype=np.int32)
         self.cuts = aligned(CUT, 0)
         self.begins = np.zeros(0, dtype=np.int32)
         self.choice = np.zeros(0, dtype=np.int32)
         self.after = np.zeros((0, 0), dtype=np.int32)
-        self._add_plan(covering.first)
+        self._add_plan(partition.first)
 
     def __reduce__(self):
-        return Placing, (self.covering, self.belief, self.finer)
+        return CellIndex, (self.partition, self.belief, self.finer)
 
     # ------------------------------------------------------------------ cuts
 
     def _add_plan(self, plan):
-        """Take in a plan, and return its number."""
+        """Add a plan, and return its number."""
         number = len(self.plans)
         self.plans.append(plan)
         before = len(self.cuts)
@@ -80,24 +80,24 @@ class Placing:
         return number
 
     def _plan_after(self, p, option):
-        """Return the number of the plan that comes after an option of a plan's choice."""
+        """Return the number of the plan that follows an option of a plan's choice."""
         if self.after[p, option] == NONE:
-            added = self._add_plan(self.covering.option(self.plans[p], option))
+            added = self._add_plan(self.partition.option(self.plans[p], option))
             self.after[p, option] = added
         return self.after[p, option]
 
     def _cut(self, i, slot, low, high):
-        """Return where a cell is cut."""
+        """Return the position at which a cell is cut."""
         if not self.single[slot]:
             return low + self.cuts[i].share * (high - low)
-        return self.covering.cut_between(slot, int(low), int(high), self.cuts[i].share)
+        return self.partition.cut_between(slot, int(low), int(high), self.cuts[i].share)
 
     def _descend(self, point, length):
-        """Follow a point down so many cuts at most, and return how many there were.
+        """Follow a point down at most `length` steps, and return the number of steps.
 
         Its path is left in the belief's `steps`, the number of children of each node on it in
-        `widths`, and the cell where it ends in `low` and `high`. Without a point the path is
-        followed that is in `steps`.
+        `widths`, and the cell where it ends in `low` and `high`. Without a point, the path in
+        `steps` is followed.
         """
         core = self.belief
         by_point = point is not None
@@ -142,7 +142,7 @@ class Placing:
             at += 1
 
     def path(self, point):
-        """Return the complete path of a point, and how many children there are along it."""
+        """Return the complete path of a point, and the numbers of children along it."""
         core = self.belief
         length = self._descend(point, core.depth)
         core.widths[length] = 0
@@ -150,7 +150,7 @@ class Placing:
         return tuple(path), [int(core.widths[i]) for i in range(length + 1)]
 
     def _cells(self, length):
-        """Return the cell at the end of the first so many `steps`: ranges and choices, by slot."""
+        """Return the cell at the end of the first `length` steps: ranges and choices, by slot."""
         core = self.belief
         self._descend(None, length)
         cells = {}
@@ -168,10 +168,10 @@ class Placing:
                 at += 1
         return cells, chosen
 
-    # ------------------------------------------------------------------ readings
+    # ------------------------------------------------------------------ observations
 
     def paths(self, points):
-        """Return the steps of the paths of some points, a row each, -1 where a path has ended."""
+        """Return the paths of points as rows of steps, padded with -1."""
         core = self.belief
         rows: cython.double[:, ::1] = points
         found = np.full((len(points), core.depth), NONE, dtype=np.int32)
@@ -181,18 +181,18 @@ class Placing:
                 steps[row, i] = core.steps[i]
         return found
 
-    def tell(self, points, values, noises, depths):
-        """Tell the belief of rewards that are new to it.
+    def observe(self, points, values, noises, depths):
+        """Let the belief observe rewards.
 
         Parameters
         ----------
         points : array of float, of two dimensions
-            Positions, a row for each point.
+            Positions, one row for each point.
         values, noises : array of float
-            A noise that is NaN is the belief's.
+            The rewards, and the standard deviations of their noise; NaN for that of the belief.
         depths : array of int
-            How many steps of the path the first of them take at most. The others take a few more
-            than were told about.
+            The maximum depths of the nodes of the first observations. Each of the others goes
+            `finer` steps below the last node with observations on its path.
         """
         core = self.belief
         rows: cython.double[:, ::1] = points
@@ -210,9 +210,9 @@ class Placing:
             self._observe(min(length, ends), ends, value[row], noise[row])
 
     def _observe(self, length, ends, value, noise):
-        """Tell the belief of a reading at the end of the first so many `steps`, as `observe` does.
+        """Let the belief observe a reward at the end of the first `length` steps.
 
-        The point itself is at the end of more of them.
+        The point itself is at the end of the first `ends` steps.
         """
         core = self.belief
         kind = 0
@@ -229,7 +229,7 @@ class Placing:
         core._tell(core._grow(None), value, s2, kind, ends, share)
 
     def slots(self):
-        """Return, for each node of the belief, which parameter the step to it cuts; -1 for none."""
+        """Return the slot that the step to each node of the belief cuts; -1 for none."""
         core = self.belief
         found = np.full(core.used, NONE, dtype=np.int32)
         plans = np.zeros(core.used, dtype=np.int32)
@@ -251,14 +251,15 @@ class Placing:
                 plan[n] = self._plan_after(p, core.nodes_[n].index)
         return found
 
-    # ------------------------------------------------------------------ what is believed
+    # ------------------------------------------------------------------ queries
 
     def posterior(self, number: cython.int):
-        """Return mean and variance of the point of a reading, given it and all others.
+        """Return posterior mean and variance at the point of an observation.
 
-        The belief takes the reading for one of a random point of the cell, with the variance that
-        is left there as noise. That this very point was read is added here: without the reading
-        the cell has some other mean and variance, and the point that variance and what is left.
+        To the belief, the observation is one of a random point of the cell: the variance within
+        the cell is noise. Here it is one of this very point: the cavity mean and variance of the
+        cell (without the observation), plus the variance within the cell, are the prior of the
+        point, which the observation then updates.
         """
         core = self.belief
         n: cython.int = core.readings_[number].node
@@ -270,7 +271,7 @@ class Placing:
         rest = core.rest[core.nodes_[n].depth] - core.rest[core.readings_[number].ends]
         if rest <= 0.0 or V <= 0.0:
             return m, V
-        if rest + s2 <= V:  # rounding: the reading said all that is known of the cell
+        if rest + s2 <= V:  # rounding: the cell has no other information
             return value, s2
         precision = 1.0 / V - 1.0 / (rest + s2)
         prior = 1.0 / precision + rest
@@ -279,7 +280,7 @@ class Placing:
         return prior_mean + share * (value - prior_mean), share * s2
 
     def best_played(self, deviations):
-        """Return the last reading of the cell with the highest mean - deviations std."""
+        """Return the last observation of the cell with the highest mean - deviations std."""
         core = self.belief
         core._best_played(deviations)
         for i in range(core.told - 1, -1, -1):
@@ -288,9 +289,9 @@ class Placing:
         return NONE
 
     def highest(self, sqrt_beta, rng):
-        """Return the cell in which the arm with the highest upper confidence bound lies.
+        """Return the cell with the highest upper confidence bound: ranges and choices, by slot.
 
-        That is the largest cell around it of which nothing is known: ranges and choices, by slot.
+        It is the largest cell around the arm with that bound that has no node yet.
         """
         core = self.belief
         arm = core.highest_upper(sqrt_beta, rng=rng)
@@ -302,3 +303,80 @@ class Placing:
             core.steps[length] = path[length]
             length += 1
         return self._cells(length)
+
+
+# ---------------------------------------------------------------------- local quadratic models
+# (Calling NumPy for arrays this small would cost more than the arithmetic.)
+
+
+def distances(coordinates, center, radius):
+    """Return the maximum-norm distance of each row from a center, in units of the radius."""
+    x: cython.double[:, :] = coordinates
+    c: cython.double[::1] = center
+    inverse: cython.double[::1] = 1.0 / radius  # a division takes longer than everything else
+    found = np.empty(len(coordinates))
+    farthest: cython.double[::1] = found
+    for i in range(x.shape[0]):
+        most: cython.double = 0.0
+        for j in range(x.shape[1]):
+            away: cython.double = fabs(x[i, j] - c[j]) * inverse[j]
+            if away > most:
+                most = away
+        farthest[i] = most
+    return found
+
+
+def terms(coordinates, center, radius, mixed):
+    """Return the terms of a quadratic in each row: 1, s, s^2/2, and products if it is mixed.
+
+    s is the distance from the center in units of the radius.
+    """
+    x: cython.double[:, :] = coordinates
+    c: cython.double[::1] = center
+    r: cython.double[::1] = radius
+    d: cython.int = x.shape[1]
+    found = np.empty((len(coordinates), 1 + 2 * d + (d * (d - 1) // 2 if mixed else 0)))
+    t: cython.double[:, ::1] = found
+    with_products: cython.bint = mixed
+    for i in range(x.shape[0]):
+        t[i, 0] = 1.0
+        for j in range(d):
+            s: cython.double = (x[i, j] - c[j]) / r[j]
+            t[i, 1 + j] = s
+            t[i, 1 + d + j] = 0.5 * s * s
+        if with_products:
+            column: cython.int = 1 + 2 * d
+            for j in range(d):
+                for k in range(j + 1, d):
+                    t[i, column] = t[i, 1 + j] * t[i, 1 + k]
+                    column += 1
+    return found
+
+
+def solve(matrix, vector):
+    """Solve a system with a symmetric matrix by Cholesky; None if it is not positive definite."""
+    lower = np.array(matrix)
+    solution = np.array(vector)
+    a: cython.double[:, ::1] = lower
+    x: cython.double[::1] = solution
+    n: cython.int = x.shape[0]
+    for i in range(n):
+        for j in range(i + 1):
+            total: cython.double = a[i, j]
+            for k in range(j):
+                total -= a[i, k] * a[j, k]
+            if j < i:
+                a[i, j] = total / a[j, j]
+            elif total > 0.0:
+                a[i, i] = sqrt(total)
+            else:
+                return None
+    for i in range(n):
+        for k in range(i):
+            x[i] -= a[i, k] * x[k]
+        x[i] /= a[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            x[i] -= a[k, i] * x[k]
+        x[i] /= a[i, i]
+    return solution

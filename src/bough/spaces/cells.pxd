@@ -1,4 +1,4 @@
-"""The C side of `_placing.py`."""
+"""The C declarations of `cells.py`."""
 
 from bough.belief.best_arm cimport Choice
 from bough.belief.rng cimport SplitMix64
@@ -10,25 +10,25 @@ cdef double TINY
 cdef struct Cut:
     double share  # of the cell that goes to the left child
     int slot  # the parameter that is cut
-    int last  # whether all values that are left become children
+    int last  # whether all remaining values become children
 
 
-cdef class Placing:
-    cdef readonly object covering
+cdef class CellIndex:
+    cdef readonly object partition
     cdef readonly Choice belief
     cdef readonly int finer
 
-    # Of each parameter: whether it has single values, and how far its positions go.
+    # Of each parameter: whether it is discrete, and the end of its positions.
     cdef int[::1] single
     cdef double[::1] size
 
-    # Of each plan that was needed so far.
+    # Of each plan that was needed so far:
     cdef list plans
     cdef int[::1] first  # of its cuts; those of the next plan begin where they end
     cdef Cut[::1] cuts
-    cdef int[::1] begins  # how deep it begins
+    cdef int[::1] begins  # the depth where it begins
     cdef int[::1] choice  # the parameter of its choice, or NONE
-    cdef int[:, ::1] after  # the number of the plan of each option, or NONE if it is not here yet
+    cdef int[:, ::1] after  # the number of the plan of each option, or NONE if it was not needed yet
 
     # Scratch space: the cell of the last descent.
     cdef double[::1] low

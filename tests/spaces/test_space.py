@@ -1,3 +1,5 @@
+"""Spaces, their parameters, their points, and the laws of partitions."""
+
 import enum
 import json
 import math
@@ -6,15 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from small_spaces import random_partition, random_path, spaces
 
 from bough import Choice, Float, Int, Space, Tree
-from bough.spaces.covering import Covering
+from bough.spaces.partition import Partition
 
 
 class Thing:
-    """An option that can be compared with nothing."""
+    """An option that cannot be compared."""
 
     def __eq__(self, other):
         raise TypeError("no")
@@ -39,57 +42,6 @@ MODELS = Space(
 )
 
 
-def parameters():
-    bounds = st.tuples(st.integers(-50, 50), st.integers(0, 60))
-    return st.one_of(
-        bounds.map(lambda b: Int(b[0], b[0] + b[1])),
-        bounds.map(lambda b: Int(abs(b[0]) + 1, abs(b[0]) + 1 + b[1] ** 3, log=True)),
-        st.tuples(bounds, st.integers(1, 7)).map(
-            lambda b: Int(b[0][0], b[0][0] + b[0][1], step=b[1])
-        ),
-        bounds.map(lambda b: Float(b[0], b[0] + b[1])),
-        bounds.map(lambda b: Float(2.0 ** (b[0] / 5), 2.0 ** ((b[0] + b[1]) / 5), log=True)),
-        st.tuples(bounds, st.sampled_from([0.1, 0.25, 3.0])).map(
-            lambda b: Float(b[0][0], b[0][0] + b[0][1], step=b[1])
-        ),
-        st.integers(1, 40).map(lambda n: Choice(range(n))),
-    )
-
-
-@st.composite
-def spaces(draw, depth=2, prefix=""):
-    """Draw spaces within spaces, whose names differ where both may be there."""
-    found = {}
-    for i in range(draw(st.integers(0, 3))):
-        name = f"{prefix}{i}"
-        if depth and draw(st.booleans()):
-            options = draw(st.integers(1, 3))
-            inner = {j: draw(spaces(depth - 1, f"{name} ")) for j in range(options)}
-            found[name] = Choice(inner)
-        else:
-            found[name] = draw(parameters())
-    return Space(**found)
-
-
-def random_covering(space, rng):
-    """Return a covering with priorities and shares at random."""
-    slots = len(space._slots)
-    return Covering(
-        space._slots,
-        space._first,
-        levels=9,
-        priority=rng.standard_normal(slots).tolist(),
-        shares=rng.uniform(0.3, 0.7, (slots, 40)).tolist(),
-    )
-
-
-def random_path(tree, rng):
-    path = ()
-    while (count := tree.children(path)) > 0:
-        path = (*path, int(rng.integers(int(count))))
-    return path
-
-
 def all_paths(tree, path=()):
     count = int(tree.children(path))
     if count == 0:
@@ -98,11 +50,11 @@ def all_paths(tree, path=()):
         yield from all_paths(tree, (*path, k))
 
 
-# ---------------------------------------------------------------------- laws of the covering
+# ---------------------------------------------------------------------- partitions
 
 
 @given(spaces(), st.integers(0, 2**32 - 1))
-def test_a_path_comes_back_as_the_same_cell(space, seed):
+def test_encode_inverts_decode(space, seed):
     rng = np.random.default_rng(seed)
     for _ in range(3):
         path = random_path(space.tree, rng)
@@ -127,10 +79,10 @@ def test_every_point_of_a_finite_space_is_in_exactly_one_leaf(space):
 def test_a_point_lies_in_its_cell(x, y, rate):
     space = Space(x=Float(0, 1), y=Float(-3, 5), rate=Float(1e-5, 1, log=True))
     params = {"x": x, "y": -3 + 8 * y, "rate": rate}
-    centre = space.decode(space.encode(params))
-    assert abs(centre["x"] - x) <= 2.0**-21 + 1e-12
-    assert abs(centre["y"] - params["y"]) <= 8 * 2.0**-21 + 1e-12
-    assert abs(math.log(centre["rate"] / rate)) <= math.log(1e5) * 2.0**-21 + 1e-12
+    center = space.decode(space.encode(params))
+    assert abs(center["x"] - x) <= 2.0**-21 + 1e-12
+    assert abs(center["y"] - params["y"]) <= 8 * 2.0**-21 + 1e-12
+    assert abs(math.log(center["rate"] / rate)) <= math.log(1e5) * 2.0**-21 + 1e-12
 
 
 @given(
@@ -145,7 +97,7 @@ def test_a_point_lies_in_its_cell(x, y, rate):
 @example(0.0, 5e-324, 0.5, False, 0)
 @example(1e-300, 1e300, 0.5, True, 0)
 @example(2.3e-308, 1.7e308, 0.999, True, 0)
-def test_whatever_the_range_a_path_comes_back_and_a_point_has_a_leaf(a, b, u, log, seed):
+def test_encode_inverts_decode_for_any_range(a, b, u, log, seed):
     low, high = (abs(a) + 2.3e-308, abs(b) + 2.3e-308) if log else (a, b)
     low, high = min(low, high), max(low, high)
     if not math.isfinite(high - low):
@@ -170,7 +122,7 @@ def test_whatever_the_range_a_path_comes_back_and_a_point_has_a_leaf(a, b, u, lo
 )
 @example(1e9, 1e-3, 1000, 877)
 @example(0.1, 1e-11, 10**11, 68229572746)
-def test_a_grid_knows_its_own_values(low, step, count, index):
+def test_positions_of_grid_values(low, step, count, index):
     high = low + count * step
     if step < 8 * math.ulp(max(abs(low), abs(high))):
         with pytest.raises(ValueError, match="too short for floats"):
@@ -190,13 +142,13 @@ def test_decimal_steps_are_decimal_numbers():
     ]  # fmt: skip
 
 
-def test_the_middle_of_a_log_scale_is_that_of_factors():
+def test_the_center_of_a_log_scale_is_the_geometric_mean():
     space = Space(n=Int(1, 10**6, log=True))
-    middle = space.params(space.centre(space._covering.cell(())))["n"]
+    middle = space.params(space.center(space.partition.cell(())))["n"]
     assert 500 < middle < 2000
 
 
-def test_sizes_beyond_all_floats():
+def test_sizes_too_large_for_floats():
     many = {f"x{i}": Int(0, 2**50) for i in range(30)}
     assert Space(**many).size == (2**50 + 1) ** 30
     for space in (
@@ -214,37 +166,36 @@ def test_both_ends_belong_to_a_range():
         assert space.decode(path)["n"] == params["n"]
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
-def test_random_coverings_have_every_point_once_too(seed):
+def test_random_partitions_contain_every_point_once(seed):
     rng = np.random.default_rng(seed)
     space = Space(a=Int(0, 4), b=Choice({"x": Space(c=Int(1, 30, log=True)), "y": None}))
-    covering = random_covering(space, rng)
-    tree = Tree(covering, covering.most, log_arms=10.0)
-    paths = {covering.path(point) for point in space.points()}
+    partition = random_partition(space, rng)
+    tree = Tree(partition, partition.depth, log_arms=10.0)
+    paths = {partition.path(point) for point in space.points()}
     assert len(paths) == space.size == 5 * 31
     assert paths == set(all_paths(tree))
-    for point in space.points():  # the cell of a leaf holds the point alone
-        assert space.centre(covering.cell(covering.path(point))) == point
+    for point in space.points():  # the cell of a leaf contains this point only
+        assert space.center(partition.cell(partition.path(point))) == point
 
 
-def test_priorities_decide_what_is_cut_first():
+def test_the_highest_priority_is_cut_first():
     space = Space(x=Float(0, 1), y=Float(0, 1))
-    covering = Covering(space._slots, space._first, levels=4, priority=[0.0, math.log(4.0) * 2.5])
-    assert [cut.slot for cut in covering.first.cuts] == [1, 1, 1, 0, 1, 0, 0, 0]
+    partition = Partition(space.slots, space.roots, levels=4, priority=[0.0, math.log(4.0) * 2.5])
+    assert [cut.slot for cut in partition.first.cuts] == [1, 1, 1, 0, 1, 0, 0, 0]
 
 
-def test_choices_that_bring_nothing_share_their_plans():
+def test_options_without_parameters_share_a_plan():
     space = Space(**{f"c{i}": Choice(["x", "y"]) for i in range(60)})
     rng = np.random.default_rng(0)
     seen = set()
     for _ in range(20):
         path = random_path(space.tree, rng)
         assert space.encode(space.decode(path)) == path
-        plan = space._covering.first
+        plan = space.partition.first
         for step in path:
             seen.add(id(plan))
-            plan = space._covering.option(plan, step)
+            plan = space.partition.option(plan, step)
     assert len(seen) == 60  # not a plan for each of the paths
 
 
@@ -270,7 +221,7 @@ def test_threads_may_share_a_space():
     assert not wrong
 
 
-def test_choices_split_at_once_into_their_options():
+def test_a_choice_has_a_child_for_each_option():
     space = Space(c=Choice("abcde"[i] for i in range(5)))
     assert space.tree.depth == 1
     assert space.tree.children(()) == 5
@@ -280,7 +231,7 @@ def test_choices_split_at_once_into_their_options():
 # ---------------------------------------------------------------------- params
 
 
-def test_params_are_flat_and_as_they_were_given():
+def test_params_are_flat_and_unchanged():
     params = {
         "learning rate": 0.01, "model": "svm", "C": 2.0, "kernel": "rbf", "gamma": 0.5,
         "steps": 0.3, "one": 7, "only": "this",
@@ -309,7 +260,7 @@ def test_an_empty_space_has_one_point():
     assert space.tree.depth == 0
 
 
-def test_one_value():
+def test_parameters_with_one_value():
     space = Space(a=Float(2, 2), b=Float(3, 3, log=True), c=Int(4, 4), d=Float(1, 1, step=2))
     params = {"a": 2.0, "b": 3.0, "c": 4, "d": 1.0}
     assert space.size == 1
@@ -326,14 +277,14 @@ def test_options_may_be_any_objects():
         space.encode({"what": Thing()})
 
 
-def test_options_as_numpy_and_tables_give_them_back():
+def test_options_as_numpy_scalars():
     space = Space(a=Choice([True, False]), b=Choice([1, 2]), c=Choice([0.5, math.nan]))
     assert space.point({"a": np.True_, "b": np.int64(2), "c": float("nan")}) == (0, 1, 1)
     with pytest.raises(ValueError, match="a must be one of True, False, got 1"):
         space.point({"a": 1, "b": 1, "c": 0.5})
 
 
-def test_any_name_will_do():
+def test_names_may_be_any_strings():
     names = ["self", "parameters", "with space", "", "é", "class"]
     space = Space(**{name: Int(i, 9) for i, name in enumerate(names)})
     params = dict.fromkeys(names, 7)
@@ -341,7 +292,7 @@ def test_any_name_will_do():
     assert Space.from_json(space.to_json()) == space
 
 
-def test_a_space_says_how_it_is_made():
+def test_repr_evaluates_to_the_space():
     space = Space(
         x=Float(0, 1, step=0.25), r=Float(1e-3, 1, log=True), n=Int(1, 9, step=2),
         c=Choice({"a": Space(m=Int(1, 99, log=True)), "b": None}),
@@ -359,7 +310,7 @@ def test_a_grid_of_decimal_fractions():
         space.encode({"x": 0.35})
 
 
-def test_numbers_of_any_kind_are_taken():
+def test_numpy_numbers_are_accepted():
     space = Space(n=Int(1, 5), x=Float(0, 1))
     assert space.encode({"n": np.int64(3), "x": np.float32(0.5)}) == space.encode(
         {"n": 3.0, "x": 0.5}
@@ -369,31 +320,30 @@ def test_numbers_of_any_kind_are_taken():
 # ---------------------------------------------------------------------- JSON
 
 
-@settings(max_examples=50)
 @given(spaces())
-def test_a_space_comes_back_from_json(space):
+def test_from_json_inverts_to_json(space):
     again = Space.from_json(space.to_json())
     assert again == space
     assert again.tree.log_arms == space.tree.log_arms
     assert hash(again) == hash(space)
 
 
-def test_json_of_numbers_that_json_has_no_word_for():
+def test_json_of_numbers_that_are_not_finite():
     space = Space(c=Choice([1.5, math.nan, math.inf, -math.inf]), d=Choice(np.arange(3)))
     text = space.to_json()
-    json.loads(text, parse_constant=pytest.fail)  # NaN and Infinity are no JSON
+    json.loads(text, parse_constant=pytest.fail)  # NaN and Infinity are not JSON
     again = Space.from_json(text)
     assert again == space
     assert again.parameters["d"].options == (0, 1, 2)
 
 
-class Colour(enum.IntEnum):
+class Color(enum.IntEnum):
     RED = 1
 
 
-def test_what_json_cannot_hold():
+def test_options_that_json_cannot_hold():
     with pytest.raises(TypeError, match="of 'what' cannot be written as JSON"):
-        Space(what=Choice([Colour.RED])).to_json()  # which would come back as 1
+        Space(what=Choice([Color.RED])).to_json()  # which would be read as 1
     with pytest.raises(TypeError, match="of 'what' cannot be written as JSON"):
         Space(what=Choice([len])).to_json()
     for text in (
@@ -435,21 +385,24 @@ def test_what_json_cannot_hold():
         (lambda: Choice("abc"), "options must be a list"),
         (lambda: Choice(3), "options must be a list"),
         (lambda: Choice({"a", "b"}), "options must be a list"),
-        (lambda: Choice([math.nan, float("nan")]), "nan is there twice"),
+        (lambda: Choice([math.nan, float("nan")]), "nan is given twice"),
         (lambda: Float(5e-324, 1, log=True), "at least 2.23e-308 on a log scale"),
         (lambda: Float(0, 1, step=1e-20), "step is too short"),
         (lambda: Float(0, 1e300, step=1e-300), "step is too short"),
-        (lambda: Choice(["a", "b", "a"]), "'a' is there twice"),
+        (lambda: Choice(["a", "b", "a"]), "'a' is given twice"),
         (lambda: Choice([Space()]), "needs a name"),
         (lambda: Choice({"a": 3}), "of option 'a' must be a bough.Space"),
         (lambda: Space(x=3), "parameter 'x' must be a Float, Int or Choice"),
         (lambda: Space(x=Space()), "a space inside a space is an option"),
-        (lambda: Space(x=Choice({"a": Space(x=Int(0, 1))})), "'x' has a parameter of that name"),
+        (
+            lambda: Space(x=Choice({"a": Space(x=Int(0, 1))})),
+            "'x' has a parameter of the same name",
+        ),
         (
             lambda: Space(
                 a=Choice({1: Space(z=Int(0, 1))}), b=Choice({2: Space(z=Int(0, 1)), 3: None})
             ),
-            "the name 'z' is there twice",
+            "the name 'z' is given twice",
         ),
     ],
 )

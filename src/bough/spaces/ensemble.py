@@ -1,0 +1,346 @@
+"""The ensemble of a forest: random partitions of a space, a belief about each, and one prior."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.belief.belief import Belief
+from bough.learning.learner import Learner
+from bough.learning.model import Settings
+from bough.learning.prior import WEAK, Guess, Prior
+from bough.spaces.cells import CellIndex
+from bough.spaces.parameters import Choice, Point
+from bough.spaces.partition import Partition, PartitionTree, longest_path
+from bough.spaces.space import LEVELS as FIXED_LEVELS
+from bough.spaces.space import Space
+from bough.spaces.trials import Trials
+from bough.trees import Tree
+
+Array = NDArray[np.float64]
+
+#: The maximum length of a path, and the maximum number of cuts of a continuous parameter.
+DEPTH = 40
+LEVELS = 24
+#: The range of the random share of a cell that goes to the left child.
+FIRST_SHARE, LAST_SHARE = 0.3, 0.7
+#: The standard deviation of priorities between partitions, which have their cuts in random orders.
+SHUFFLE = 1.0
+#: The number of steps from the last node with observations to that of a new observation. What
+#: varies further down counts as noise until the partitions are replaced.
+FINER = 3
+#: The least factor, as a power of 2, by which the variance falls when a cell gets half as wide.
+ROUGHEST = 0.6
+#: Hyperparameters are fitted and all partitions replaced when the number of rewards has grown by
+#: the first factor; by the second one once there are MANY.
+GROWTH, MANY, LATER_GROWTH = 1.4, 500, 2.0
+#: The number of rewards below which nothing is inferred about the relevance of parameters.
+FEW = 8
+#: Priorities are between -RANGE and RANGE.
+RANGE = math.log(1e4)
+#: The quantile of the rewards that is the penalty of a failure.
+PENALTY = 0.25
+#: The initial priority of choices; that of numbers is 0.
+CHOICES_FIRST = 1.5
+#: Weight of the prior in the relevance of a parameter: 1 step determined, and found as expected.
+SHRINKAGE = 1.0
+#: No depths are given.
+NO_DEPTHS = np.zeros(0, dtype=np.int32)
+
+
+class PartitionBelief:
+    """A partition of a space, and the belief about its cells.
+
+    Parameters
+    ----------
+    space
+    partition
+        A partition of that space.
+    settings
+        Kernel, noise and mean.
+    first
+        The number of observations when it is made: the depths of their nodes suit all of them.
+    penalized
+        Whether failures are observed as well, with a poor reward.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        partition: Partition,
+        settings: Settings,
+        first: int,
+        penalized: bool = False,
+    ) -> None:
+        self.space = space
+        self.partition = partition
+        self.first = first
+        self._penalized = penalized
+        # A tree whose nodes all have two children needs no function.
+        self._tree: PartitionTree | None = None
+        if not all(slot.parameter.count is None for slot in space.slots):
+            log_cells = space.log_cells + (LEVELS - FIXED_LEVELS) * math.log(2.0) * len(space.slots)
+            self._tree = PartitionTree(partition, log_arms=log_cells)
+        tree = self._tree or Tree(2, partition.depth)
+        self.belief = Belief(tree, settings.kernel, settings.noise, mean=settings.mean)
+        self.cells = CellIndex(partition, self.belief, FINER)
+        self._pending: dict[Point, tuple[int, int]] = {}  # tickets, and tokens of the belief
+
+    def catch_up(self, trials: Trials) -> None:
+        """Observe the rewards that are new.
+
+        Partitions take turns, so each has some to catch up with. The time when it does makes no
+        difference: queries in between do not change a search.
+        """
+        known = len(self.belief)
+        if known == len(trials) + (len(trials.failed) if self._penalized else 0):
+            return
+        points, values, noises = trials.table(trials.rows(known, failures=self._penalized))
+        depths = NO_DEPTHS
+        if not known and self.first:
+            depths = self.depths(points[: self.first])
+        self.cells.observe(points, values, noises, depths)
+
+    def depths(self, points: Array) -> NDArray[np.int32]:
+        """Return depths of nodes that suit all of some points: a little below where they part."""
+        return shared_steps(self.cells.paths(points)) + FINER
+
+    def set_pending(self, tickets: Mapping[Point, int]) -> None:
+        """Count the points with these tickets as pending, and no others."""
+        for point, (ticket, token) in list(self._pending.items()):
+            if tickets.get(point) != ticket:
+                self.belief.forget(token)
+                del self._pending[point]
+        for point, ticket in tickets.items():
+            if point not in self._pending:
+                row = np.array([math.nan if p is None else float(p) for p in point])
+                path, widths = self.cells.path(row)
+                if self._tree is not None:
+                    self._tree.expect(path, widths)
+                node = path[: self.belief._told_steps(path) + FINER]
+                self._pending[point] = ticket, self.belief.pend(node, depth=len(path))
+
+    def relevance(self) -> Array:
+        """Return the factors by which the variance of each parameter's steps should be multiplied.
+
+        The step from a cell to its child is the effect of cutting one parameter. Its prior variance
+        v is the kernel's; given the observations it has a mean and a variance, and 1 - variance/v
+        is the extent to which the data determine it, between 0 and 1. The sum of squared means over
+        v, divided by the sum of these extents, is the update of automatic relevance determination
+        (MacKay 1992).
+        """
+        v = self.belief.nodes["v"]
+        slots = self.cells.slots()
+        means, variances = steps_of(self.belief)
+        here = (v > 0.0) & (slots >= 0)
+        v, slots = v[here], slots[here]
+        count = len(self.space.slots)
+        total = np.bincount(slots, means[here] ** 2 / v, count)
+        determined = np.bincount(slots, 1.0 - variances[here] / v, count)
+        ratio: Array = (SHRINKAGE + total) / (SHRINKAGE + determined)
+        return ratio
+
+
+class Ensemble:
+    """Several random partitions of a space, with beliefs that share one prior.
+
+    Parameters
+    ----------
+    space, count
+        The space, and the number of partitions.
+    trials
+        What happened so far. Each belief observes what is new to it when it is queried.
+    noise
+        The standard deviation of rewards; None to fit it.
+    """
+
+    def __init__(self, space: Space, count: int, trials: Trials, noise: float | None) -> None:
+        self.space = space
+        self.count = count
+        self._trials = trials
+        # Even values of a deterministic function vary within a cell like noise, so some is fitted.
+        depth = min(longest_path(space.slots, space.roots, LEVELS), DEPTH)
+        self.learner = Learner(None, noise or None, None, depth, prior_of(space))
+        # Rewards that agree do not prove that there is no noise: near an optimum they do anyway.
+        self.learner.watching = False
+        self.settings: Settings = self.learner.first()
+        self.priority = np.array(
+            [CHOICES_FIRST * isinstance(slot.parameter, Choice) for slot in space.slots]
+        )
+        self._beliefs: list[PartitionBelief] = []  # made when they are first needed
+        self._penalized: list[PartitionBelief] = []  # the same partitions, with failures
+
+    def belief(
+        self, turn: int, rng: np.random.Generator, *, penalized: bool = False
+    ) -> PartitionBelief:
+        """Return the belief about a partition; one that penalizes failures, if there are any."""
+        if not self._beliefs:
+            self._replace(rng)
+        found = (self._penalized if penalized else self._beliefs)[turn]
+        found.catch_up(self._trials)
+        return found
+
+    def beliefs(self, rng: np.random.Generator) -> list[PartitionBelief]:
+        """Return the beliefs about all partitions."""
+        return [self.belief(turn, rng) for turn in range(self.count)]
+
+    def _replace(self, rng: np.random.Generator) -> None:
+        """Replace all partitions, by the priorities and the prior as they are now."""
+        partitions = [random_partition(self.space, self.priority, rng) for _ in range(self.count)]
+        self._beliefs = [
+            PartitionBelief(self.space, partition, self.settings, len(self._trials))
+            for partition in partitions
+        ]
+        self.replace_penalized()
+
+    def replace_penalized(self) -> None:
+        """Replace the beliefs that penalize failures, if there are any."""
+        self._penalized = []
+        failures = len(self._trials.failed)
+        if failures:
+            self._trials.set_penalty(self.penalty())
+            first = len(self._trials) + failures
+            self._penalized = [
+                PartitionBelief(self.space, belief.partition, self.settings, first, penalized=True)
+                for belief in self._beliefs
+            ]
+
+    def penalty(self) -> float:
+        """Return the value that stands for a failure: a poor reward, or the prior mean."""
+        if not len(self._trials):
+            mean = self.settings.mean
+            assert not callable(mean)  # a constant is fitted
+            return mean
+        return float(np.quantile(self._trials.values, PENALTY))
+
+    def fail(self, point: Point) -> None:
+        """Record a failure."""
+        self._trials.fail(point, self.penalty())
+        if self._beliefs and not self._penalized:
+            self.replace_penalized()
+
+    def doubt(self, rng: np.random.Generator) -> None:
+        """Fit again after this reward, the first to differ from one of the same point.
+
+        The fits so far assumed exact rewards, and beliefs took the two rewards for those of two
+        points of a cell; new ones take them for what they are.
+        """
+        self._replace(rng)
+        self.learner.next = 0
+
+    def learn(self, reward: float, rng: np.random.Generator) -> None:
+        """Fit the hyperparameters after a reward, if it is time."""
+        if self.learner.only_zeros:
+            self.learner.note([reward])
+        if self.learner.is_due(len(self._trials)):
+            self.learn_now(rng)
+
+    def learn_now(self, rng: np.random.Generator) -> None:
+        """Fit the hyperparameters and the relevance of parameters, and replace the partitions."""
+        count = len(self._trials)
+        found = self.belief(count % self.count, rng)
+        belief = found.belief
+        self.learner.learn(belief)
+        self.learner.next = math.ceil(count * (GROWTH if count < MANY else LATER_GROWTH)) + 1
+        self.settings = Settings(belief.kernel, belief.noise, belief.mean)
+        if count >= FEW and len(self.priority):
+            priority = self.priority + np.log(found.relevance())
+            priority -= priority.mean()
+            self.priority = np.clip(priority, -RANGE, RANGE)
+        self._replace(rng)
+
+    def posterior(self, row: int, rng: np.random.Generator) -> tuple[float, float]:
+        """Return mean and standard deviation at the point of an observation, by the mixture."""
+        number = self._trials.number(row)
+        beliefs = [belief.cells.posterior(number) for belief in self.beliefs(rng)]
+        mean = math.fsum(m for m, _ in beliefs) / self.count
+        variance = math.fsum(V + (m - mean) ** 2 for m, V in beliefs) / self.count
+        return mean, math.sqrt(variance)
+
+    def best_rows(self, deviations: float, rng: np.random.Generator) -> set[int]:
+        """Return, by each belief, the last row of the cell with the best mean - deviations std."""
+        best = [belief.cells.best_played(deviations) for belief in self.beliefs(rng)]
+        rows = self._trials.rows()
+        return set(best if isinstance(rows, slice) else rows[best].tolist())
+
+
+def random_partition(space: Space, priority: Array, rng: np.random.Generator) -> Partition:
+    """Return a partition with cuts at random positions, in a random order around `priority`."""
+    count = len(space.slots)
+    shares = rng.uniform(FIRST_SHARE, LAST_SHARE, (count, DEPTH)).tolist()
+    order = priority + SHUFFLE * rng.standard_normal(count)
+    return Partition(
+        space.slots,
+        space.roots,
+        levels=LEVELS,
+        depth=DEPTH,
+        priority=order.tolist(),
+        shares=shares,
+    )
+
+
+def prior_of(space: Space) -> Prior:
+    """Return the prior of the hyperparameters.
+
+    If d parameters are cut in turn, a cell gets half as wide in d steps, and the variance within it
+    falls by a factor of 4 if rewards are smooth. Much rougher rewards could not be distinguished
+    from noise, which is small as a rule: the best point is evaluated again.
+    """
+
+    def parallel(slots: Sequence[int]) -> int:
+        inner = [max(map(parallel, space.slots[i].inner), default=0) for i in slots]
+        return len(slots) + sum(inner)
+
+    d = max(parallel(space.roots), 1)
+    ratio = Guess(typical=2.0 ** (-2.0 / d), spread=0.5, low=1e-2, high=2.0 ** (-ROUGHEST / d))
+    return replace(WEAK, ratio=ratio, noise=replace(WEAK.noise, typical=0.1))
+
+
+def shared_steps(paths: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the number of first steps that each path shares with the one most like it."""
+    count, length = paths.shape
+    shared = np.zeros(count, dtype=np.int32)
+    if count < 2 or not length:
+        return shared
+    # Sorted as byte strings, in whatever order, paths that are alike come together.
+    order = np.argsort(np.ascontiguousarray(paths).view(f"S{4 * length}")[:, 0])
+    ordered = paths[order]
+    differs = ordered[1:] != ordered[:-1]
+    common = np.where(differs.any(axis=1), differs.argmax(axis=1), length).astype(np.int32)
+    shared[order[1:]] = common
+    shared[order[:-1]] = np.maximum(shared[order[:-1]], common)
+    return shared
+
+
+def steps_of(belief: Belief) -> tuple[Array, Array]:
+    """Return posterior mean and variance of the step to each node (0 for groups, which have none).
+
+    A group has the depth of the node that it belongs to, and F of that node.
+    """
+    nodes = belief.nodes
+    g, offset, spread = nodes["g"], nodes["offset"], nodes["spread"]
+    means, variances = np.zeros((2, len(nodes)))
+    m, V = np.zeros((2, len(nodes)))
+    parent = real_parents(belief)
+    real = nodes["count"] >= 0
+    means[0], variances[0] = m[0], V[0] = offset[0], spread[0]
+    for depth in range(1, belief.tree.depth + 1):
+        n = np.flatnonzero(real & (nodes["depth"] == depth))
+        above_m, above_V = m[parent[n]], V[parent[n]]
+        m[n] = g[n] * above_m + offset[n]
+        V[n] = spread[n] + g[n] ** 2 * above_V
+        means[n] = (g[n] - 1.0) * above_m + offset[n]
+        variances[n] = spread[n] + (g[n] - 1.0) ** 2 * above_V
+    return means, variances
+
+
+def real_parents(belief: Belief) -> NDArray[np.int32]:
+    """Return the parent of each node, with groups skipped."""
+    nodes = belief.nodes
+    parent: NDArray[np.int32] = nodes["parent"].copy()
+    group = nodes["count"] < 0
+    while group.any() and (passed := group[parent]).any():
+        parent[passed] = parent[parent[passed]]
+    return parent

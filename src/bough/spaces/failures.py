@@ -1,0 +1,80 @@
+"""The risk that an evaluation fails, estimated from the failures near it.
+
+A failure is not a reward: hyperparameters, recommendations and certificates depend on the rewards
+alone. Failures matter only for the choice of the next point: beliefs that penalize failures observe
+a poor reward at each, and a point is *at risk* if its nearest neighbor has failed. The rate at
+which points at risk do fail shows whether failures depend on the place or on chance, and so the
+probability with which failures are penalized.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.spaces.parameters import Point
+from bough.spaces.trials import Trials
+
+#: The number of latest evaluations among which neighbors are searched.
+POOL = 2000
+
+
+class FailureRisk:
+    """The points at risk of failing.
+
+    Parameters
+    ----------
+    trials
+        What happened so far.
+
+    Attributes
+    ----------
+    penalized
+        Whether failures are penalized in the choice of the next point. If not, they are treated as
+        pending.
+    """
+
+    def __init__(self, trials: Trials) -> None:
+        self._trials = trials
+        self.penalized = False
+        self.at_risk = self.confirmed = 0  # evaluations of points at risk, and those that failed
+
+    def note(self, point: Point, *, failed: bool) -> None:
+        """Record the outcome of an evaluation, before it is added to the trials."""
+        if self._is_at_risk(point):
+            self.at_risk += 1
+            self.confirmed += failed
+
+    def draw(self, rng: np.random.Generator) -> None:
+        """Draw whether failures are penalized for the next point.
+
+        The probability is the rate at which points at risk failed, by Laplace's rule of succession:
+        failures by chance tell nothing about their neighbors, and only trying shows which they are.
+        """
+        rate = (1 + self.confirmed) / (2 + self.at_risk)
+        self.penalized = bool(self._trials.failed) and rng.random() < rate
+
+    def excludes(self, point: Point) -> bool:
+        """Return whether a point is at risk, and failures are penalized."""
+        return self.penalized and self._is_at_risk(point)
+
+    def _is_at_risk(self, point: Point) -> bool:
+        if not self._trials.failed:
+            return False
+        return bool(self.are_at_risk(point, np.array([self._trials.coordinates_of(point)]))[0])
+
+    def are_at_risk(self, point: Point, coordinates: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return whether the nearest neighbors of some coordinates have failed.
+
+        Parameters
+        ----------
+        point
+            A point with the same choices.
+        coordinates : array of shape (count, number of active parameters)
+        """
+        rows, known, _ = self._trials.alike(point, POOL, failures=True)
+        failed = self._trials.is_failed(rows)
+        # (Relative to one of them, to avoid cancellation if all of them are close.)
+        there, here = known - coordinates[0], coordinates - coordinates[0]
+        distance = (there**2).sum(axis=1) - 2.0 * here @ there.T  # less a constant for each
+        nearest = distance[:, ~failed].min(axis=1, initial=np.inf)
+        found: NDArray[np.bool_] = distance[:, failed].min(axis=1, initial=np.inf) < nearest
+        return found

@@ -1,0 +1,398 @@
+"""GPTS on a space: a forest of partitions, whose beliefs share a prior and take turns to ask."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough._validation import at_least_zero, real, whole
+from bough.belief.best_arm import Arm
+from bough.belief.nodes import moderate
+from bough.confidence import Confidence
+from bough.exceptions import Exhausted
+from bough.searchers.base import Searcher, check_rule, new_generator
+from bough.searchers.registry import check_made, make_searcher, register_domain
+from bough.spaces.ensemble import Ensemble, PartitionBelief
+from bough.spaces.failures import FailureRisk
+from bough.spaces.parameters import Point
+from bough.spaces.partition import Cell
+from bough.spaces.searcher import PartitionSearcher, SpaceCertificate, SpaceSearcher
+from bough.spaces.space import Space
+from bough.spaces.trials import Trials
+from bough.spaces.trust_regions import TrustRegions
+
+#: The default number of partitions.
+TREES = 8
+#: The default scale of the confidence bounds: how much the partitions explore.
+SCALE = 0.2
+#: The number of different points after which the best one is evaluated a second time, once: if its
+#: value is the same, there is no noise.
+CHECK = 20
+#: The number of evaluations between repetitions of the best point, if there is noise.
+AGAIN = 10
+#: The number of random points that are tried in a cell, before all points are looked through.
+ATTEMPTS = 20
+#: The number of best trust regions whose centers may be recommended.
+BEST_REGIONS = 2
+
+
+class Forest(SpaceSearcher):
+    """Optimize over a space by exact Gaussian-process beliefs about several partitions of it.
+
+    Parameters
+    ----------
+    space : Space
+    noise : float, optional
+        The standard deviation of a reward; by default it is fitted, after the best point is
+        evaluated a second time to see whether there is any. With 0 no point is evaluated twice.
+    point : "random" or "centre"
+        The point of a cell that is evaluated.
+    trees : int
+        The number of partitions.
+    confidence : Confidence
+        The confidence bounds: `scale` multiplies the exploration, `delta` is the certificate's.
+    rng : int or numpy.random.Generator
+        The seed.
+
+    Attributes
+    ----------
+    trials : Trials
+        The evaluations so far, to be read only.
+
+    Examples
+    --------
+    >>> import bough
+    >>> space = bough.Space(x=bough.Float(-1, 1), kind=bough.Choice(["square", "line"]))
+    >>> search = bough.Forest(space, rng=0)
+    >>> for _ in range(60):
+    ...     params = search.ask()
+    ...     x = params["x"]
+    ...     search.tell(params, -(x**2) if params["kind"] == "square" else -1.5 - x)
+    >>> search.best().params["kind"], abs(search.best().params["x"]) < 0.01
+    ('square', True)
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        noise: float | None = None,
+        point: Literal["random", "centre"] = "random",
+        trees: int = TREES,
+        confidence: Confidence | None = None,
+        rng: np.random.Generator | int | None = None,
+    ) -> None:
+        if not isinstance(space, Space):
+            raise TypeError(f"space must be a bough.Space, got {space!r}")
+        if point not in ("random", "centre"):
+            raise ValueError(f'point must be "random" or "centre", got {point!r}')
+        if confidence is not None and not isinstance(confidence, Confidence):
+            raise TypeError(f"confidence must be a bough.Confidence, got {confidence!r}")
+        self.space = space
+        self.trees = whole(trees, "trees", least=1)
+        self.confidence = confidence or Confidence(scale=SCALE)
+        self._where = point
+        noise = None if noise is None else moderate(at_least_zero(noise, "noise"), "noise")
+        self.trials = Trials(space, None if noise is None else noise > 0.0)
+        self._ensemble = Ensemble(space, self.trees, self.trials, noise)
+        self._learner = self._ensemble.learner
+        self._risk = FailureRisk(self.trials)
+        self._trust_regions = TrustRegions(space, self.trials, self._risk)
+        self._asks = 0
+        self._checked = False  # whether the best point was repeated, to see if there is noise
+        self._again = CHECK  # the number of rewards at which it is repeated, if there is noise
+        self._random = new_generator(rng)
+        self._generator: np.random.Generator | None = None
+
+    @property
+    def _rng(self) -> np.random.Generator:
+        """The NumPy generator, seeded from the small one when it is first needed."""
+        if self._generator is None:
+            seed = [self._random.below(2**31 - 1) for _ in range(4)]
+            self._generator = np.random.default_rng(seed)
+        return self._generator
+
+    # ------------------------------------------------------------------ ask
+
+    def ask(self) -> dict[str, Any]:
+        """Return params to evaluate; raise `Exhausted` if nothing is left to learn."""
+        point = self._repetition()
+        if point is None:
+            point = self._choose()
+        self.trials.pend(point)
+        return self.trials.params_of(point)
+
+    def _repetition(self) -> Point | None:
+        """Return the best point, if it is time to evaluate it again.
+
+        If there is noise, that is done regularly: the point that is believed to be the best is so
+        partly by luck, and only more of its values can show how much.
+        """
+        trials = self.trials
+        if trials.noisy and len(trials) >= self._again:
+            self._again = len(trials) + AGAIN
+            best = self._best_point("lower")
+            return None if best in trials.pending else best
+        if trials.noisy is not None or self._checked:
+            return None
+        if len(trials.observed) < max(min(CHECK, self.space.size - len(trials.failed)), 1):
+            return None
+        self._checked = True
+        return trials[trials.best].point
+
+    def _choose(self) -> Point:
+        """Return a point: every other one from a trust region, the others by a partition."""
+        self._asks += 1
+        self._risk.draw(self._rng)
+        point = region = None
+        if self._asks % 2 == 0:
+            point, region = self._trust_regions.propose(self._noise, self._is_new, self._rng)
+        if point is None or not self._is_new(point):
+            point = self._in_cell()
+        # (The params of a point may have another point, by rounding.)
+        params = self.space.params(point)
+        point = self.space.point(params)
+        self.trials.keep(point, params)
+        if region is not None:
+            self._trust_regions.expect(point, region)
+        return point
+
+    @property
+    def turn(self) -> int:
+        """The index of the partition whose turn it is to ask."""
+        return self._asks // 2 % self.trees
+
+    @property
+    def _noise(self) -> float:
+        """The standard deviation of rewards, as far as is known."""
+        return self._ensemble.settings.noise if self.trials.noisy else 0.0
+
+    def _is_new(self, point: Point) -> bool:
+        """Return whether evaluating a point would be informative."""
+        if point in self.trials.pending or point in self.trials.failed:
+            return False
+        return self.trials.noisy is True or point not in self.trials.observed
+
+    def _in_cell(self) -> Point:
+        """Return a point of the cell with the highest upper confidence bound."""
+        trials, penalized = self.trials, self._risk.penalized
+        found = self._ensemble.belief(self.turn, self._rng, penalized=penalized)
+        # (Failures have negative tickets.)
+        failed = {} if penalized else {point: ~row for point, row in trials.failed.items()}
+        found.set_pending(failed | trials.tickets)
+        plays = len(trials) + len(trials.failed) + len(trials.pending)
+        sqrt_beta = self.confidence.sqrt_beta(plays + 1, found.belief.tree.log_arms or 0.0)
+        cell = Cell(found.partition)
+        cell.ranges, cell.chosen = found.cells.highest(sqrt_beta, self._random)
+        if self._where == "centre":
+            point = self.space.center(cell)
+            if self._is_new(point):
+                return point
+        for _ in range(ATTEMPTS):
+            point = self.space.random_point(self._rng, cell)
+            if self._is_new(point) and not self._risk.excludes(point):
+                return point
+        for _ in range(ATTEMPTS):  # anywhere, since the cell has nothing better
+            point = self.space.random_point(self._rng)
+            if self._is_new(point):
+                return point
+        return self._any_new_point()
+
+    def _any_new_point(self) -> Point:
+        """Return the first point that is new; raise `Exhausted` if there is none."""
+        failed = self.trials.failed
+        if self.space.size < math.inf:
+            for point in self.space.points():
+                if self._is_new(point):
+                    return point
+            if not self.trials.noisy or len(failed) == self.space.size:
+                pending = len(self.trials.pending)
+                raise Exhausted(
+                    f"all {self.space.size:,} points are known after {self.observations} "
+                    "observations"
+                    + (f", or failed ({len(failed)})" if failed else "")
+                    + (f" and {pending} pending ones" if pending else "")
+                )
+        point = self.space.random_point(self._rng)
+        if point in failed:  # one that is pending already is better
+            return next(p for p in self.space.points() if p not in failed)
+        return point
+
+    # ------------------------------------------------------------------ tell
+
+    def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
+        """Record the reward of params, asked for or not; again is another observation."""
+        trials = self.trials
+        point = self._point_of(params)
+        reward = moderate(real(value, "value"), "value")
+        if noise is not None:
+            noise = moderate(at_least_zero(noise, "noise"), "noise")
+        trials.settle(point)
+        trials.keep(point, params)
+        self._risk.note(point, failed=False)
+        recovered, was_noisy = point in trials.failed, trials.noisy
+        row = trials.observe(point, reward, noise)
+        if recovered:
+            self._ensemble.replace_penalized()
+        if trials.noisy and not was_noisy and len(trials.observed[point]) > 1:
+            self._ensemble.doubt(self._rng)
+        self._trust_regions.observe(row, self._noise)
+        self._ensemble.learn(reward, self._rng)
+
+    def refit(self) -> None:
+        """Fit the hyperparameters to all observations now."""
+        self._ensemble.learn_now(self._rng)
+
+    def _point_of(self, params: Mapping[str, Any]) -> Point:
+        """Return the point of params, which need not be checked if they were asked for last."""
+        pending = self.trials.pending
+        if pending and self.trials.is_of(pending[-1], params):
+            return pending[-1]
+        return self.space.point(params)
+
+    def pend(self, params: Mapping[str, Any]) -> None:
+        """Count params as asked for: their evaluation has begun elsewhere."""
+        self.trials.pend(self.space.point(params))
+
+    def fail(self, params: Mapping[str, Any]) -> None:
+        """Record that evaluating params failed, asked for or not, and avoid their neighborhood.
+
+        They are not asked for again, and are not an observation. A failure of params that have been
+        observed is taken for chance.
+        """
+        point = self._point_of(params)
+        self.trials.settle(point)
+        self.trials.keep(point, params)
+        self._risk.note(point, failed=True)
+        self._trust_regions.fail(point)
+        if point not in self.trials.observed and point not in self.trials.failed:
+            self._ensemble.fail(point)
+
+    def forget(self, params: Mapping[str, Any]) -> None:
+        """Drop a pending evaluation of the params, the oldest if there are several.
+
+        It is as if they had not been asked for. If the evaluation has failed, call `fail` instead.
+        """
+        point = self.space.point(params)
+        if point not in self.trials.pending:
+            raise ValueError(
+                f"params {params!r} are not pending: they were told or never asked for"
+            )
+        self.trials.settle(point)
+        self._trust_regions.forget(point)
+
+    # ------------------------------------------------------------------ recommendation
+
+    @property
+    def observations(self) -> int:
+        """The number of observations."""
+        return len(self.trials)
+
+    @property
+    def pending(self) -> tuple[dict[str, Any], ...]:
+        """The params that were asked for and neither told nor forgotten yet, the oldest first."""
+        return tuple(map(self.trials.params_of, self.trials.pending))
+
+    def best(self, rule: str | None = None) -> Arm:
+        """Return the best of the observed points."""
+        check_rule(rule)
+        trials = self.trials
+        if not len(trials):
+            raise ValueError("no observations yet: call tell() before best()")
+        if rule is None:
+            rule = "lower" if trials.noisy else "observed"
+        point = self._best_point(rule)
+        values = [trials[row].value for row in trials.observed[point]]
+        mean, std = self._posterior(point)
+        spread = std * self._sqrt_beta(self._ensemble.belief(0, self._rng)) if std else 0.0
+        return Arm(
+            self.space.partition.path(point), trials.params_of(point), mean, std, mean - spread,
+            mean + spread, math.fsum(values) / len(values), len(values),
+        )  # fmt: skip
+
+    def _best_point(self, rule: str) -> Point:
+        """Return the best of the observed points.
+
+        With noise, the candidates are the best point by each belief, the centers of the best trust
+        regions, and the points with the highest rewards.
+        """
+        trials = self.trials
+        if rule == "observed":
+            return trials[trials.best].point
+        deviations = 1.0 if rule == "lower" else 0.0
+        rows = {trials.best}
+        rows |= self._ensemble.best_rows(deviations, self._rng)
+        rows.update(region.row for region in self._trust_regions.regions[:BEST_REGIONS])
+        rows.update(trials.highest())
+        points = list(dict.fromkeys(trials[row].point for row in sorted(rows)))
+        beliefs = [self._posterior(point) for point in points]
+        scores = [mean - deviations * std for mean, std in beliefs]
+        return points[scores.index(max(scores))]
+
+    def _posterior(self, point: Point) -> tuple[float, float]:
+        """Return mean and standard deviation at an observed point."""
+        row = self.trials.observed[point][-1]
+        if self.trials.noisy is False:
+            return self.trials[row].value, 0.0
+        return self._ensemble.posterior(row, self._rng)
+
+    def _sqrt_beta(self, found: PartitionBelief) -> float:
+        """Return the sqrt_beta with which the confidence bounds of a belief hold."""
+        belief = found.belief
+        return Confidence(self.confidence.delta).sqrt_beta(
+            len(belief) + 1, belief.tree.log_arms or 0.0
+        )
+
+    @property
+    def certificate(self) -> SpaceCertificate:
+        """The incumbent and its gap by the partition whose turn it is to ask."""
+        trials, found = self.trials, self.asking
+        b = self._sqrt_beta(found)
+        lower = found.belief.highest_lower(b)
+        upper = found.belief._ceiling(b).upper
+        point, bound = self.space.center(found.partition.cell(lower.path)), lower.lower
+        if trials.noisy is False and len(trials) and trials[trials.best].value >= bound:
+            point, bound, _ = trials[trials.best]  # which is exact
+            all_known = len(trials.observed) >= self.space.size
+            upper = bound if all_known else max(upper, bound)
+        return SpaceCertificate(
+            path=self.space.partition.path(point), lower=bound, upper=upper, gap=upper - bound,
+            delta=self.confidence.delta, conditional=True, params=trials.params_of(point),
+            partition=self.turn, partitions=self.trees,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ for figures and reports
+
+    @property
+    def asking(self) -> PartitionBelief:
+        """The partition whose turn it is to ask, with the belief about it."""
+        return self._ensemble.belief(self.turn, self._rng)
+
+    @property
+    def priority(self) -> NDArray[np.float64]:
+        """The logarithm of the fitted relevance of each parameter, those of options included."""
+        return self._ensemble.priority.copy()
+
+    def __repr__(self) -> str:
+        return f"Forest({self.space!r}: {self.observations} observations)"
+
+
+def make_space_searcher(
+    given: Any, space: Space, rng: Any, options: Any, plays: int | None
+) -> SpaceSearcher:
+    """Return `Forest`, a given searcher of spaces, or a tree searcher on `space.tree`."""
+    if given is None or given == "gpts":
+        return Forest(space, rng=rng, **(options or {}))
+    known = isinstance(given, (Searcher, SpaceSearcher))
+    made = given(space) if callable(given) and not known else given
+    if isinstance(made, SpaceSearcher):
+        if made.space != space:
+            raise ValueError(f"the searcher is for {made.space!r}, not for {space!r}")
+        check_made(rng, options)
+        return made
+    return PartitionSearcher(space, make_searcher(made, space.tree, rng, options, plays))
+
+
+register_domain(Space, make_space_searcher)

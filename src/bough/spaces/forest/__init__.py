@@ -1,5 +1,0 @@
-"""GPTS on spaces."""
-
-from bough.spaces.forest.forest import Forest
-
-__all__ = ["Forest"]

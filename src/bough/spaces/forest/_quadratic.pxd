@@ -1,1 +1,0 @@
-"""The C side of `_quadratic.py`: all types stand there."""

@@ -1,0 +1,316 @@
+"""Partitions: a space as a tree of cells (the paper's "tree of coverings").
+
+Each step of a path cuts one parameter of a cell in two, or makes a choice. The order of the cuts
+depends only on the choices made on the way, so it is kept as a *plan*: a list of cuts up to the
+next choice, and a plan for each of its options.
+"""
+
+import heapq
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from bough.spaces.parameters import Choice, Point, Slot
+from bough.trees import Path, Tree
+
+#: Decrease of a parameter's priority at each cut in half: a smooth function varies a quarter as
+#: much (in variance) in a cell half as wide.
+FALL = math.log(4.0)
+#: Cuts of a discrete parameter beyond those needed if all were in the middle; the last one splits
+#: all remaining values at once.
+SPARE_CUTS = 2
+
+
+class Cut(NamedTuple):
+    """A step of a plan that cuts a parameter."""
+
+    slot: int
+    share: float  # of the cell that goes to the left child
+    last: bool  # whether all remaining values become children
+
+
+class Plan:
+    """Cuts in order, then the end or a choice with a plan for each option."""
+
+    __slots__ = ("cuts", "depth", "options", "queue", "slot")
+
+    def __init__(self, depth: int, queue: list[tuple[float, int, int]]) -> None:
+        self.depth = depth  # of the node where it begins
+        self.queue = queue  # what remains to be cut after its choice: priority, slot, level
+        self.cuts: list[Cut] = []
+        self.slot = -1  # of the choice
+        self.options: list[Plan | None] = []
+
+
+class Partition:
+    """A tree of cells of a space; calling it with a path returns the cell's number of children.
+
+    Parameters
+    ----------
+    slots, roots
+        The slots of a space, and the indices of those that are always active.
+    levels
+        The number of cuts of a continuous parameter: one for all, or one for each.
+    depth
+        The maximum length of a path; by default no limit.
+    priority
+        A number for each parameter: the highest is cut first, and each cut lowers it by log(4).
+    shares
+        For each parameter and each of its cuts, the part of a cell that goes to the left child;
+        half of it by default.
+    """
+
+    def __init__(
+        self,
+        slots: Sequence[Slot],
+        roots: Sequence[int],
+        *,
+        levels: int | Sequence[int],
+        depth: float = math.inf,
+        priority: Sequence[float] | None = None,
+        shares: Sequence[Sequence[float]] | None = None,
+    ) -> None:
+        self.slots = slots
+        self.counts = [slot.parameter.count for slot in slots]
+        self._roots = tuple(roots)
+        self._levels = levels
+        self._shares = shares
+        self._priority = [0.0] * len(slots) if priority is None else list(priority)
+        self._cuts = _cuts_of(slots, levels)
+        self.depth = int(min(longest_path(slots, roots, levels), depth))
+        self._between: dict[tuple[int, int, int, float], int] = {}
+        self._cells: list[Cell] = []  # the last cell that was called for, to continue from there
+        queue: list[tuple[float, int, int]] = []
+        self._push(queue, roots)
+        self.first = Plan(0, queue)
+        self._lay_out(self.first)
+
+    # ------------------------------------------------------------------ plans
+
+    def _push(self, queue: list[tuple[float, int, int]], slots: Sequence[int]) -> None:
+        for slot in slots:
+            if self._cuts[slot]:
+                heapq.heappush(queue, (-self._priority[slot], slot, 0))
+
+    def _lay_out(self, plan: Plan) -> None:
+        """Put cuts in order up to the next choice."""
+        queue, depth = plan.queue, plan.depth
+        while queue and depth < self.depth:
+            key, slot, level = heapq.heappop(queue)
+            parameter = self.slots[slot].parameter
+            if isinstance(parameter, Choice):
+                plan.slot = slot
+                plan.options = [None] * parameter.count
+                return
+            share = 0.5 if self._shares is None else self._shares[slot][level]
+            last = parameter.count is not None and level + 1 == self._cuts[slot]
+            plan.cuts.append(Cut(slot, share, last))
+            depth += 1
+            if level + 1 < self._cuts[slot]:
+                heapq.heappush(queue, (key + FALL, slot, level + 1))
+
+    def option(self, plan: Plan, choice: int) -> Plan:
+        """Return the plan that follows an option of a plan's choice."""
+        found = plan.options[choice]
+        if found is None:
+            inner = self.slots[plan.slot].inner
+            queue = list(plan.queue)
+            self._push(queue, inner[choice])
+            found = Plan(plan.depth + len(plan.cuts) + 1, queue)
+            self._lay_out(found)
+            for i in range(len(inner)):  # options without parameters share a plan
+                if i == choice or not (inner[i] or inner[choice]):
+                    plan.options[i] = found
+        return found
+
+    # ------------------------------------------------------------------ paths and cells
+
+    def __call__(self, path: Path) -> int:
+        """Return the number of children of the cell of a path."""
+        try:  # (removed while it is in use: threads may share a space)
+            cell = self._cells.pop()
+        except IndexError:
+            cell = Cell(self)
+        done = len(cell.path)
+        if len(path) < done or path[:done] != tuple(cell.path):
+            cell = Cell(self)
+            done = 0
+        for step in path[done:]:
+            cell.enter(step)
+        count = cell.children()
+        self._cells.append(cell)
+        return count
+
+    def path(self, point: Point) -> Path:
+        """Return the complete path of the cell that contains a point."""
+        plan: Plan = self.first
+        counts: list[Any] = self.counts
+        ranges: dict[int, tuple[Any, Any]] = {}
+        path: list[int] = []
+        while True:
+            for slot, share, last in plan.cuts:
+                position: Any = point[slot]
+                count = counts[slot]
+                if count is None:
+                    low, high = ranges.get(slot, (0.0, 1.0))
+                    cut = low + share * (high - low)
+                else:
+                    low, high = ranges.get(slot, (0, count))
+                    if last or high - low == 1:
+                        path.append(position - low)
+                        continue
+                    cut = self.cut_between(slot, low, high, share)
+                if position >= cut:
+                    ranges[slot] = (cut, high)
+                    path.append(1)
+                else:
+                    ranges[slot] = (low, cut)
+                    path.append(0)
+            if plan.slot < 0:
+                return tuple(path)
+            choice: Any = point[plan.slot]
+            path.append(choice)
+            plan = self.option(plan, choice)
+
+    def cut_between(self, slot: int, low: int, high: int, share: float) -> int:
+        """Return the first value of the right child of the values from low to high - 1."""
+        key = slot, low, high, share
+        found = self._between.get(key)
+        if found is None:
+            found = _cut_between(self.slots[slot].parameter, low, high, share)
+            self._between[key] = found
+        return found
+
+    def cell(self, path: Sequence[int]) -> "Cell":
+        """Return the cell of a path."""
+        cell = Cell(self)
+        for step in path:
+            cell.enter(step)
+        return cell
+
+    def _key(self) -> tuple[Any, ...]:
+        return self._levels, self.depth, self._priority, self._shares, self._roots, self.slots
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Partition) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((self._levels, self.depth, len(self.slots)))
+
+    def __repr__(self) -> str:
+        return f"<partition by {', '.join(repr(slot.name) for slot in self.slots)}>"
+
+
+class PartitionTree(Tree):
+    """The tree of a partition, which checks a path faster that was announced by `expect`."""
+
+    def __init__(self, partition: Partition, *, log_arms: float) -> None:
+        super().__init__(partition, partition.depth, log_arms=log_arms if partition.depth else None)
+        self._path: Path = ()
+        self._widths: list[int] = []
+
+    def expect(self, path: Path, widths: list[int]) -> None:
+        """Announce a valid path, with the number of children of each node on it."""
+        self._path = path
+        self._widths = widths
+
+    def walk(self, path: Sequence[int]) -> tuple[Path, list[float]]:
+        """Check a path, unless it is a prefix of the one that was announced."""
+        length = len(path)
+        if type(path) is tuple and 0 < length < len(self._widths) and path == self._path[:length]:
+            return path, self._widths[: length + 1]  # type: ignore[return-value]
+        return super().walk(path)
+
+
+class Cell:
+    """A cell of a partition, at first that of the root.
+
+    Attributes
+    ----------
+    path
+        The steps to it.
+    ranges
+        The positions from low to high of each parameter that was cut, by slot.
+    chosen
+        The option of each choice that was made, by slot.
+    """
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self._plan = partition.first
+        self._done = 0  # cuts of the plan
+        self.path: list[int] = []
+        self.ranges: dict[int, tuple[float, float]] = {}
+        self.chosen: dict[int, int] = {}
+
+    def children(self) -> int:
+        """Return the number of children."""
+        plan = self._plan
+        if self._done < len(plan.cuts):
+            cut = plan.cuts[self._done]
+            count = self.partition.counts[cut.slot]
+            if count is None:
+                return 2
+            low, high = self.ranges.get(cut.slot, (0, count))
+            return int(high - low) if cut.last else min(int(high - low), 2)
+        return len(plan.options) if plan.slot >= 0 else 0
+
+    def enter(self, child: int) -> None:
+        """Go to a child."""
+        self.path.append(child)
+        plan = self._plan
+        if self._done == len(plan.cuts):
+            self.chosen[plan.slot] = child
+            self._plan = self.partition.option(plan, child)
+            self._done = 0
+            return
+        slot, share, last = plan.cuts[self._done]
+        self._done += 1
+        count = self.partition.counts[slot]
+        low: Any
+        high: Any
+        if count is None:
+            low, high = self.ranges.get(slot, (0.0, 1.0))
+            cut = low + share * (high - low)
+        else:
+            low, high = self.ranges.get(slot, (0, count))
+            if last or high - low == 1:
+                self.ranges[slot] = (low + child, low + child + 1)
+                return
+            cut = self.partition.cut_between(slot, low, high, share)
+        self.ranges[slot] = (cut, high) if child else (low, cut)
+
+
+def longest_path(slots: Sequence[Slot], roots: Sequence[int], levels: int | Sequence[int]) -> int:
+    """Return the length of the longest path of a partition without a limit on its depth."""
+    cuts = _cuts_of(slots, levels)
+
+    def longest(active: Sequence[int]) -> int:
+        return sum(cuts[i] + max(map(longest, slots[i].inner), default=0) for i in active)
+
+    return longest(roots)
+
+
+def _cuts_of(slots: Sequence[Slot], levels: int | Sequence[int]) -> list[int]:
+    """Return the maximum number of cuts of each parameter."""
+    each = [levels] * len(slots) if isinstance(levels, int) else levels
+    found = []
+    for slot, continuous in zip(slots, each, strict=True):
+        count = slot.parameter.count
+        if isinstance(slot.parameter, Choice):
+            found.append(1)
+        elif count is None:
+            found.append(continuous)
+        else:
+            found.append(math.ceil(math.log2(count)) + SPARE_CUTS if count > 1 else 0)
+    return found
+
+
+def _cut_between(parameter: Any, low: int, high: int, share: float) -> int:
+    """Return the first value of the right child of the values from low to high - 1."""
+    left, right = parameter.edge(low), parameter.edge(high)
+    u = left + share * (right - left)
+    cut: int = parameter.index_at(u)
+    if u - parameter.edge(cut) > parameter.edge(cut + 1) - u:
+        cut += 1
+    return min(max(cut, low + 1), high - 1)

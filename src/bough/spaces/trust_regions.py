@@ -1,0 +1,431 @@
+"""Trust regions: points near good ones, where a local quadratic model is highest.
+
+Every second point of a forest comes from here. Cells of a tree have no slopes, and smooth rewards
+do, so a quadratic is fitted to the rewards near a good point, and trusted in a region around it. It
+finds a local optimum in few steps, and nothing beyond it. So there are several regions; and once
+the best one has nearly converged, and always where there are choices, some steps change a single
+parameter of a good point: rewards often depend on parameters nearly independently, and then a value
+that is good in one good point is good in another.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from operator import sub
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.spaces.cells import distances, solve, terms
+from bough.spaces.failures import FailureRisk
+from bough.spaces.parameters import Point
+from bough.spaces.space import Space
+from bough.spaces.trials import Trials
+
+Array = NDArray[np.float64]
+
+#: The largest number of parameters of a quadratic with mixed terms.
+MIXED = 10
+#: The number of nearest rewards that are fitted for each coefficient: exact ones, and noisy ones.
+EXACT_SHARE, NOISY_SHARE = 2.0, 6.0
+#: Keeps the model from extrapolating in directions without data.
+RIDGE = 1e-9
+
+#: The radius of a region: initial, least and greatest. Coordinates are from 0 to 1.
+RADIUS, LEAST, MOST = 0.2, 1e-6, 0.4
+GROWTH = 1.6
+#: Points nearer to a center than this belong to its region.
+APART = 0.05
+#: The maximum number of regions that have not converged, and of those that have.
+MOST_ACTIVE, MOST_CONVERGED = 8, 40
+#: Probability of choosing the best region; else of choosing the next, and so on.
+FOCUS = 0.75
+#: The number of random candidates for the maximum of a quadratic in a region.
+CANDIDATES = 64
+#: The least share of the spread of rewards that counts as a gain.
+SMALL = 1e-6
+#: Noise matters where rewards differ by less than this many standard deviations.
+BLURRED = 6.0
+#: The factor by which a region shrinks if its model promises no gain.
+NO_GAIN = 0.3
+
+#: The number of rewards below which there are no trust regions.
+FEWEST = 4
+#: The number of latest rewards that models are fitted to.
+POOL = 2000
+#: Probability of changing a choice of a good point, if there are choices.
+OTHER_CHOICE = 0.2
+#: Probability of changing a number of a good point, once the best region is this small.
+OTHER_NUMBER, NEARLY_CONVERGED = 0.3, 0.02
+#: Probability of a random number, rather than that of another good point.
+ANY_NUMBER = 0.5
+#: Probability that the best point is the one that is changed; else the next, and so on.
+GOOD_FOCUS = 0.5
+#: The share of the rewards that are good enough for a new region.
+GOOD = 0.2
+
+
+# ---------------------------------------------------------------------- local quadratic models
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """A quadratic around a center, in units of a radius."""
+
+    center: Array
+    radius: Array
+    coefficients: Array
+    mixed: bool
+    near: NDArray[np.intp]  # the rows that were fitted
+
+    def __call__(self, coordinates: Array) -> Array:
+        """Return its values at some coordinates."""
+        values: Array = terms(coordinates, self.center, self.radius, self.mixed) @ self.coefficients
+        return values
+
+    def maximum(self) -> Array | None:
+        """Return the coordinates of its maximum, if it has one."""
+        d = len(self.center)
+        curvature = np.diag(-self.coefficients[d + 1 : 2 * d + 1])
+        if self.mixed:
+            i, j = _pairs(d)
+            curvature[i, j] = curvature[j, i] = -self.coefficients[2 * d + 1 :]
+        step = solve(curvature, self.coefficients[1 : d + 1])
+        return None if step is None else self.center + self.radius * step
+
+
+def fit_quadratic(
+    coordinates: Array, values: Array, center: Array, radius: Array, *, noisy: bool
+) -> Quadratic | None:
+    """Fit the nearest data by weighted least squares; None if there are too few."""
+    d = len(center)
+    full = 1 + 2 * d + d * (d - 1) // 2
+    mixed = d <= MIXED and len(coordinates) >= 1.3 * full
+    wanted = full if mixed else 1 + 2 * d
+    if len(coordinates) < wanted + 2:
+        return None
+    distance = distances(coordinates, center, radius)
+    count = min(len(coordinates), int((NOISY_SHARE if noisy else EXACT_SHARE) * wanted) + 2)
+    near = distance.argpartition(count - 1)[:count]
+    weights = 1.0 / (1.0 + distance[near] ** 2)
+    weighted = terms(coordinates[near], center, radius, mixed) * weights[:, None]
+    y = values[near]
+    shift = y.sum() / count
+    gram = weighted.T @ weighted
+    gram.flat[:: wanted + 1] += RIDGE * gram.trace()
+    coefficients = solve(gram, weighted.T @ (weights * (y - shift)))
+    if coefficients is None:  # rounding: the data are nearly all in one place
+        return None
+    coefficients[0] += shift
+    return Quadratic(center, radius, coefficients, mixed, near)
+
+
+@lru_cache(maxsize=16)
+def _pairs(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the pairs of different parameters."""
+    i, j = np.triu_indices(d, 1)
+    return i, j
+
+
+# ---------------------------------------------------------------------- regions
+
+
+@dataclass(eq=False)
+class TrustRegion:
+    """A good point, and the radius within which its local model is trusted."""
+
+    kind: tuple[float, ...]  # the choices of its points
+    center: list[float]
+    row: int  # of the observation at the center
+    value: float
+    radius: float = RADIUS
+
+    @property
+    def converged(self) -> bool:
+        """Whether it is so small that there is nothing more to gain."""
+        return self.radius <= LEAST
+
+    def contains(self, coordinates: list[float]) -> bool:
+        """Return whether coordinates belong to the region."""
+        reach = max(APART, self.radius)
+        for a, b in zip(coordinates, self.center, strict=True):  # noqa: SIM110 - twice as fast
+            if not -reach <= a - b <= reach:
+                return False
+        return True
+
+    def move(self, coordinates: list[float], row: int, value: float) -> None:
+        """Move the center to a better point."""
+        self.center, self.row, self.value = coordinates, row, value
+
+    def resize(self, *, success: bool) -> None:
+        """Grow after a step with a gain, and shrink after one without."""
+        shrink = 0.5 ** (1.0 / max(len(self.center), 2))
+        self.radius = min(max(self.radius * (GROWTH if success else shrink), LEAST), MOST)
+
+    def propose(
+        self,
+        coordinates: Array,
+        values: Array,
+        least: Array,
+        noise: float,
+        small: float,
+        rng: np.random.Generator,
+        fails: Callable[[Array], NDArray[np.bool_]] | None = None,
+    ) -> tuple[Array | None, int | None]:
+        """Return where the local model is highest; None if there is no candidate.
+
+        If there is noise, also return the index of the best of the data by the model.
+
+        Parameters
+        ----------
+        coordinates, values
+            All observations with the same choices.
+        least
+            The least radius along each parameter: the spacing of discrete values.
+        noise
+            The standard deviation of rewards.
+        small
+            The largest gain that counts as none.
+        rng
+            The source of randomness.
+        fails
+            A function that returns whether coordinates are at risk of failing.
+        """
+        center = np.array(self.center)
+        radius = np.maximum(self.radius, least)
+        low = np.maximum(center - radius, 0.0)
+        high = np.minimum(center + radius, 1.0)
+        candidates = low + (high - low) * rng.random((CANDIDATES, len(low)))
+        model = fit_quadratic(coordinates, values, center, radius, noisy=False)
+        if model is None:
+            candidates = _safe(candidates, fails)
+            return (candidates[0] if len(candidates) else None), None
+        noisy = noise > 0.0 and float(np.ptp(model(candidates))) < BLURRED * noise
+        if noisy:
+            model = fit_quadratic(coordinates, values, center, radius, noisy=True) or model
+        maximum = model.maximum()
+        if maximum is not None:
+            candidates[-1] = np.minimum(np.maximum(maximum, low), high)
+        candidates = _safe(candidates, fails)
+        if not len(candidates):
+            return None, None
+        fitted = model(candidates)
+        best = candidates[fitted.argmax()]
+        if noise == 0.0 and maximum is not None and float(fitted.max()) - self.value < small:
+            self.radius *= NO_GAIN
+        highest = None
+        if noisy:
+            inside = model.near[(np.abs(coordinates[model.near] - center) <= radius).all(axis=1)]
+            if len(inside):
+                fitted = model(coordinates[inside])
+                highest = int(inside[fitted.argmax()])
+                self.value = float(fitted.max())
+        return best, highest
+
+
+def _safe(candidates: Array, fails: Callable[[Array], NDArray[np.bool_]] | None) -> Array:
+    """Return the candidates that are not at risk of failing."""
+    return candidates if fails is None else candidates[~fails(candidates)]
+
+
+# ---------------------------------------------------------------------- all regions of a search
+
+
+class TrustRegions:
+    """Trust regions around good points, the best first, and the points to try next.
+
+    Parameters
+    ----------
+    space
+    trials
+        What happened so far.
+    risk
+        The points at risk of failing.
+    """
+
+    def __init__(self, space: Space, trials: Trials, risk: FailureRisk) -> None:
+        self._space = space
+        self._trials = trials
+        self._risk = risk
+        self.regions: list[TrustRegion] = []
+        self._asked_by: dict[Point, TrustRegion] = {}
+        self._spread = 0.0  # the standard deviation of rewards, updated now and then
+        self._good = -math.inf  # the least reward that is good enough for a new region
+
+    # ------------------------------------------------------------------ points to try
+
+    def propose(
+        self, noise: float, is_new: Callable[[Point], bool], rng: np.random.Generator
+    ) -> tuple[Point | None, TrustRegion | None]:
+        """Return a point to try, and the region that asks for it; None if there is none.
+
+        Parameters
+        ----------
+        noise
+            The standard deviation of rewards.
+        is_new
+            A function that returns whether evaluating a point would be informative.
+        rng
+            The source of randomness.
+        """
+        if len(self._trials) < FEWEST:
+            return None, None
+        if self._trials.choices and rng.random() < OTHER_CHOICE:
+            return self._unless_at_risk(self._with_another_choice(rng)), None
+        best = self.regions[0] if self.regions else None
+        if best is not None and best.radius < NEARLY_CONVERGED and rng.random() < OTHER_NUMBER:
+            return self._unless_at_risk(self._with_another_number(rng)), None
+        region = self._choose(rng)
+        if region is None:
+            return self._unless_at_risk(self._with_another_number(rng)), None
+        point = self._maximum_in(region, noise, rng)
+        if point is not None and is_new(point):
+            return point, region
+        region.resize(success=False)
+        return None, None
+
+    def _unless_at_risk(self, point: Point | None) -> Point | None:
+        return None if point is None or self._risk.excludes(point) else point
+
+    def _choose(self, rng: np.random.Generator) -> TrustRegion | None:
+        """Return a region that has not converged, most often the best one."""
+        active = [region for region in self.regions if not region.converged]
+        if not active:
+            return None
+        rank = int(rng.geometric(FOCUS)) - 1
+        return active[min(rank, len(active) - 1)]
+
+    def _maximum_in(
+        self, region: TrustRegion, noise: float, rng: np.random.Generator
+    ) -> Point | None:
+        """Return the point of a region where its model is highest; None if all are at risk."""
+        trials = self._trials
+        center = trials[region.row].point
+        active = trials.active(center)
+        rows, coordinates, values = trials.alike(center, POOL)
+        least = np.array([trials.spacing(i, center[i]) for i in active])
+        fails = partial(self._risk.are_at_risk, center) if self._risk.penalized else None
+        small = SMALL * self._spread
+        found, best = region.propose(coordinates, values, least, noise, small, rng, fails)
+        if found is None:
+            return None
+        if best is not None:
+            region.row = int(rows[best])
+            region.center = trials.coordinates_of(trials[region.row].point)
+        point = list(center)
+        for i, u in zip(active, found.tolist(), strict=True):
+            parameter = self._space.slots[i].parameter
+            point[i] = u if parameter.count is None else parameter.index_at(u)  # type: ignore[union-attr]
+        return tuple(point)
+
+    def _good_point(self, rng: np.random.Generator) -> Point:
+        """Return the center of a region, most often of the best one."""
+        rank = min(int(rng.geometric(GOOD_FOCUS)), len(self.regions)) - 1
+        return self._trials[self.regions[rank].row if rank >= 0 else self._trials.best].point
+
+    def _with_another_number(self, rng: np.random.Generator) -> Point | None:
+        """Return a good point with one number of another good point, or a random one."""
+        point = self._good_point(rng)
+        active = self._trials.active(point)
+        if not active:
+            return None
+        slot = active[int(rng.integers(len(active)))]
+        if rng.random() < ANY_NUMBER:
+            fixed = {**dict(enumerate(point)), slot: None}
+            return self._space.random_point(rng, None, fixed)
+        other = self._trials[self.regions[int(rng.integers(len(self.regions)))].row].point
+        if other[slot] is None:
+            return None
+        return (*point[:slot], other[slot], *point[slot + 1 :])
+
+    def _with_another_choice(self, rng: np.random.Generator) -> Point:
+        """Return a good point with another option of one choice."""
+        point = self._good_point(rng)
+        slots = self._space.slots
+        made = [
+            i for i in self._trials.choices
+            if point[i] is not None and slots[i].parameter.count != 1
+        ]  # fmt: skip
+        if not made:
+            return self._space.random_point(rng)
+        slot = made[int(rng.integers(len(made)))]
+        count = slots[slot].parameter.count or 0
+        other = (int(point[slot] or 0) + 1 + int(rng.integers(count - 1))) % count
+        return self._space.random_point(rng, None, {**dict(enumerate(point)), slot: other})
+
+    # ------------------------------------------------------------------ outcomes
+
+    def expect(self, point: Point, region: TrustRegion) -> None:
+        """Record that a point is evaluated for a region."""
+        self._asked_by[point] = region
+
+    def forget(self, point: Point) -> None:
+        """Record that a point is not evaluated after all."""
+        self._asked_by.pop(point, None)
+
+    def fail(self, point: Point) -> None:
+        """Record that an evaluation failed: the region that asked for it shrinks."""
+        region = self._asked_by.pop(point, None)
+        if region is not None:
+            region.resize(success=False)
+
+    def observe(self, row: int, noise: float) -> None:
+        """Record an observation, given the standard deviation of rewards."""
+        point, reward, _ = self._trials[row]
+        region = self._asked_by.pop(point, None)
+        coordinates = self._trials.coordinates_of(point)
+        if region is None:
+            self._update_thresholds()
+            self._add(row, self._trials.kind(point), coordinates, reward)
+            return
+        gain = reward - region.value
+        region.resize(success=gain > (0.0 if self._trials.noisy else SMALL * self._spread))
+        if gain > noise:
+            region.move(coordinates, row, reward)
+            self._sort()
+
+    def _add(
+        self, row: int, kind: tuple[float, ...], coordinates: list[float], value: float
+    ) -> None:
+        """Move the region of a reward that no region asked for there, or make a new one."""
+        first = True
+        for region in self.regions:
+            if region.kind != kind:
+                continue
+            first = False
+            if region.contains(coordinates):
+                if value > region.value:
+                    distance = max(map(abs, map(sub, coordinates, region.center)))
+                    region.move(coordinates, row, value)
+                    region.radius = max(region.radius, distance)
+                return
+        if (first or value >= self._good) and coordinates:
+            self.regions.append(TrustRegion(kind, coordinates, row, value))
+            self._sort()
+            self._drop([region for region in self.regions if not region.converged], MOST_ACTIVE)
+            self._drop([region for region in self.regions if region.converged], MOST_CONVERGED)
+
+    def _sort(self) -> None:
+        self.regions.sort(key=lambda region: region.value, reverse=True)
+
+    def _drop(self, some: list[TrustRegion], most: int) -> None:
+        """If there are too many, drop the worst of those whose choices a better one has."""
+        if len(some) <= most:
+            return
+        kinds = [region.kind for region in some]
+        worst = some[-1]
+        for region in reversed(some):
+            if kinds.count(region.kind) > 1:
+                worst = region
+                break
+        self.regions.remove(worst)
+
+    def _update_thresholds(self) -> None:
+        """Compute now and then the spread of the rewards, and which of them are good."""
+        count = len(self._trials)
+        if count & (count - 1) == 0 or count % 50 == 0:
+            values = self._trials.values
+            self._spread = float(values.std())
+            rank = int((1 - GOOD) * (count - 1))
+            self._good = float(np.partition(values, rank)[rank])

@@ -1,0 +1,123 @@
+"""The compiled index of cells, compared with the partition and the methods of the belief."""
+
+import math
+import pickle
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from small_spaces import random_partition, random_path, spaces
+
+from bough import Belief, Choice, Float, Int, Space
+from bough.belief.rng import SplitMix64
+from bough.kernels import Geometric
+from bough.learning.data import paths_of
+from bough.spaces.cells import CellIndex
+from bough.spaces.ensemble import NO_DEPTHS, real_parents, shared_steps
+from bough.spaces.partition import PartitionTree
+
+FINER = 3
+MIXED = Space(
+    kind=Choice({"a": Space(u=Float(0, 1), n=Int(1, 50, log=True)), "b": Space(u=Float(-2, 2))}),
+    many=Choice(range(100)),
+    scale=Float(0, 1, step=0.1),
+)
+
+
+def random_cells(space, rng, count=40):
+    """Return the index of a random partition, and random points, also as an array."""
+    slots = len(space.slots)
+    partition = random_partition(space, rng)
+    tree = PartitionTree(partition, log_arms=1.0 + space.log_cells)
+    belief = Belief(tree, Geometric(0.8), noise=0.1)
+    points = [space.point(space.decode(random_path(space.tree, rng))) for _ in range(count)]
+    table = np.array([[math.nan if x is None else float(x) for x in point] for point in points])
+    return CellIndex(partition, belief, FINER), points, table.reshape(count, slots)
+
+
+def observe(cells, table, rng):
+    """Observe random rewards, some with a noise of their own, and return them."""
+    values = rng.standard_normal(len(table))
+    noises = np.where(rng.random(len(table)) < 0.3, 0.5, np.nan)
+    cells.observe(table, values, noises, NO_DEPTHS)
+    return values, noises
+
+
+@given(spaces(), st.integers(0, 2**32 - 1))
+def test_paths_are_those_of_the_partition(space, seed):
+    cells, points, table = random_cells(space, np.random.default_rng(seed), 8)
+    steps = cells.paths(table)
+    for point, row, position in zip(points, steps.tolist(), table, strict=True):
+        path = cells.partition.path(point)
+        assert tuple(k for k in row if k >= 0) == path
+        counts = [cells.partition(path[:i]) for i in range(len(path) + 1)]
+        assert cells.path(position) == (path, counts)
+
+
+@given(st.integers(0, 30), st.integers(0, 6), st.integers(0, 2**32 - 1))
+def test_shared_steps(count, length, seed):
+    paths = np.random.default_rng(seed).integers(-1, 2, (count, length)).astype(np.int32)
+    shared = shared_steps(paths)
+    for i in range(count):
+        others = [int(np.cumprod(paths[i] == paths[j]).sum()) for j in range(count) if j != i]
+        assert shared[i] == max(others, default=0)
+
+
+@given(spaces(), st.integers(0, 2**32 - 1))
+def test_observing_points_is_observing_their_nodes(space, seed):
+    rng = np.random.default_rng(seed)
+    cells, points, table = random_cells(space, rng, 12)
+    values, noises = observe(cells, table, rng)
+    old = cells.belief
+    belief = Belief(old.tree, old.kernel, old.noise)
+    for point, value, noise in zip(points, values.tolist(), noises.tolist(), strict=True):
+        path = cells.partition.path(point)
+        node = path[: belief._told_steps(path) + FINER]
+        belief.observe(node, value, noise=None if noise != noise else noise, depth=len(path))
+    assert np.ascontiguousarray(belief.nodes).tobytes() == np.ascontiguousarray(old.nodes).tobytes()
+    assert belief.readings.tobytes() == old.readings.tobytes()
+
+
+def test_the_highest_cell_is_the_largest_without_a_node():
+    rng = np.random.default_rng(0)
+    cells, _, table = random_cells(MIXED, rng)
+    observe(cells, table, rng)
+    for seed in range(20):
+        # A search caches bounds, so that the next one draws less: each has its own belief.
+        belief, again = (
+            pickle.loads(pickle.dumps(cells.belief)),
+            pickle.loads(pickle.dumps(cells)),
+        )
+        arm = belief.highest_upper(1.0, rng=seed)
+        cell = cells.partition.cell(arm.path[: belief._existing_steps(arm.path) + 1])
+        assert again.highest(1.0, SplitMix64(seed)) == (cell.ranges, cell.chosen)
+
+
+def test_slots_of_nodes_are_those_that_their_steps_cut():
+    rng = np.random.default_rng(1)
+    cells, _, table = random_cells(MIXED, rng, 200)
+    observe(cells, table, rng)
+    belief = cells.belief
+    slots, parents = cells.slots(), real_parents(belief)
+    group = belief.nodes["count"] < 0
+    assert group.any()  # the choice of many options
+    assert slots[0] == -1
+    assert (slots[group] == -1).all()
+    paths = paths_of(belief, range(len(belief.nodes)))
+    for n in np.flatnonzero(~group)[1:].tolist():
+        before, after = (cells.partition.cell(path) for path in (paths[n][:-1], paths[n]))
+        assert paths[parents[n]] == paths[n][:-1]
+        changed = {i for i in after.ranges if after.ranges[i] != before.ranges.get(i)}
+        changed |= after.chosen.keys() - before.chosen.keys()
+        assert changed <= {slots[n]}  # (a cut does not change a cell of one value)
+
+
+def test_pickle():
+    rng = np.random.default_rng(2)
+    cells, _, table = random_cells(MIXED, rng)
+    observe(cells, table, rng)
+    again = pickle.loads(pickle.dumps(cells))
+    assert len(again.belief) == 40
+    assert again.posterior(7) == cells.posterior(7)
+    assert again.highest(1.0, 3) == cells.highest(1.0, 3)
+    assert (again.paths(table) == cells.paths(table)).all()
