@@ -117,7 +117,7 @@ def test_kernels_are_values():
         (lambda: Linear().matrix([(2**70,)], 2), ValueError, "a step must be at most"),
         (lambda: Linear().matrix(5, 2), TypeError, "paths must be a sequence, got 5"),
         (lambda: Chi(5), TypeError, "values must be a sequence, got 5"),
-        (lambda: kernels.Sum((1, 2)), TypeError, "a sum takes kernels, got 1"),
+        (lambda: kernels.Sum((1, 2)), TypeError, "terms must be kernels, got 1"),
         (lambda: kernels.Scaled(2.0, 3), TypeError, "kernel must be a kernel"),
         (lambda: Linear()((0.5,), (0,), 2), TypeError, "a step must be an int"),
     ],

@@ -313,7 +313,7 @@ class SearcherConformance:
         search = self.make(UNIFORM, 0)
         for _ in range(2):
             for rule in (None, *RULES):
-                _refused(lambda rule=rule: search.best(rule), "nothing was told")  # type: ignore[misc]
+                _refused(lambda rule=rule: search.best(rule), "no observations yet")  # type: ignore[misc]
             search.ask()
 
     def test_best_is_a_played_arm(self) -> None:

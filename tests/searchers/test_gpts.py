@@ -6,8 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracle import Oracle
-from strategies import Ragged, noise_of
+from strategies import Ragged, noise_of, some_path, trees
 
 import bough
 from bough import GPTS, Confidence, Exhausted, Tree, kernels
@@ -438,9 +440,41 @@ def test_a_function_may_say_that_there_is_no_end():
     assert math.isfinite(search.certificate.gap)
 
 
+@given(st.data())
+@settings(deadline=None)
+def test_information_gain_is_half_a_log_determinant(data):
+    kernel = kernels.Gaussian(1.5)
+    tree = data.draw(trees(most_children=4, most_depth=5), label="tree")
+    belief = bough.Belief(tree, kernel, 0.3)
+    rows, noises = [], []
+    for _ in range(data.draw(st.integers(0, 10), label="observations")):
+        path = some_path(data, tree)
+        nodes = [path[:i] for i in range(len(path) + 1)]
+        noise = data.draw(st.sampled_from([0.3, 0.7]), label="noise")
+        if data.draw(st.booleans(), label="step") and path:
+            belief.observe_step(path, 0.5, noise=noise)
+            nodes = [path]
+        else:
+            belief.observe(path, 0.5, noise=noise)
+        rows.append(set(nodes))
+        noises.append(noise)
+    v = kernel.increments(tree.depth)
+    K = np.array([[sum(v[len(n)] for n in a & b) for b in rows] for a in rows])
+    K = K.reshape(len(rows), len(rows)) / np.outer(noises, noises)
+    truth = 0.5 * np.linalg.slogdet(np.eye(len(rows)) + K)[1]
+    assert belief.information_gain() == pytest.approx(truth, rel=1e-9, abs=1e-9)
+
+
+def test_an_exact_observation_has_infinite_information():
+    search = GPTS(Tree(3, 2), kernels.Gaussian(1.5), 0.0, rng=0)
+    assert search.information_gain == 0.0
+    search.tell(search.ask(), 1.0)
+    assert search.information_gain == math.inf
+
+
 def test_rules_for_the_best():
     search = GPTS(Tree(3, 1), kernels.Discounted(1.0), 1.0, rng=0)
-    with pytest.raises(ValueError, match="nothing was told yet"):
+    with pytest.raises(ValueError, match="no observations yet"):
         search.best()
     for _ in range(30):
         search.tell((0,), 1.0)

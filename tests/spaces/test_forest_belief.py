@@ -7,7 +7,7 @@ import pytest
 from small_spaces import BOX, MIXED, bowl, mixed, noisy, play
 
 from bough import Float, Forest, Space
-from bough.learning.data import paths_of
+from bough.learning.posterior import paths_of
 from bough.spaces.forest.cover import Cover, random_covering
 from bough.spaces.forest.quadratic import fit
 from bough.spaces.forest.relevance import ratios, steps_of

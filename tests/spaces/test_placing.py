@@ -11,7 +11,7 @@ from test_spaces import random_covering, random_path, spaces
 from bough import Belief, Choice, Float, Int, Space
 from bough.belief.rng import SplitMix64
 from bough.kernels import Geometric
-from bough.learning.data import paths_of
+from bough.learning.posterior import paths_of
 from bough.spaces.covering import CoveringTree
 from bough.spaces.forest.cover import NOWHERE, depths_apart
 from bough.spaces.forest.placing import Placing

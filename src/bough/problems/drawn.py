@@ -74,10 +74,11 @@ class Drawn(Listed):
         return values
 
 
-def drawn_from(family: Callable[..., Kernel], *usual: float) -> Callable[..., Drawn]:
-    """Return a function that draws from a family of kernels, with the usual parameters if none."""
+def drawn_from(family: type[Kernel]) -> Callable[..., Drawn]:
+    """Return a function that draws from a kernel with given, or else typical, hyperparameters."""
 
-    def draw(*parameters: float, seed: int = 0, **keywords: float) -> Drawn:
-        return Drawn(family(*(parameters or usual)), seed=seed, **keywords)  # type: ignore[arg-type]
+    def draw(*values: float, seed: int = 0, **keywords: float) -> Drawn:
+        kernel = family(*values) if values else family.typical()
+        return Drawn(kernel, seed=seed, **keywords)  # type: ignore[arg-type]
 
     return draw

@@ -59,6 +59,11 @@ def _coverings() -> dict[str, Callable[..., Problem]]:
     return makers
 
 
+def _drawn() -> dict[str, Callable[..., Problem]]:
+    """Return the problems drawn from the prior of each registered kernel."""
+    return {f"drawn:{name}": drawn_from(family) for name, family in kernels.named().items()}
+
+
 #: What is known by name: functions of `seed` and `noise`, and of what `named` passes on.
 BY_NAME: dict[str, Callable[..., Problem]] = {
     "smooth": Smooth,
@@ -68,10 +73,7 @@ BY_NAME: dict[str, Callable[..., Problem]] = {
     "sequence": HiddenScore,
     "discounted:bernoulli": partial(DiscountedBandits, rewards="bernoulli"),
     "discounted:uniform": partial(DiscountedBandits, rewards="uniform"),
-    "drawn:discounted": drawn_from(kernels.Discounted, 0.7),
-    "drawn:gaussian": drawn_from(kernels.Gaussian, 2.0),
-    "drawn:geometric": drawn_from(kernels.Geometric, 0.5),
-    "drawn:linear": drawn_from(kernels.Linear, 1.0),
+    **_drawn(),
     **_coverings(),
 }
 
@@ -82,7 +84,8 @@ def kind_of(text: str) -> str | None:
     >>> kind_of("drawn:gaussian:3:depth=5"), kind_of("mine.py:total")
     ('drawn:gaussian', None)
     """
-    return max((n for n in BY_NAME if text == n or text.startswith(n + ":")), key=len, default=None)
+    names = BY_NAME | _drawn()  # kernels may have been registered since
+    return max((n for n in names if text == n or text.startswith(n + ":")), key=len, default=None)
 
 
 def named(text: str, *, seed: int = 0, **given: Any) -> Problem:
@@ -109,7 +112,7 @@ def named(text: str, *, seed: int = 0, **given: Any) -> Problem:
         if key in keywords:
             raise ValueError(f"problem {text!r}: {key} is given apart from the name; leave it out")
     try:
-        problem = BY_NAME[name](*places, seed=seed, **keywords, **given)
+        problem = (BY_NAME | _drawn())[name](*places, seed=seed, **keywords, **given)
     except (TypeError, ValueError) as error:
         raise ValueError(f"problem {text!r}: {error}") from None
     problem.name = text

@@ -83,7 +83,7 @@ def test_rewards_of_any_range():
 
 def test_rules_for_the_best():
     search = UCT(Tree(3, 1), rng=0)
-    with pytest.raises(ValueError, match="nothing was told yet"):
+    with pytest.raises(ValueError, match="no observations yet"):
         search.best()
     for reward in [1.0, 1.4] * 15:
         search.tell((0,), reward)

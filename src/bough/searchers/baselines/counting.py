@@ -168,7 +168,7 @@ class Counting(Searcher):
         """
         check_rule(rule, ("visits", *RULES))
         if not self.observations:
-            raise ValueError("nothing was told yet, so nothing is best")
+            raise ValueError("no observations yet: call tell() before best()")
         rule = rule or self.default_rule
         variance = self._variance()
         if rule == "visits":

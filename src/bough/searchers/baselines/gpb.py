@@ -190,7 +190,7 @@ class GPB(Enumerated):
         """
         check_rule(rule)
         if self._told == 0:
-            raise ValueError("nothing was told yet, so nothing is best")
+            raise ValueError("no observations yet: call tell() before best()")
         if rule is None:
             rule = "observed" if self.noise == 0.0 else "lower"
         means, std = self.posterior()

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.belief.belief import Belief
+from bough.learning import WEAK, LogNormal, Prior
 from bough.learning.model import Settings
-from bough.learning.prior import WEAK, Guess, Prior
 from bough.spaces.covering import Covering, CoveringTree
 from bough.spaces.forest.placing import Placing
 from bough.spaces.forest.table import Table
@@ -161,8 +161,9 @@ def prior_of(space: Space) -> Prior:
         return len(slots) + sum(inner)
 
     d = max(parallel(space._first), 1)
-    ratio = Guess(typical=2.0 ** (-2.0 / d), spread=0.5, low=1e-2, high=2.0 ** (-ROUGHEST / d))
-    return replace(WEAK, ratio=ratio, noise=replace(WEAK.noise, typical=0.1))
+    ratio = LogNormal(median=2.0 ** (-2.0 / d), sigma=0.5, low=1e-2, high=2.0 ** (-ROUGHEST / d))
+    noise = replace(WEAK.noise, median=0.1)
+    return replace(WEAK, hyperparameters={"ratio": ratio}, noise=noise)
 
 
 def log_cells(space: Space) -> float:
