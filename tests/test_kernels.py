@@ -242,7 +242,7 @@ def test_kernels_as_text():
         ("gaussian:x", "kernel gaussian:x: could not convert"),
         ("gaussian:1:2:3", "3 numbers, but there are only width, variance"),
         ("gaussian:-1", "width must be above zero"),
-        ("gaussian", "width is missing: write a number"),
+        ("gaussian", "numbers are missing, such as gaussian:0.7"),
     ):
         with pytest.raises(ValueError, match=message):
             kernels.parse(text, fitted=False)

@@ -65,14 +65,14 @@ class Hyperparameter:
     prior
         The prior, whose interval bounds the fit.
     domain
-        The values that are valid: above 0, at least 0, or between 0 and 1.
+        The valid values: above 0, at least 0, or between 0 and 1.
     typical
         The value where a number is needed and none is given; by default the prior's median.
     fitted
         Whether fitting the class fits it. Otherwise it keeps its default, unless None is passed.
     is_variance
         Whether it scales with the square of the rewards. The prior's unit is then the variance of
-        the rewards, and `learning.Prior` adds what is expected of all variances together.
+        the rewards, and `learning.Prior` adds a prior of all variances together.
     """
 
     prior: LogNormal
@@ -83,10 +83,8 @@ class Hyperparameter:
 
     def check(self, value: Any, name: str) -> None:
         """Raise an error unless the value lies in the domain."""
-        if self.domain == "positive":
-            above_zero(value, name)
-        elif self.domain == "nonnegative":
-            at_least_zero(value, name)
+        if self.domain != "fraction":
+            (above_zero if self.domain == "positive" else at_least_zero)(value, name)
         elif not 0 <= real(value, name) <= 1:
             raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
 
@@ -148,14 +146,9 @@ class Kernel(ABC):
     @classmethod
     def typical(cls) -> Self:
         """Return the kernel with typical values of the hyperparameters that have no default."""
-        declared = {name: cls.hyperparameters[name] for name in cls._required()}
-        return cls(**{name: h.typical or h.prior.median for name, h in declared.items()})
-
-    @classmethod
-    def _required(cls) -> list[str]:
-        """Return the names of the hyperparameters without a default."""
-        defaults = {f.name: f.default for f in fields(cls)}  # type: ignore[arg-type]
-        return [name for name in cls.hyperparameters if defaults[name] is MISSING]
+        declared = cls.hyperparameters
+        required = [f.name for f in fields(cls) if f.default is MISSING]  # type: ignore[arg-type]
+        return cls(*(declared[name].typical or declared[name].prior.median for name in required))
 
     def _numbers(self) -> list[float]:
         """Return the hyperparameters in the order of their declaration; none may be None."""
@@ -254,10 +247,9 @@ def parse(text: str, *, fitted: bool = True) -> Kernel:
             raise ValueError(f"{len(values)} numbers, but there are only {', '.join(names)}")
         if fitted:
             return replace(family.template(), **dict(zip(names, values, strict=False)))  # type: ignore[type-var]
-        missing = family._required()[len(values) :]
-        if missing:
-            raise ValueError(f"{missing[0]} is missing: write a number, such as {text}:0.7")
         return family(*values)
+    except TypeError:
+        raise ValueError(f"kernel {text}: numbers are missing, such as {text}:0.7") from None
     except ValueError as error:
         raise ValueError(f"kernel {text}: {error}") from None
 

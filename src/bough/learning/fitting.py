@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from bough import kernels
 from bough._validation import at_least_zero, real
 from bough.belief.belief import Belief
-from bough.belief.likelihood import Evidence
 from bough.exceptions import Contradiction
 from bough.kernels import Kernel
 from bough.learning.model import WEAK, Mean, Model, Prior, template_of
@@ -62,7 +61,7 @@ class Parameter:
     value
         The most probable value.
     error
-        The standard error; nan at a bound, and where errors were not computed.
+        The standard error; nan at a bound.
     low, high
         The ends of the interval of two standard errors to either side, on a logarithmic scale for
         positive parameters. (Where the data hardly distinguish deep increments from noise, as 2,000
@@ -81,8 +80,6 @@ class Parameter:
     def __str__(self) -> str:
         if self.at_bound:
             return f"{self.value:.6g} (at a bound)"
-        if math.isnan(self.error):
-            return f"{self.value:.6g}"
         return f"{self.value:.6g} ({self.low:.4g} to {self.high:.4g})"
 
 
@@ -184,7 +181,10 @@ def fit(
     (True, True)
     """
     posterior = _posterior(belief, family, noise, mean, prior)
-    return _fitted(belief, _report(belief, posterior, _maximum(posterior)))
+    report = _report(belief, posterior, _maximum(posterior))
+    new = copy.copy(belief)
+    new.take_prior(report.kernel, report.noise, report.mean, report.likelihood)
+    return Fit(new, report)
 
 
 def choose(
@@ -208,30 +208,19 @@ def choose(
     Returns
     -------
     belief, report, reports
-        Those of the best family, as from `fit`; and the reports of all, the best first (the others
-        without standard errors).
+        Those of the best family, as from `fit`; and the reports of all, the best first.
     """
     if families is None:
         families = [*kernels.named().values(), kernels.Chi]
     families = [families] if isinstance(families, type | Kernel) else list(families)
     if not families:
         raise ValueError("families is empty: pass at least one, such as kernels.Gaussian")
-    found = []
-    evidence = None
-    for family in families:
-        posterior = _posterior(belief, family, noise, mean, prior, evidence)
-        evidence = posterior.evidence
-        optimum = _maximum(posterior)
-        report = _report(belief, posterior, optimum, with_errors=False)
-        found.append((report, posterior, optimum))
-    found.sort(key=lambda one: one[0].bic)
-    best = _report(belief, *found[0][1:])
-    return Chosen(*_fitted(belief, best), [best, *(report for report, _, _ in found[1:])])
+    fits = [fit(belief, family, noise=noise, mean=mean, prior=prior) for family in families]
+    fits.sort(key=lambda one: one.report.bic)
+    return Chosen(*fits[0], [one.report for one in fits])
 
 
-def _posterior(
-    belief: Belief, family: Any, noise: Any, mean: Any, prior: Any, evidence: Evidence | None = None
-) -> Posterior:
+def _posterior(belief: Any, family: Any, noise: Any, mean: Any, prior: Any) -> Posterior:
     """Check the arguments of a fit, and return the density to be maximized."""
     if not isinstance(belief, Belief):
         raise TypeError(f"belief must be a bough.Belief, got {belief!r}")
@@ -246,18 +235,10 @@ def _posterior(
     elif mean is not None and not callable(mean):
         mean = real(mean, "mean")
     model = Model(template, noise, mean, belief.tree.depth, prior)
-    return Posterior(model, standardized(belief, mean) if evidence is None else evidence)
+    return Posterior(model, standardized(belief, mean))
 
 
-def _fitted(belief: Belief, report: Report) -> Fit:
-    new = copy.copy(belief)
-    new.take_prior(report.kernel, report.noise, report.mean, report.likelihood)
-    return Fit(new, report)
-
-
-def _report(
-    belief: Belief, posterior: Posterior, optimum: Optimum, *, with_errors: bool = True
-) -> Report:
+def _report(belief: Belief, posterior: Posterior, optimum: Optimum) -> Report:
     """Return the report of a fit, in the units of the rewards."""
     model, units = posterior.model, posterior.units
     density, _ = posterior(optimum.theta)
@@ -265,7 +246,7 @@ def _report(
     values = model.values(optimum.theta, *units)
     settings = model.settings(values)
     free = interior(posterior, optimum)
-    errors = standard_errors(posterior, optimum) if with_errors else np.full(len(free), math.nan)
+    errors = standard_errors(posterior, optimum)
     lows = model.values(np.maximum(optimum.theta - 2.0 * errors, model.low), *units)
     highs = model.values(np.minimum(optimum.theta + 2.0 * errors, model.high), *units)
     parameters = {}
@@ -328,18 +309,8 @@ def newton(
 ) -> Optimum:
     """Maximize the posterior density from a point near the maximum by Newton's method.
 
-    Values of the density differ too little there for L-BFGS-B to reach many digits.
-
-    Parameters
-    ----------
-    posterior
-        The density.
-    optimum
-        The start.
-    held
-        The index of a parameter that is held fixed.
-    max_steps
-        The largest number of steps.
+    Values of the density differ too little there for L-BFGS-B to reach many digits. The parameter
+    of index `held` is held fixed.
     """
     last = np.zeros(len(optimum.theta), dtype=bool)
     hessian = None
