@@ -83,6 +83,9 @@ class Hyperparameter:
 
     def check(self, value: Any, name: str) -> None:
         """Raise an error unless the value lies in the domain."""
+        # Valid numbers pass quickly: fits create many kernels.
+        if type(value) is float and 0.0 < value < (1.0 if self.domain == "fraction" else math.inf):
+            return
         if self.domain != "fraction":
             (above_zero if self.domain == "positive" else at_least_zero)(value, name)
         elif not 0 <= real(value, name) <= 1:
@@ -132,8 +135,9 @@ class Kernel(ABC):
 
     def __post_init__(self) -> None:
         for name, declared in self.hyperparameters.items():
-            if getattr(self, name) is not None:
-                declared.check(getattr(self, name), name)
+            value = getattr(self, name)
+            if value is not None:
+                declared.check(value, name)
 
     @classmethod
     def template(cls) -> Self:
@@ -152,7 +156,10 @@ class Kernel(ABC):
 
     def _numbers(self) -> list[float]:
         """Return the hyperparameters in the order of their declaration; none may be None."""
-        return [_known(getattr(self, name), name) for name in self.hyperparameters]
+        values = [getattr(self, name) for name in self.hyperparameters]
+        if None in values:
+            _known(None, list(self.hyperparameters)[values.index(None)])
+        return [float(value) for value in values]
 
     def increments(self, depth: int) -> Array:
         """Return v_0 .. v_D, the variance added at each depth of a tree of depth D."""
@@ -280,19 +287,17 @@ class Gaussian(Kernel):
         "variance": VARIANCE,
     }
 
-    def _rate(self) -> float:
-        width = self._numbers()[0]
-        return min(1.0 / width / width, 1e300)
-
     def _increments(self, depth: int) -> Array:
         # Not as differences of chi, which cancel for wide kernels.
-        rate, variance = self._rate(), self._numbers()[1]
+        width, variance = self._numbers()
+        rate = min(1.0 / width / width, 1e300)
         v = np.exp(-rate * np.arange(depth, -1, -1.0))
         v[1:] *= -np.expm1(-rate)
         return variance * v
 
     def gradients(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
-        v, rate = self.increments(depth), self._rate()
+        v, width = self.increments(depth), self._numbers()[0]
+        rate = min(1.0 / width / width, 1e300)
         by_rate = -rate * np.arange(depth, -1, -1.0)  # d log v / d log rate
         by_rate[1:] += rate / np.expm1(min(rate, 700.0))
         return {"width": -2.0 * v * by_rate, "variance": v}
@@ -343,25 +348,25 @@ class Geometric(Kernel):
         "root": Hyperparameter(LogNormal(0.1, 1.5, low=1e-6, high=0.999), "fraction", fitted=False),
     }
 
-    def _shares(self, depth: int) -> Array:
+    @staticmethod
+    def _shares(ratio: float, depth: int) -> Array:
         i = np.arange(1.0, depth + 1)
         # The largest share is 1 before it is normalized, so that no power overflows.
-        ratio = self._numbers()[0]
         share = ratio ** (i - 1 if ratio <= 1 else i - depth)
         shares: Array = share / (share.sum() or 1.0)
         return shares
 
     def _increments(self, depth: int) -> Array:
-        _, variance, root = self._numbers()
+        ratio, variance, root = self._numbers()
         v = np.empty(depth + 1)
         v[0] = variance * root
-        v[1:] = variance * (1 - root) * self._shares(depth)
+        v[1:] = variance * (1 - root) * self._shares(ratio, depth)
         return v
 
     def gradients(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
-        v, root = self.increments(depth), self._numbers()[2]
+        v, (ratio, _, root) = self.increments(depth), self._numbers()
         i = np.arange(depth + 1.0)
-        by_ratio = v * (i - i[1:] @ self._shares(depth))
+        by_ratio = v * (i - i[1:] @ self._shares(ratio, depth))
         by_ratio[0] = 0.0
         by_root = v * -(root / (1 - root) if root < 1 else 0.0)
         by_root[0] = v[0]

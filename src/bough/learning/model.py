@@ -111,8 +111,8 @@ class Slot:
             return shift + scale * theta
         if self.kind == "scale":
             return theta
-        most = LARGEST_NOISE if self.kind == "noise" else math.inf
-        return min(math.exp(theta) * self._unit(scale), most)
+        value = math.exp(theta) * self._unit(scale)
+        return min(value, LARGEST_NOISE) if self.kind == "noise" else value
 
     def theta(self, value: float, shift: float, scale: float) -> float:
         """Return theta: the inverse of `value`."""

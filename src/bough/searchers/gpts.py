@@ -170,7 +170,7 @@ class GPTS(Searcher):
         """Return the selected arm; if `skip`, one that is neither known nor pending, or None."""
         if self.select == "subtree":
             return self.belief.descend(self._exploration, skip, self._random)
-        t = self.observations + self.belief.pending + 1
+        t = len(self.belief) + (self.belief.pending if self._pending else 0) + 1
         b = self._sqrt_beta(self.confidence, t)
         choose = self.belief._highest_open if skip and t > 1 else self.belief.highest_upper
         arm = choose(b, rng=self._random)
@@ -237,7 +237,7 @@ class GPTS(Searcher):
 
     def _find(self, path: Path) -> tuple[int | None, Path]:
         """Return the token of a path if it is pending, and the node at which it is observed."""
-        if path in self._pending:
+        if self._pending and path in self._pending:
             return self._pending[path][0]
         if self.growth != "rollout":
             return None, path
@@ -274,7 +274,7 @@ class GPTS(Searcher):
 
     def _end(self, path: Path) -> None:
         """Drop the oldest pending evaluation of a path, or the one asked for last."""
-        if path in self._pending:
+        if self._pending and path in self._pending:
             self._pending[path].popleft()
             if not self._pending[path]:
                 del self._pending[path]
@@ -287,12 +287,13 @@ class GPTS(Searcher):
                 self._learner.note([reward] if steps is None else steps)
             if self._learner.watching:
                 self._learner.watch(self.belief, node, reward)
-            if self._learner.is_due(self.observations):
+            if self._learner.is_due(len(self.belief)):
                 self._learn()
                 return
-        has_doubled = self.observations & (self.observations - 1) == 0
-        if has_doubled and self.select == "subtree" and self.tree.counts is None:
-            self._look_ahead()
+        if self.tree.counts is None and self.select == "subtree":
+            has_doubled = self.observations & (self.observations - 1) == 0
+            if has_doubled:
+                self._look_ahead()
 
     def _learn(self) -> None:
         """Refit the hyperparameters."""
