@@ -67,8 +67,8 @@ def test_gradient_by_every_parameter(name, mean, prior):
 
     def dense(theta):
         now = model.settings(model.values(theta, *units))
-        readings = [("sum", p, y, now.noise**2) for p, y in zip(paths, values, strict=True)]
-        oracle = Oracle(now.kernel.increments(4), now.mean, readings, exact=False)
+        observed = [("sum", p, y, now.noise**2) for p, y in zip(paths, values, strict=True)]
+        oracle = Oracle(now.kernel.increments(4), now.mean, observed, exact=False)
         return oracle.posterior([])[2]
 
     def prior_part(theta):

@@ -191,7 +191,7 @@ def test_bad_options(options, words):
 
 def test_best_before_any_tell(make):
     search = make(BOX, 0)
-    with pytest.raises(ValueError, match="nothing was told"):
+    with pytest.raises(ValueError, match="no observations yet"):
         search.best()
     assert search.pending == ()
 

@@ -344,7 +344,7 @@ class GPTS(Searcher):
         if path in self._pending:
             self.belief.forget(self._pending[path][0][0])
         elif path != self._asked:
-            raise ValueError(f"path {path} is not pending: it was told or never asked for")
+            raise ValueError(f"path {path} is not pending: it was observed or never asked for")
         self._end(path)
 
     # ------------------------------------------------------------------ results
@@ -356,7 +356,7 @@ class GPTS(Searcher):
 
     @property
     def pending(self) -> tuple[Path, ...]:
-        """The paths that were asked for and not yet told or forgotten, the oldest first."""
+        """The paths asked for and neither observed nor forgotten yet, the oldest first."""
         tokens = ((token, path) for path, ends in self._pending.items() for token, _ in ends)
         asked = [] if self._asked is None else [self._asked]
         return (*(path for _, path in sorted(tokens)), *asked)

@@ -295,7 +295,7 @@ class Forest(SpaceSearcher):
         """Return the best of the points that were told."""
         check_rule(rule)
         if not len(self._told):
-            raise ValueError("nothing was told yet, so nothing is best")
+            raise ValueError("no observations yet: call tell() before best()")
         if rule is None:
             rule = "lower" if self._told.noisy else "observed"
         point = self._best_point(rule)
