@@ -150,9 +150,9 @@ class Kernel(ABC):
     @classmethod
     def typical(cls) -> Self:
         """Return the kernel with typical values of the hyperparameters that have no default."""
-        declared = cls.hyperparameters
-        required = [f.name for f in fields(cls) if f.default is MISSING]  # type: ignore[arg-type]
-        return cls(*(declared[name].typical or declared[name].prior.median for name in required))
+        required = {f.name for f in fields(cls) if f.default is MISSING}  # type: ignore[arg-type]
+        declared = {name: h for name, h in cls.hyperparameters.items() if name in required}
+        return cls(**{name: h.typical or h.prior.median for name, h in declared.items()})
 
     def _numbers(self) -> list[float]:
         """Return the hyperparameters in the order of their declaration; none may be None."""
