@@ -158,7 +158,7 @@ class Kernel(ABC):
         """Return the hyperparameters in the order of their declaration; none may be None."""
         values = [getattr(self, name) for name in self.hyperparameters]
         if None in values:
-            _known(None, list(self.hyperparameters)[values.index(None)])
+            raise _is_unknown(list(self.hyperparameters)[values.index(None)])
         return [float(value) for value in values]
 
     def increments(self, depth: int) -> Array:
@@ -402,7 +402,9 @@ class Chi(Kernel):
         return cls(None)
 
     def _increments(self, depth: int) -> Array:
-        values = _known(self.values, "values")
+        values = self.values
+        if values is None:
+            raise _is_unknown("values")
         if len(values) != depth + 1:
             raise ValueError(
                 f"values has {len(values)} entries, but a tree of depth {depth} needs "
@@ -467,13 +469,11 @@ class Scaled(Kernel):
         return f"{self.factor!r} * {inner}"
 
 
-def _known(value: Any, name: str) -> Any:
-    if value is None:
-        raise ValueError(
-            f"{name} is None, so it is to be fitted: pass the kernel to bough.GPTS or to "
-            "bough.learning.fit, or pass a number"
-        )
-    return value if isinstance(value, tuple) else float(value)
+def _is_unknown(name: str) -> ValueError:
+    return ValueError(
+        f"{name} is None, so it is to be fitted: pass the kernel to bough.GPTS or to "
+        "bough.learning.fit, or pass a number"
+    )
 
 
 def _checked(paths: Sequence[Sequence[int]], depth: int) -> list[tuple[int, ...]]:
