@@ -1,6 +1,9 @@
 import os
 import signal
 
+# Threads cost more than they gain on matrices this small. (Before NumPy is imported.)
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from hypothesis import HealthCheck, Phase, settings
 
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]

@@ -1,19 +1,27 @@
-"""What is believed: how much variance each depth of the tree adds.
+"""Kernels: prior covariances of paths, as one variance increment per depth.
 
-A kernel is a sequence of increments v_0 .. v_D. The reward of a path is a sum of independent
-steps, one for each of its nodes, and v_i is the variance of a step at depth i (v_0: of the root).
-Two paths share the steps of their common prefix, so their covariance is the sum of the increments
-down to the node where they part. In the paper's words, chi_d is the covariance of two complete
-paths that differ in d nodes: v_0 = chi_D and v_i = chi_{D-i} - chi_{D-i+1}.
+The reward of a path is a sum of independent Gaussian steps, one for each of its nodes. Two paths
+share the steps of their common prefix, and so covary. For a tree of depth D:
 
-A parameter that is None is to be learnt from the data: `Gaussian(width=None, variance=1.0)`. Such a
-kernel has no increments yet; `bough.GPTS` and `bough.learning.fit` take it.
+    v_i     `increments(D)[i]`     variance of a step at depth i (v_0: of the root)
+    chi_d   `chi(D)[d]`            covariance of two complete paths that differ in d nodes (the
+                                   paper's): v_0 = chi_D and v_i = chi_{D-i} - chi_{D-i+1}
+    K       `matrix(paths, D)`     covariance matrix of paths
+    phi     `features(paths, D)`   the paper's feature vectors: K = phi phi^T
+
+A hyperparameter that is None is fitted: `Gaussian(width=None, variance=1.0)` has no increments
+yet, but `bough.GPTS` and `bough.learning.fit` accept it.
+
+A subclass of `Kernel` registers itself under its name. Fitting, study files, the command line
+(`--kernel gaussian:3`) and problems (`drawn:gaussian:3`) read its declared `hyperparameters`.
 """
 
+import inspect
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +30,136 @@ from bough._validation import above_zero, at_least_zero, listed, real, whole
 from bough.trees import MOST_CHILDREN
 
 Array = NDArray[np.float64]
-Parameter = TypeVar("Parameter", float, tuple[float, ...])
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """A log-normal prior of a positive hyperparameter, truncated to an interval.
+
+    Parameters
+    ----------
+    median
+        The median before truncation.
+    sigma
+        The standard deviation of the logarithm; infinite for a flat prior.
+    low, high
+        The ends of the interval.
+    """
+
+    median: float
+    sigma: float
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (0 < self.low <= self.median <= self.high and self.sigma > 0):
+            raise ValueError(f"expected 0 < low <= median <= high and sigma > 0, got {self!r}")
+
+
+@dataclass(frozen=True)
+class Hyperparameter:
+    """The declaration of one hyperparameter of a kernel, which is fitted on a logarithmic scale.
+
+    Parameters
+    ----------
+    prior
+        The prior, whose interval bounds the fit.
+    domain
+        The valid values: above 0, at least 0, or between 0 and 1.
+    typical
+        The value where a number is needed and none is given; by default the prior's median.
+    fitted
+        Whether fitting the class fits it. Otherwise it keeps its default, unless None is passed.
+    is_variance
+        Whether it scales with the square of the rewards. The prior's unit is then the variance of
+        the rewards, and `learning.Prior` adds a prior of all variances together.
+    """
+
+    prior: LogNormal
+    domain: Literal["positive", "nonnegative", "fraction"] = "positive"
+    typical: float | None = None
+    fitted: bool = True
+    is_variance: bool = False
+
+    def check(self, value: Any, name: str) -> None:
+        """Raise an error unless the value lies in the domain."""
+        # Valid numbers pass quickly: fits create many kernels.
+        if type(value) is float and 0.0 < value < (1.0 if self.domain == "fraction" else math.inf):
+            return
+        if self.domain != "fraction":
+            (above_zero if self.domain == "positive" else at_least_zero)(value, name)
+        elif not 0 <= real(value, name) <= 1:
+            raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
+
+
+#: The declaration of a variance.
+VARIANCE = Hyperparameter(
+    LogNormal(1.0, math.inf, low=1e-10, high=1e8), "nonnegative", is_variance=True
+)
+#: Weights of f(x), f(x - h), ..., f(x - 4h) in h f'(x), up to O(h^5).
+BACKWARD_DIFFERENCE = (25 / 12, -4.0, 3.0, -4 / 3, 1 / 4)
+_registry: dict[str, type["Kernel"]] = {}
 
 
 class Kernel(ABC):
-    """A prior on smoothness. Subclasses say `increments`; the rest follows."""
+    """A prior covariance of paths.
+
+    A subclass is a frozen dataclass that defines `_increments`, and declares in `hyperparameters`
+    which of its fields can be fitted, in their order. It may define `gradients`, which is otherwise
+    computed by finite differences.
+
+    >>> @dataclass(frozen=True)
+    ... class Leafy(Kernel):
+    ...     leaf: float | None
+    ...     variance: float | None = 1.0
+    ...     hyperparameters = {
+    ...         "leaf": Hyperparameter(LogNormal(0.5, 1.0, low=0.01, high=0.99), "fraction"),
+    ...         "variance": VARIANCE,
+    ...     }
+    ...
+    ...     def _increments(self, depth):
+    ...         leaf, variance = self._numbers()
+    ...         return variance * np.append(np.full(depth, (1 - leaf) / max(depth, 1)), leaf)
+    >>> parse("leafy:0.4")
+    Leafy(leaf=0.4, variance=None)
+    """
+
+    hyperparameters: ClassVar[Mapping[str, Hyperparameter]] = {}
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        known = _registry.get(cls.__name__)
+        if known is not None and known.__module__ == __name__:
+            raise TypeError(f"bough.kernels has a kernel {cls.__name__}: choose another name")
+        _registry[cls.__name__] = cls
+
+    def __post_init__(self) -> None:
+        for name, declared in self.hyperparameters.items():
+            value = getattr(self, name)
+            if value is not None:
+                declared.check(value, name)
+
+    @classmethod
+    def template(cls) -> Self:
+        """Return the kernel with None for all that is fitted when this class is."""
+        free = [name for name, declared in cls.hyperparameters.items() if declared.fitted]
+        if not free:
+            raise TypeError(f"{cls.__name__} declares no hyperparameters, so it cannot be fitted")
+        return cls(**dict.fromkeys(free))
+
+    @classmethod
+    def typical(cls) -> Self:
+        """Return the kernel with typical values of the hyperparameters that have no default."""
+        required = {f.name for f in fields(cls) if f.default is MISSING}  # type: ignore[arg-type]
+        declared = {name: h for name, h in cls.hyperparameters.items() if name in required}
+        return cls(**{name: h.typical or h.prior.median for name, h in declared.items()})
+
+    def _numbers(self) -> list[float]:
+        """Return the hyperparameters in the order of their declaration; none may be None."""
+        values = [getattr(self, name) for name in self.hyperparameters]
+        if None in values:
+            raise _is_unknown(list(self.hyperparameters)[values.index(None)])
+        return [float(value) for value in values]
 
     def increments(self, depth: int) -> Array:
         """Return v_0 .. v_D, the variance added at each depth of a tree of depth D."""
@@ -35,9 +168,16 @@ class Kernel(ABC):
     @abstractmethod
     def _increments(self, depth: int) -> Array: ...
 
-    def slopes(self, depth: int) -> dict[str, Array]:
-        """Return how the increments change with the logarithm of each parameter, by its name."""
-        raise TypeError(f"{type(self).__name__} has no parameters to learn")
+    def gradients(self, depth: int) -> dict[str, Array]:
+        """Return the derivatives of the increments by the logarithm of each hyperparameter."""
+        # Backward differences stay within the domain, which may end above but not below.
+        h = 1e-3
+        found = {}
+        for name, x in zip(self.hyperparameters, self._numbers(), strict=True):
+            near = [replace(self, **{name: x * math.exp(-k * h)}) for k in range(5)]  # type: ignore[type-var]
+            terms = zip(BACKWARD_DIFFERENCE, near, strict=True)
+            found[name] = np.sum([w * k.increments(depth) for w, k in terms], axis=0) / h
+        return found
 
     def chi(self, depth: int) -> Array:
         """Return chi_0 .. chi_D: the covariance of paths that differ in d nodes."""
@@ -48,7 +188,7 @@ class Kernel(ABC):
         return float(self.matrix([path_a, path_b], depth)[0, 1])
 
     def matrix(self, paths: Sequence[Sequence[int]], depth: int) -> Array:
-        """Return the covariance matrix of some paths.
+        """Return the covariance matrix of paths.
 
         >>> Linear(3.0).matrix([(0, 0), (0, 1), (1, 1)], 2)
         array([[3., 2., 1.],
@@ -56,15 +196,14 @@ class Kernel(ABC):
                [1., 1., 3.]])
         """
         shared = np.cumsum(self.increments(depth))
-        return shared[common_steps(_read(paths, depth))]
+        return shared[common_steps(_checked(paths, depth))]
 
     def features(self, paths: Sequence[Sequence[int]], depth: int) -> Array:
-        """Return the paper's features: a column for each node that some path visits.
+        """Return the feature vectors of paths, in rows: sqrt(v_i) in the column of each node.
 
-        A path has sqrt(v_i) in the columns of its nodes and 0 elsewhere, so that
-        `features @ features.T` is `matrix`. Columns are in the order of depth, then of path.
+        There is a column for each node on some path, in the order of depth, then of path.
         """
-        steps = _read(paths, depth)
+        steps = _checked(paths, depth)
         nodes = sorted({p[:i] for p in steps for i in range(len(p) + 1)}, key=lambda n: (len(n), n))
         column = {node: j for j, node in enumerate(nodes)}
         root = np.sqrt(self.increments(depth))
@@ -83,123 +222,162 @@ class Kernel(ABC):
     __rmul__ = __mul__
 
 
+def registered() -> dict[str, type[Kernel]]:
+    """Return all kernel classes by name, in the order of their definition."""
+    return {name: cls for name, cls in _registry.items() if not inspect.isabstract(cls)}
+
+
+def named() -> dict[str, type[Kernel]]:
+    """Return the kernels that can be written as text, by their name in lower case.
+
+    They are those with declared hyperparameters.
+    """
+    return {name.lower(): cls for name, cls in registered().items() if cls.hyperparameters}
+
+
+def parse(text: str, *, fitted: bool = True) -> Kernel:
+    """Return the kernel written as its name and its first hyperparameters.
+
+    Those that are missing are to be fitted, or take their defaults if `fitted` is False.
+
+    >>> parse("gaussian:3"), parse("gaussian:3", fitted=False)
+    (Gaussian(width=3.0, variance=None), Gaussian(width=3.0, variance=1.0))
+    """
+    name, *numbers = text.split(":")
+    family = named().get(name)
+    if family is None:
+        raise ValueError(f"kernel must be one of {', '.join(sorted(named()))}, got {text!r}")
+    names = list(family.hyperparameters)
+    try:
+        values = [float(number) for number in numbers]
+        if len(values) > len(names):
+            raise ValueError(f"{len(values)} numbers, but there are only {', '.join(names)}")
+        if fitted:
+            return replace(family.template(), **dict(zip(names, values, strict=False)))  # type: ignore[type-var]
+        return family(*values)
+    except TypeError:
+        raise ValueError(f"kernel {text}: numbers are missing, such as {text}:0.7") from None
+    except ValueError as error:
+        raise ValueError(f"kernel {text}: {error}") from None
+
+
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """Every node in common counts alike: chi_d = variance (D+1-d)/(D+1)."""
+    """A kernel in which all common nodes count alike: chi_d = variance (D+1-d)/(D+1)."""
 
     variance: float | None = 1.0
-
-    def __post_init__(self) -> None:
-        _check(self.variance, at_least_zero, "variance")
+    hyperparameters: ClassVar = {"variance": VARIANCE}
 
     def _increments(self, depth: int) -> Array:
-        return np.full(depth + 1, _given(self.variance, "variance") / (depth + 1))
+        (variance,) = self._numbers()
+        return np.full(depth + 1, variance / (depth + 1))
 
-    def slopes(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
+    def gradients(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
         return {"variance": self.increments(depth)}
 
 
 @dataclass(frozen=True)
 class Gaussian(Kernel):
-    """Correlation falls exponentially: chi_d = variance exp(-d/width^2)."""
+    """A kernel that decays exponentially: chi_d = variance exp(-d/width^2)."""
 
     width: float | None
     variance: float | None = 1.0
-
-    def __post_init__(self) -> None:
-        _check(self.width, above_zero, "width")
-        _check(self.variance, at_least_zero, "variance")
-
-    def _rate(self) -> float:
-        width = _given(self.width, "width")
-        return min(1.0 / width / width, 1e300)
+    hyperparameters: ClassVar = {
+        "width": Hyperparameter(LogNormal(2.0, 1.0, low=0.2, high=1e3)),
+        "variance": VARIANCE,
+    }
 
     def _increments(self, depth: int) -> Array:
-        # Not as differences of chi: for wide kernels those would cancel.
-        rate = self._rate()
+        # Not as differences of chi, which cancel for wide kernels.
+        width, variance = self._numbers()
+        rate = min(1.0 / width / width, 1e300)
         v = np.exp(-rate * np.arange(depth, -1, -1.0))
         v[1:] *= -np.expm1(-rate)
-        return _given(self.variance, "variance") * v
+        return variance * v
 
-    def slopes(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
-        v, rate = self.increments(depth), self._rate()
-        fall = -rate * np.arange(depth, -1, -1.0)  # by the logarithm of the rate, 1/width^2
-        fall[1:] += rate / np.expm1(min(rate, 700.0))
-        return {"width": -2.0 * v * fall, "variance": v}
+    def gradients(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
+        v, width = self.increments(depth), self._numbers()[0]
+        rate = min(1.0 / width / width, 1e300)
+        by_rate = -rate * np.arange(depth, -1, -1.0)  # d log v / d log rate
+        by_rate[1:] += rate / np.expm1(min(rate, 700.0))
+        return {"width": -2.0 * v * by_rate, "variance": v}
 
 
 @dataclass(frozen=True)
 class Discounted(Kernel):
-    """Discounted sums of rewards: variance discount^(2(i-1)) at depth i >= 1, none at the root.
+    """The kernel of discounted sums of rewards, as in Markov decision processes.
 
-    `variance` is that of the first step's reward. The kernel of Markov decision processes.
+    v_i = variance discount^(2(i-1)) at depth i >= 1, and v_0 = 0; `variance` is that of the first
+    reward.
     """
 
     discount: float | None
     variance: float | None = 1.0
-
-    def __post_init__(self) -> None:
-        _check(self.discount, _share, "discount")
-        _check(self.variance, at_least_zero, "variance")
+    hyperparameters: ClassVar = {
+        "discount": Hyperparameter(
+            LogNormal(0.8, 0.5, low=1e-2, high=1.0), "fraction", typical=0.7
+        ),
+        "variance": VARIANCE,
+    }
 
     def _increments(self, depth: int) -> Array:
+        discount, variance = self._numbers()
         v = np.zeros(depth + 1)
-        discount = float(_given(self.discount, "discount"))
-        v[1:] = _given(self.variance, "variance") * discount ** (2.0 * np.arange(depth))
+        v[1:] = variance * discount ** (2.0 * np.arange(depth))
         return v
 
-    def slopes(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
+    def gradients(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
         v = self.increments(depth)
         return {"discount": 2.0 * np.maximum(np.arange(depth + 1.0) - 1.0, 0.0) * v, "variance": v}
 
 
 @dataclass(frozen=True)
 class Geometric(Kernel):
-    """A share `root` at the root, the rest in steps that shrink (or grow) by `ratio`.
+    """A kernel whose steps shrink (or grow) by a ratio.
 
-    variance (1 - root) ratio^i / sum_{j=1..D} ratio^j at depth i >= 1: for coverings, where each
-    split of a cell halves what is left to know.
+    v_0 = variance root, and v_i = variance (1 - root) ratio^i / sum_{j=1..D} ratio^j at depth
+    i >= 1. In partitions of a space each split of a cell leaves that share of the variance.
     """
 
     ratio: float | None
     variance: float | None = 1.0
     root: float | None = 0.0
+    hyperparameters: ClassVar = {
+        "ratio": Hyperparameter(LogNormal(0.7, 1.0, low=1e-4, high=1e4), typical=0.5),
+        "variance": VARIANCE,
+        "root": Hyperparameter(LogNormal(0.1, 1.5, low=1e-6, high=0.999), "fraction", fitted=False),
+    }
 
-    def __post_init__(self) -> None:
-        _check(self.ratio, above_zero, "ratio")
-        _check(self.variance, at_least_zero, "variance")
-        _check(self.root, _share, "root")
-
-    def _shares(self, depth: int) -> Array:
+    @staticmethod
+    def _shares(ratio: float, depth: int) -> Array:
         i = np.arange(1.0, depth + 1)
-        # The largest share is 1 before it is normalised, so that no power overflows.
-        ratio = float(_given(self.ratio, "ratio"))
+        # The largest share is 1 before it is normalized, so that no power overflows.
         share = ratio ** (i - 1 if ratio <= 1 else i - depth)
         shares: Array = share / (share.sum() or 1.0)
         return shares
 
     def _increments(self, depth: int) -> Array:
-        variance, root = _given(self.variance, "variance"), _given(self.root, "root")
+        ratio, variance, root = self._numbers()
         v = np.empty(depth + 1)
         v[0] = variance * root
-        v[1:] = variance * (1 - root) * self._shares(depth)
+        v[1:] = variance * (1 - root) * self._shares(ratio, depth)
         return v
 
-    def slopes(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
-        v, root = self.increments(depth), _given(self.root, "root")
+    def gradients(self, depth: int) -> dict[str, Array]:  # noqa: D102 - as above
+        v, (ratio, _, root) = self.increments(depth), self._numbers()
         i = np.arange(depth + 1.0)
-        ratio = v * (i - i[1:] @ self._shares(depth))
-        ratio[0] = 0.0
-        rest = v * -(root / (1 - root) if root < 1 else 0.0)
-        rest[0] = v[0]
-        return {"ratio": ratio, "variance": v, "root": rest}
+        by_ratio = v * (i - i[1:] @ self._shares(ratio, depth))
+        by_ratio[0] = 0.0
+        by_root = v * -(root / (1 - root) if root < 1 else 0.0)
+        by_root[0] = v[0]
+        return {"ratio": by_ratio, "variance": v, "root": by_root}
 
 
 @dataclass(frozen=True)
 class Chi(Kernel):
-    """Any kernel of paths: non-increasing, non-negative values chi_0 .. chi_D.
+    """Any kernel, by its non-increasing, non-negative values chi_0 .. chi_D.
 
-    `Chi(None)` is to be learnt: one increment for each depth.
+    `Chi(None)` is fitted with one free increment for each depth.
     """
 
     values: tuple[float, ...] | None
@@ -219,15 +397,20 @@ class Chi(Kernel):
                 )
         object.__setattr__(self, "values", values)
 
+    @classmethod
+    def template(cls) -> Self:  # noqa: D102 - as above
+        return cls(None)
+
     def _increments(self, depth: int) -> Array:
-        values = _given(self.values, "values")
+        values = self.values
+        if values is None:
+            raise _is_unknown("values")
         if len(values) != depth + 1:
             raise ValueError(
                 f"values has {len(values)} entries, but a tree of depth {depth} needs "
                 f"chi_0 to chi_{depth}, that is {depth + 1}"
             )
-        rising = np.array(values[::-1])
-        return np.diff(rising, prepend=0.0)
+        return np.diff(np.array(values[::-1]), prepend=0.0)
 
     def chi(self, depth: int) -> Array:
         """Return the values as they were given."""
@@ -236,7 +419,7 @@ class Chi(Kernel):
 
     @classmethod
     def of_increments(cls, increments: Sequence[float] | Array) -> "Chi":
-        """Return the kernel that adds so much variance at each depth.
+        """Return the kernel with these increments.
 
         >>> Chi.of_increments([0.5, 0.25, 0.25])
         Chi(values=(1.0, 0.75, 0.5))
@@ -246,7 +429,7 @@ class Chi(Kernel):
 
 @dataclass(frozen=True)
 class Sum(Kernel):
-    """The sum of some kernels; written `a + b`."""
+    """A sum of kernels; written `a + b`."""
 
     terms: tuple[Kernel, ...]
 
@@ -254,7 +437,7 @@ class Sum(Kernel):
         flat: list[Kernel] = []
         for term in self.terms:
             if not isinstance(term, Kernel):
-                raise TypeError(f"a sum takes kernels, got {term!r}")
+                raise TypeError(f"terms must be kernels, got {term!r}")
             flat.extend(term.terms if isinstance(term, Sum) else [term])
         object.__setattr__(self, "terms", tuple(flat))
 
@@ -286,28 +469,14 @@ class Scaled(Kernel):
         return f"{self.factor!r} * {inner}"
 
 
-def _check(value: float | None, rule: Callable[[Any, str], float], name: str) -> None:
-    """Check a parameter, unless it is to be learnt."""
-    if value is not None:
-        rule(value, name)
+def _is_unknown(name: str) -> ValueError:
+    return ValueError(
+        f"{name} is None, so it is to be fitted: pass the kernel to bough.GPTS or to "
+        "bough.learning.fit, or pass a number"
+    )
 
 
-def _share(value: Any, name: str) -> float:
-    if not 0 <= real(value, name) <= 1:
-        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
-    return float(value)
-
-
-def _given(value: Parameter | None, name: str) -> Parameter:
-    if value is None:
-        raise ValueError(
-            f"{name} is None, so it is to be learnt: give the kernel to bough.GPTS or to "
-            "bough.learning.fit, or give it a number"
-        )
-    return value
-
-
-def _read(paths: Sequence[Sequence[int]], depth: int) -> list[tuple[int, ...]]:
+def _checked(paths: Sequence[Sequence[int]], depth: int) -> list[tuple[int, ...]]:
     steps = [
         tuple(whole(k, "a step", least=0, most=MOST_CHILDREN) for k in listed(path, "path"))
         for path in listed(paths, "paths")
@@ -319,7 +488,7 @@ def _read(paths: Sequence[Sequence[int]], depth: int) -> list[tuple[int, ...]]:
 
 
 def common_steps(paths: list[tuple[int, ...]]) -> NDArray[np.intp]:
-    """Return how many steps each pair of paths has in common."""
+    """Return the number of steps that each pair of paths has in common."""
     longest = max(map(len, paths), default=0)
     # Padding differs from every step, and from the padding of the other side.
     left = np.array([p + (-1,) * (longest - len(p)) for p in paths], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Prior means: what is expected of a path before anything is known."""
+"""Prior means: the expected reward of each node before any observation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -10,24 +10,23 @@ from bough.trees import Path
 
 @dataclass(frozen=True)
 class Heuristic:
-    """A guess at the reward of every node, whose scale and offset are learnt from the data.
+    """An estimate of the reward of every node, whose scale and offset are fitted.
 
-    The prior mean is `offset + scale * function(path)`. A plain function as a mean is trusted; a
-    heuristic is trusted at first, and then as far as the rewards bear it out. The function is
-    called once for each node.
+    The prior mean is `offset + scale * function(path)`. (A plain function as a mean is taken as it
+    is.) The function is called once for each node.
 
     Parameters
     ----------
     function
         `f(path) -> float`, for the path of any node.
     scale, offset
-        Where learning starts; without learning (in a `Belief`), what they are.
+        The initial values of the fit; in a `Belief`, which fits nothing, the values.
 
     Examples
     --------
     >>> import bough
-    >>> guess = bough.means.Heuristic(lambda path: -sum(path))
-    >>> search = bough.GPTS(bough.Tree(5, 4), mean=guess, rng=0)
+    >>> heuristic = bough.means.Heuristic(lambda path: -sum(path))
+    >>> search = bough.GPTS(bough.Tree(5, 4), mean=heuristic, rng=0)
     >>> for _ in range(30):
     ...     path = search.ask()
     ...     search.tell(path, 7 - 2 * sum(path))
@@ -47,7 +46,7 @@ class Heuristic:
         real(self.offset, "offset")
 
     def height(self, path: Path) -> float:
-        """Return what the function says of a node."""
+        """Return the value of the function at a node."""
         found = self._heights.get(path)
         if found is None:
             found = self._heights[path] = real(self.function(path), f"the heuristic of {path}")
@@ -58,15 +57,15 @@ class Heuristic:
         return self.offset + self.scale * self.height(path)
 
     def scaled(self, scale: float, offset: float) -> "Heuristic":
-        """Return the same heuristic with another scale and offset."""
+        """Return the heuristic with another scale and offset."""
         return replace(self, scale=scale, offset=offset)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_heights": {}}
 
 
-class Remembered:
-    """A prior mean that is asked once for each node, however often learning needs it."""
+class Cached:
+    """A prior mean that is computed once for each node."""
 
     def __init__(self, function: Callable[[Path], float]) -> None:
         self.function = function

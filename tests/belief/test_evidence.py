@@ -11,7 +11,7 @@ from strategies import Hill, some_kernel, some_path, trees
 
 from bough import Belief, Tree, kernels
 from bough.belief.likelihood import Evidence
-from bough.learning.data import paths_of
+from bough.learning.posterior import paths_of
 
 HILL = Hill(5)
 

@@ -1,4 +1,4 @@
-"""Learning: the gradient, whether the truth is found, units, little data and odd data."""
+"""Fits of hyperparameters: gradients, consistency, units, few and unusual observations."""
 
 import math
 import pickle
@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from oracle import Oracle
 
 from bough import Belief, Tree, kernels, learning
-from bough.learning import FLAT, WEAK, ascent
-from bough.learning.data import gathered, units
-from bough.learning.model import Model
-from bough.learning.posterior import Posterior
-from bough.learning.templates import template_of
+from bough.learning import FLAT, WEAK, fitting
+from bough.learning.model import Model, template_of
+from bough.learning.posterior import Posterior, location_and_scale, standardized
 from bough.means import Heuristic
 
 FAMILIES = {
@@ -54,34 +52,34 @@ def believing(tree, kernel, noise, paths, values, mean=0.0):
 @pytest.mark.parametrize("mean", [None, "heuristic", 0.5])
 @pytest.mark.parametrize("prior", [FLAT, WEAK], ids=["flat", "weak"])
 def test_gradient_by_every_parameter(name, mean, prior):
-    """That of the likelihood against dense algebra, that of the prior against differences."""
+    """The likelihood agrees with dense algebra, the gradient with finite differences."""
     family, truth = FAMILIES[name]
     tree = Tree(3, 4)
     paths, values = drawn(truth, tree, 30, 0.3, 0.5, seed=1)
     if mean == "heuristic":
         mean = Heuristic(lambda path: 0.3 * sum(path) - 0.2 * len(path))
     belief = believing(tree, kernels.Linear(), 0.3, paths, values)
-    model = Model(template_of(family), None, mean, 4)
-    posterior = Posterior(model, gathered(belief, mean), prior)
-    theta = model.typical(WEAK) + 0.3 * np.random.default_rng(2).standard_normal(len(model.slots))
+    model = Model(template_of(family), None, mean, 4, prior)
+    posterior = Posterior(model, standardized(belief, mean))
+    theta = model.start + 0.3 * np.random.default_rng(2).standard_normal(len(model.slots))
     density, gradient = posterior(theta)
-    units = posterior.evidence.shift, posterior.evidence.scale
+    units = posterior.units
 
     def dense(theta):
-        now = model.settings(theta, *units)
-        readings = [("sum", p, y, now.noise**2) for p, y in zip(paths, values, strict=True)]
-        oracle = Oracle(now.kernel.increments(4), now.mean, readings, exact=False)
+        now = model.settings(model.values(theta, *units))
+        observed = [("sum", p, y, now.noise**2) for p, y in zip(paths, values, strict=True)]
+        oracle = Oracle(now.kernel.increments(4), now.mean, observed, exact=False)
         return oracle.posterior([])[2]
 
     def prior_part(theta):
         density, _ = posterior(theta)
-        return posterior.in_units(density) - posterior.likelihood
+        return posterior.in_units(density) - posterior.log_likelihood
 
-    assert posterior.likelihood == pytest.approx(dense(theta), rel=1e-9)
-    if prior is FLAT:  # a mean that is learnt is integrated out: 1/2 log of its variance
-        more = posterior.in_units(density) - posterior.likelihood
-        K = model.settings(theta, *units).kernel.matrix(paths, 4)
-        S = K + model.settings(theta, *units).noise ** 2 * np.eye(len(paths))
+    assert posterior.log_likelihood == pytest.approx(dense(theta), rel=1e-9)
+    if prior is FLAT:  # a fitted mean is integrated out: 1/2 log of its variance
+        more = posterior.in_units(density) - posterior.log_likelihood
+        now = model.settings(model.values(theta, *units))
+        S = now.kernel.matrix(paths, 4) + now.noise**2 * np.eye(len(paths))
         precision = np.linalg.solve(S, np.ones(len(paths))).sum() * units[1] ** 2
         expected = 0.0 if mean == 0.5 else 0.5 * math.log(2 * math.pi / precision)
         assert more == pytest.approx(expected, rel=1e-9, abs=1e-9)
@@ -99,10 +97,10 @@ def _moved(theta, i, by):
     return theta
 
 
-# ---------------------------------------------------------------------- the truth is found
+# ---------------------------------------------------------------------- consistency
 
 
-@pytest.mark.parametrize(
+consistency = pytest.mark.parametrize(
     ("tree", "family", "truth"),
     [
         (Tree(3, 6), kernels.Linear, {"variance": 2.0}),
@@ -117,31 +115,50 @@ def _moved(theta, i, by):
     ],
     ids=lambda x: getattr(x, "__name__", None),
 )
-def test_truth_is_within_two_standard_errors(tree, family, truth):
-    """And nothing better than the truth is missed, by posterior; by likelihood no more than 1.
 
-    (Where 2,000 paths hardly tell increments from noise, as on a tree of 5^10, the prior decides:
-    the intervals then cover the truth in 91 to 100 of 100 cases.)
+
+def fits_of(tree, family, truth, seeds):
+    """Fit functions drawn from the truth, check that no optimum is missed, and yield the reports.
+
+    The posterior density is at least that of the truth, the log likelihood at most 1 below it.
     """
     profile = [v for name, v in truth.items() if name.startswith("increments")]
-    kernel = kernels.Chi.of_increments([0.0, *profile]) if profile else family(**truth)
-    truth = truth | {"noise": 0.5, "mean": 1.5}
-    counted = dict.fromkeys(truth, 0)
-    covered = dict.fromkeys(truth, 0)
-    for seed in range(100):
+    parts = {name: v for name, v in truth.items() if name not in ("noise", "mean")}
+    kernel = kernels.Chi.of_increments([0.0, *profile]) if profile else family(**parts)
+    for seed in seeds:
         paths, values = drawn(kernel, tree, 2000, 0.5, 1.5, seed)
         belief = believing(tree, kernel, 0.5, paths, values, mean=1.5)
         _, report = learning.fit(belief, family)
         assert report.converged
         assert report.likelihood > report.before - 1.0
-        evidence = gathered(belief, None)
         model = Model(template_of(family), None, None, tree.depth)
-        posterior = Posterior(model, evidence, WEAK)
-        at_truth = model.standard(
-            [truth[slot.name] for slot in model.slots], evidence.shift, evidence.scale
-        )
+        posterior = Posterior(model, standardized(belief, None))
+        at_truth = model.theta([truth[slot.name] for slot in model.slots], *posterior.units)
         assert report.posterior >= posterior.in_units(posterior(at_truth)[0]) - 1e-9
-        assert posterior.likelihood == pytest.approx(report.before, rel=1e-9)
+        assert posterior.log_likelihood == pytest.approx(report.before, rel=1e-9)
+        yield report
+
+
+@consistency
+def test_the_maximum_is_found(tree, family, truth):
+    truth = truth | {"noise": 0.5, "mean": 1.5}
+    for report in fits_of(tree, family, truth, range(2)):
+        for name, parameter in report.parameters.items():
+            assert parameter.at_bound or abs(parameter.value - truth[name]) < 4 * parameter.error
+
+
+@pytest.mark.thorough
+@consistency
+def test_truth_is_within_two_standard_errors(tree, family, truth):
+    """In 90 to 99 of 100 cases.
+
+    (If 2,000 paths hardly distinguish increments from noise, as on a tree of 5^10, the prior
+    decides: the intervals then cover the truth in 91 to 100 of 100 cases.)
+    """
+    truth = truth | {"noise": 0.5, "mean": 1.5}
+    counted = dict.fromkeys(truth, 0)
+    covered = dict.fromkeys(truth, 0)
+    for report in fits_of(tree, family, truth, range(100)):
         if any(parameter.at_bound for parameter in report.parameters.values()):
             continue
         for name, parameter in report.parameters.items():
@@ -169,7 +186,7 @@ def test_choose_finds_the_family():
         assert chosen.report.likelihood == pytest.approx(alone.report.likelihood, rel=1e-12)
 
 
-def test_fit_gives_a_new_belief_with_all_that_was_told():
+def test_fit_returns_a_new_belief_with_all_observations():
     tree = Tree(3, 4)
     paths, values = drawn(kernels.Linear(), tree, 50, 0.1, 0.0, seed=4)
     old = believing(tree, kernels.Linear(9.0), 3.0, paths, values)
@@ -190,7 +207,7 @@ def test_fit_gives_a_new_belief_with_all_that_was_told():
     assert "log likelihood" in str(report)
 
 
-def test_what_is_known_stays_as_it_is():
+def test_known_parameters_are_kept():
     tree = Tree(3, 4)
     paths, values = drawn(kernels.Gaussian(2.0, 2.0), tree, 200, 0.1, 0.0, seed=5)
     belief = believing(tree, kernels.Linear(), 1.0, paths, values)
@@ -202,7 +219,7 @@ def test_what_is_known_stays_as_it_is():
     assert report.converged
 
 
-def test_exact_values_that_contradict_each_other_are_refused():
+def test_contradictory_exact_observations_are_rejected():
     belief = Belief(Tree(3, 2), kernels.Linear(), 0.1)
     for value in (0.0, 1.0, 5.0):
         belief.observe((0, 0), value)
@@ -216,18 +233,18 @@ def test_exact_values_that_contradict_each_other_are_refused():
     learning.fit(belief, kernels.Linear, noise=0.0)
 
 
-def test_a_vague_noise_widens_the_errors_of_what_depends_on_it(monkeypatch):
+def test_a_vague_noise_widens_the_errors_of_other_parameters(monkeypatch):
     tree, kernel = Tree(5, 10), kernels.Gaussian(3.0, 2.0)
     paths, values = drawn(kernel, tree, 1000, 0.3, 0.0, seed=2)
     belief = believing(tree, kernel, 0.3, paths, values)
     wide = learning.fit(belief, kernels.Gaussian).report.parameters
-    monkeypatch.setattr(ascent, "VAGUE", math.inf)
+    monkeypatch.setattr(fitting, "VAGUE", math.inf)
     narrow = learning.fit(belief, kernels.Gaussian).report.parameters
     assert wide["noise"].error > 0.2 * wide["noise"].value
     assert wide["width"].error > 1.1 * narrow["width"].error
 
 
-def test_readings_with_their_own_noise_keep_it():
+def test_observations_with_their_own_noise_keep_it():
     belief = Belief(Tree(3, 2), kernels.Linear(), 1.0)
     rng = np.random.default_rng(0)
     for _ in range(40):
@@ -240,7 +257,7 @@ def test_readings_with_their_own_noise_keep_it():
 
 
 @given(st.integers(-40, 40), st.integers(0, 5))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=8)
 def test_a_power_of_two_changes_no_bit(exponent, seed):
     tree = Tree(3, 5)
     paths, values = drawn(kernels.Geometric(0.6), tree, 60, 0.2, 1.0, seed)
@@ -254,9 +271,17 @@ def test_a_power_of_two_changes_no_bit(exponent, seed):
     assert scaled.report.mean == plain.report.mean * factor
 
 
+def test_other_units_change_only_the_units():
+    check_units(0.37, 1234.5, seed=0)
+
+
+@pytest.mark.thorough
 @given(st.floats(0.01, 100.0), st.floats(-100.0, 100.0), st.integers(0, 5))
-@settings(deadline=None, max_examples=25)
-def test_other_units_change_nothing_but_the_units(factor, shift, seed):
+def test_any_units_change_only_the_units(factor, shift, seed):
+    check_units(factor, shift, seed)
+
+
+def check_units(factor, shift, seed):
     tree = Tree(3, 5)
     paths, values = drawn(kernels.Geometric(0.6), tree, 60, 0.2, 1.0, seed)
     for family in (kernels.Geometric, kernels.Gaussian, kernels.Chi):
@@ -274,10 +299,10 @@ def test_other_units_change_nothing_but_the_units(factor, shift, seed):
         )
 
 
-# ---------------------------------------------------------------------- little data, odd data
+# ---------------------------------------------------------------------- few or unusual observations
 
 
-ODD = {
+UNUSUAL = {
     "one": [3.0],
     "two": [3.0, 4.0],
     "two alike": [3.0, 3.0],
@@ -294,18 +319,31 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", ODD)
-@pytest.mark.parametrize("family", learning.FAMILIES, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("tree", [Tree(3, 4), Tree(1, 1), Tree(2, 0)], ids=repr)
-def test_odd_data_give_sane_parameters(name, family, tree):
-    values = ODD[name]
+def unusual_fit(tree, family, name):
+    """Return a parameter set, which is thorough if it is not essential."""
+    essential = name in ("one", "all equal") or (family is kernels.Chi and tree.depth == 4)
+    marks = () if essential else pytest.mark.thorough
+    return pytest.param(tree, family, name, marks=marks, id=f"{tree}-{family.__name__}-{name}")
+
+
+@pytest.mark.parametrize(
+    ("tree", "family", "name"),
+    [
+        unusual_fit(tree, family, name)
+        for tree in (Tree(3, 4), Tree(1, 1), Tree(2, 0))
+        for family in (*kernels.named().values(), kernels.Chi)
+        for name in UNUSUAL
+    ],
+)
+def test_unusual_observations_give_sane_parameters(tree, family, name):
+    values = UNUSUAL[name]
     rng = np.random.default_rng(0)
     belief = Belief(tree, kernels.Linear(), 1.0)
     for y in values:
         belief.observe(tuple(rng.integers(tree.counts).tolist()) if tree.depth else (), y)
     new, report = learning.fit(belief, family)
     v = report.kernel.increments(tree.depth)
-    _, spread = units(belief)
+    _, spread = location_and_scale(belief)
     assert np.isfinite(v).all()
     assert 1e-3 * spread * (1 - 1e-9) <= report.noise <= 3 * spread
     assert min(values) - spread <= report.mean <= max(values) + spread
@@ -318,29 +356,41 @@ def test_odd_data_give_sane_parameters(name, family, tree):
 
 
 def test_few_data_do_not_collapse_the_variance():
-    """Maximum likelihood without a prior now and then finds a quarter of the truth or less."""
+    """Maximum likelihood without a prior sometimes finds a quarter of the truth or less."""
+    too_small, _ = variances_too_small([0, 21, 37])
+    assert too_small == {WEAK: 0.0, FLAT: 2 / 3}
+
+
+@pytest.mark.thorough
+def test_few_data_do_not_collapse_the_variance_on_average():
+    too_small, median = variances_too_small(range(60))
+    assert too_small[WEAK] == 0.0
+    assert too_small[FLAT] > 0.0
+    assert median[WEAK] > median[FLAT]
+
+
+def variances_too_small(seeds):
+    """Return how often the variance is below a quarter of the truth, and its median, by prior."""
     tree = Tree(5, 6)
     kernel = kernels.Geometric(0.6)
     found = {WEAK: [], FLAT: []}
-    for seed in range(60):
+    for seed in seeds:
         paths, values = drawn(kernel, tree, 8, 0.1, 0.0, seed)
         belief = believing(tree, kernel, 0.1, paths, values)
         for prior, variances in found.items():
             _, report = learning.fit(belief, kernels.Geometric, prior=prior)
             variances.append(report.kernel.variance)
     too_small = {prior: np.mean(np.array(v) < 0.25) for prior, v in found.items()}
-    assert too_small[WEAK] == 0.0
-    assert too_small[FLAT] > 0.0
-    assert np.median(found[WEAK]) > np.median(found[FLAT])
+    return too_small, {prior: np.median(v) for prior, v in found.items()}
 
 
-# ---------------------------------------------------------------------- mistakes
+# ---------------------------------------------------------------------- errors
 
 
-def test_mistakes_get_an_explanation():
+def test_errors_name_the_argument():
     tree = Tree(3, 2)
     belief = Belief(tree, kernels.Linear(), 1.0)
-    with pytest.raises(ValueError, match="nothing was told"):
+    with pytest.raises(ValueError, match="no observations yet"):
         learning.fit(belief, kernels.Linear)
     belief.observe((0, 0), 1.0)
     for call, message in (
@@ -354,9 +404,9 @@ def test_mistakes_get_an_explanation():
         (lambda: learning.choose(belief, int), "family must be a class"),
         (lambda: learning.fit(belief, kernels.Linear, mean=lambda path: math.nan), "mean"),
         (lambda: learning.fit(belief, kernels.Linear, mean=lambda path: "x"), "mean"),
-        (lambda: learning.Prior(noise=0.1), "noise must be a Guess"),
+        (lambda: learning.Prior(noise=0.1), "noise must be a LogNormal"),
         (lambda: learning.Prior(variance=-1.0), "variance must be"),
-        (lambda: learning.Guess(0.1, 0.0, 1e-3, 1.0), "a guess needs"),
+        (lambda: learning.LogNormal(0.1, 0.0, 1e-3, 1.0), "sigma > 0"),
         (lambda: Heuristic(3.0), "a heuristic is a function"),
         (lambda: Belief(tree, kernels.Gaussian(None), 1.0), "width is None"),
         (lambda: kernels.Chi(None).increments(3), "values is None"),

@@ -10,7 +10,7 @@ import pytest
 
 import bough
 from bough import plotting
-from bough.learning.data import paths_of
+from bough.learning.posterior import paths_of
 from bough.plotting.parameters import slot_names
 from bough.plotting.view import ABSENT, SearchView
 from bough.report import snapshot, trial_columns

@@ -1,4 +1,4 @@
-"""GPTS by ask and tell: the paper's algorithm, exhaustion, batches, scaling, certificates."""
+"""GPTS: the paper's algorithm, exhaustion, batches, scaling, certificates."""
 
 import itertools
 import math
@@ -6,15 +6,17 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracle import Oracle
-from strategies import Ragged, noise_of
+from strategies import Ragged, noise_of, some_path, trees
 
 import bough
 from bough import GPTS, Confidence, Exhausted, Tree, kernels
 
 
 class AlgorithmOne:
-    """The paper's Algorithm 1, word for word: dense inverse, set S of leaves and dummy nodes."""
+    """The paper's Algorithm 1, literally: dense inverse, set S of leaves and dummy nodes."""
 
     def __init__(self, branching, depth, kernel, noise):
         self.B, self.D, self.noise = branching, depth, noise
@@ -86,7 +88,7 @@ def test_the_arm_rule_is_algorithm_one(kernel, scale):
 
 @pytest.mark.parametrize("select", ["arm", "subtree"])
 @pytest.mark.parametrize("tree", [Tree(3, 3), Tree([2, 1, 4], 3), Tree(40, 1), Tree(1, 4)])
-def test_without_noise_a_small_tree_is_searched_out(select, tree):
+def test_a_small_tree_without_noise_is_exhausted(select, tree):
     search = GPTS(tree, kernels.Linear(), 0.0, select=select, rng=1)
     seen = []
     for _ in range(tree.arms):
@@ -119,11 +121,11 @@ def test_a_batch_without_noise_never_repeats_an_arm(select):
 
 
 @pytest.mark.parametrize("select", ["arm", "subtree"])
-@pytest.mark.parametrize("told", [0, 5, 60])
-def test_a_batch_in_noise_repeats_an_arm_only_when_all_are_pending(select, told):
+@pytest.mark.parametrize("count", [0, 5, 60])
+def test_a_noisy_batch_repeats_an_arm_only_when_all_are_pending(select, count):
     tree = Tree(3, 3)
     search = GPTS(tree, kernels.Gaussian(1.0), 0.3, select=select, rng=1)
-    for t in range(told):
+    for t in range(count):
         path = search.ask()
         search.tell(path, noise_of(1, path) + 0.3 * noise_of(2, t))
     mean, _ = search.belief.posterior([(0, 0, 0), (1, 2, 0)])
@@ -140,17 +142,17 @@ def test_a_batch_in_noise_repeats_an_arm_only_when_all_are_pending(select, told)
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_next_of_a_batch_is_the_best_of_those_not_pending(seed):
-    """By the mean of what was told, and the deviation that counts what is pending."""
+    """The mean is that of the observations; pending evaluations reduce the deviation."""
     tree, kernel = Tree(3, 3), kernels.Linear()
     search = GPTS(tree, kernel, 0.5, select="arm", rng=seed)
     arms = list(itertools.product(range(3), repeat=3))
-    told, pending = [], []
+    observed, pending = [], []
     for t in range(12):
         path = search.ask()
         if t % 2:
             pending.append(path)
             b = search.confidence.sqrt_beta(t + 1, tree.log_arms)
-            oracle = Oracle(kernel.increments(3), 0.0, told, exact=False)
+            oracle = Oracle(kernel.increments(3), 0.0, observed, exact=False)
             mean, _, _ = oracle.posterior(arms)
             _, covariance, _ = oracle.posterior(arms, [(p, 0.25) for p in pending[:-1]])
             upper = mean + b * np.sqrt(np.diag(covariance))
@@ -158,13 +160,13 @@ def test_the_next_of_a_batch_is_the_best_of_those_not_pending(seed):
             assert upper[arms.index(path)] == pytest.approx(max(upper[free]), abs=1e-9)
         else:
             search.tell(path, noise_of(seed, path))
-            told.append(("sum", path, noise_of(seed, path), 0.25))
+            observed.append(("sum", path, noise_of(seed, path), 0.25))
 
 
 @pytest.mark.parametrize("growth", ["complete", "deepening", "rollout"])
 @pytest.mark.parametrize("batch", [False, True])
-def test_steps_are_told_instead_of_their_sum(growth, batch):
-    """Each is a reading of its own, the noise shared out by what the kernel expects."""
+def test_rewards_of_steps_instead_of_their_sum(growth, batch):
+    """Each is an observation of its own, with noise in proportion to its prior variance."""
     tree, kernel = Tree(2, 3), kernels.Discounted(0.5)
     search = GPTS(tree, kernel, 0.4, growth=growth, rng=3)
     v = kernel.increments(3)
@@ -207,7 +209,7 @@ def test_the_best_action_by_subtree():
             search.tell(path, value)
         assert search.best_action("subtree") == 2
         search.tell((2, 1, 1), -9.0, noise=0.01)
-        assert search.best_action("subtree") == 3  # nobody has been there yet
+        assert search.best_action("subtree") == 3  # unexplored
     with pytest.raises(ValueError, match="rule must be"):
         search.best_action("magic")
 
@@ -294,7 +296,7 @@ def test_the_certificate_holds_as_often_as_it_says(select):
     assert failures < 29
 
 
-def test_the_certificate_of_four_independent_arms_is_not_idle():
+def test_the_certificate_of_four_independent_arms_is_not_too_wide():
     """At delta = 0.1 halving every standard deviation would make it fail too often."""
     tree, kernel = Tree(4, 1), kernels.Discounted(1.0)
     failures = halved = 0
@@ -358,7 +360,7 @@ def test_growing_one_node_a_play(select, growth, tree):
 
 @pytest.mark.parametrize("growth", ["complete", "deepening", "rollout"])
 def test_the_certificate_covers_all_that_can_be_found(growth):
-    """Also what lies below nodes that nobody has seen, on functions drawn from the prior."""
+    """Unexplored arms included, on functions drawn from the prior."""
     tree, kernel = Tree(2, 7), kernels.Geometric(1.0)
     nodes = [p for d in range(8) for p in itertools.product(range(2), repeat=d)]
     missed = 0
@@ -396,7 +398,7 @@ def test_rollouts_on_ragged_trees():
     assert other.best().value == 1.0
 
 
-def test_steps_may_be_noisy_where_the_kernel_expects_nothing():
+def test_steps_without_prior_variance_may_be_noisy():
     search = GPTS(Tree(2, 4), kernels.Chi((1, 1, 0.5, 0.5, 0)), 0.1, rng=0)
     search.tell(search.ask(), steps=[0.1, 0.2, 0.1, 0.1])
     assert search.observations == 1
@@ -418,7 +420,7 @@ def test_a_path_of_no_steps():
     assert search.observations == 1
 
 
-def test_actions_where_there_are_none():
+def test_the_root_may_have_no_actions():
     for tree in (Tree(lambda path: 0, 3), Tree(4, 0)):
         for make in (lambda t: GPTS(t, kernels.Linear(), 0.1, rng=0), bough.UCT):
             search = make(tree)
@@ -429,13 +431,45 @@ def test_actions_where_there_are_none():
             GPTS(tree, kernels.Linear(), 0.1).best_action("subtree")
 
 
-def test_a_function_may_say_that_there_is_no_end():
+def test_a_branching_function_may_return_infinity():
     tree = Tree(lambda path: math.inf, 2, log_arms=10.0)
     search = GPTS(tree, kernels.Linear(), 0.3, growth="deepening", rng=0)
     for t in range(40):
         path = search.ask()
         search.tell(path, noise_of(1, path) + 0.3 * noise_of(2, t))
     assert math.isfinite(search.certificate.gap)
+
+
+@given(st.data())
+@settings(deadline=None)
+def test_information_gain_is_half_a_log_determinant(data):
+    kernel = kernels.Gaussian(1.5)
+    tree = data.draw(trees(most_children=4, most_depth=5), label="tree")
+    belief = bough.Belief(tree, kernel, 0.3)
+    rows, noises = [], []
+    for _ in range(data.draw(st.integers(0, 10), label="observations")):
+        path = some_path(data, tree)
+        nodes = [path[:i] for i in range(len(path) + 1)]
+        noise = data.draw(st.sampled_from([0.3, 0.7]), label="noise")
+        if data.draw(st.booleans(), label="step") and path:
+            belief.observe_step(path, 0.5, noise=noise)
+            nodes = [path]
+        else:
+            belief.observe(path, 0.5, noise=noise)
+        rows.append(set(nodes))
+        noises.append(noise)
+    v = kernel.increments(tree.depth)
+    K = np.array([[sum(v[len(n)] for n in a & b) for b in rows] for a in rows])
+    K = K.reshape(len(rows), len(rows)) / np.outer(noises, noises)
+    truth = 0.5 * np.linalg.slogdet(np.eye(len(rows)) + K)[1]
+    assert belief.information_gain() == pytest.approx(truth, rel=1e-9, abs=1e-9)
+
+
+def test_an_exact_observation_has_infinite_information():
+    search = GPTS(Tree(3, 2), kernels.Gaussian(1.5), 0.0, rng=0)
+    assert search.information_gain == 0.0
+    search.tell(search.ask(), 1.0)
+    assert search.information_gain == math.inf
 
 
 def test_rules_for_the_best():
@@ -460,7 +494,7 @@ def test_rules_for_the_best():
         search.best("median")
 
 
-def test_best_is_the_best_of_the_played():
+def test_best_is_among_the_played_arms():
     """Against enumeration: over played arms only, though others may have higher means."""
     search = GPTS(Tree(4, 4), kernels.Gaussian(2.0), 0.4, rng=2)
     played = set()
@@ -506,7 +540,7 @@ def test_bad_input_changes_nothing(call, error, message):
     assert search.pending == tuple(asked)
 
 
-def test_bad_searches():
+def test_bad_options():
     tree = Tree(3, 2)
     for keywords, message in (
         ({"select": "best"}, "select must be"),

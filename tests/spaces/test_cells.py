@@ -11,7 +11,7 @@ from small_spaces import random_partition, random_path, spaces
 from bough import Belief, Choice, Float, Int, Space
 from bough.belief.rng import SplitMix64
 from bough.kernels import Geometric
-from bough.learning.data import paths_of
+from bough.learning.posterior import paths_of
 from bough.spaces.cells import CellIndex
 from bough.spaces.ensemble import NO_DEPTHS, real_parents, shared_steps
 from bough.spaces.partition import PartitionTree

@@ -7,7 +7,7 @@ import pytest
 from small_spaces import BOX, MIXED, bowl, mixed, noisy, play
 
 from bough import Float, Forest, Space
-from bough.learning.data import paths_of
+from bough.learning.posterior import paths_of
 from bough.spaces.ensemble import PartitionBelief, random_partition, steps_of
 
 

@@ -1,6 +1,5 @@
 """`bough search`: search of a tree, of a built-in problem or of a function of the user."""
 
-import dataclasses
 import json
 import math
 import pathlib
@@ -39,13 +38,6 @@ from bough.run.stopping import Gap, StopRule, WallTime
 from bough.searchers import GPTS
 from bough.studies.study import Study, open_or_create
 from bough.trees import Tree
-
-KERNELS: dict[str, type[Kernel]] = {
-    "discounted": kernels.Discounted,
-    "gaussian": kernels.Gaussian,
-    "geometric": kernels.Geometric,
-    "linear": kernels.Linear,
-}
 
 
 def _complete_problem(
@@ -138,7 +130,7 @@ def command(
             if branching is None or depth is None:
                 raise click.UsageError(f"{problem} needs --branching and --depth.")
             tree = Tree(branching, depth)
-            template = None if kernel is None else _template(kernel)
+            template = None if kernel is None else _kernel(kernel, fitted=True)
             options = {"kernel": template, "noise": noise, "select": select}
         stop: list[StopRule] = [] if seconds is None else [WallTime(seconds)]
         stop += [] if gap is None else [Gap(gap)]
@@ -251,27 +243,12 @@ def _paths(log10_arms: float) -> str:
     return f"about 10^{log10_arms:.0f} paths"
 
 
-def _template(text: str) -> Kernel:
-    """Read a kernel such as `gaussian:3`, with None for what is not said."""
-    name, *numbers = text.split(":")
-    if name not in KERNELS:
-        raise click.UsageError(f"--kernel must be one of {', '.join(KERNELS)}, got {text!r}.")
-    parameters: list[float | None] = [None] if name == "linear" else [None, None]
+def _kernel(text: str, *, fitted: bool = False) -> Kernel:
+    """Return a kernel such as `gaussian:3`; the rest takes its defaults, or is to be fitted."""
     try:
-        parameters[: len(numbers)] = [float(number) for number in numbers]
-        return KERNELS[name](*parameters)
-    except (TypeError, ValueError) as error:
-        raise click.UsageError(f"--kernel {text}: {error}") from None
-
-
-def _kernel(text: str) -> Kernel:
-    """Read a kernel of which all is said, but for the variance, which is then 1."""
-    kernel: Any = _template(text)
-    if getattr(kernel, "variance", None) is None:
-        kernel = dataclasses.replace(kernel, variance=1.0)
-    if None in dataclasses.asdict(kernel).values():
-        raise click.UsageError(f"--kernel {text} needs a number, such as {text}:0.7.")
-    return kernel  # type: ignore[no-any-return]
+        return kernels.parse(text, fitted=fitted)
+    except ValueError as error:
+        raise click.UsageError(f"--{error}.") from None
 
 
 def _load(text: str) -> Callable[[Any], Any]:

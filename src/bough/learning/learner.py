@@ -1,58 +1,54 @@
-"""When a searcher learns its kernel, noise and mean, and from where it goes on."""
+"""Refits during a search: when they are due, from where they start, and their replay."""
 
 import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough._validation import at_least_zero
 from bough.belief.belief import Belief
+from bough.belief.nodes import moderate
 from bough.kernels import Geometric, Kernel
-from bough.learning.ascent import climb, polish
-from bough.learning.data import gathered
-from bough.learning.model import Mean, Model, Settings
-from bough.learning.posterior import Found, Posterior
-from bough.learning.prior import WEAK, Prior
-from bough.means import Heuristic
+from bough.learning.fitting import lbfgs, newton
+from bough.learning.model import WEAK, Mean, Model, Prior, Settings, is_free
+from bough.learning.posterior import OWN_NOISE, STEP, Optimum, Posterior, standardized
+from bough.means import Cached, Heuristic
 from bough.trees import Path
 
 Array = NDArray[np.float64]
 
-#: Learnt again when there are so many times as many observations, up to OFTEN, and from there on.
-GROWTH = 4 / 3
-OFTEN = 500
-LATER_GROWTH = 2.0
-#: While there are at most so many, every fit also starts afresh: it may have been on a wrong track.
+#: A refit is due when the observations have grown by this factor, before and after MANY of them.
+GROWTH, LATER_GROWTH = 4 / 3, 2.0
+MANY = 500
+#: Up to this many observations a refit also starts from typical values, not only from the last fit.
 FEW = 30
-STEP, OWN_NOISE = 1, 2  # as in `_core.py`
-#: Newton's method looks at every parameter apart, so with more than this L-BFGS-B goes first, and
-#: then so many Newton steps are enough.
-MANY = 8
-POLISH = 6
-#: A belief takes increments below this for none.
+#: The cost of a Newton step grows with the number of parameters; above this number L-BFGS-B goes
+#: first, and few Newton steps follow.
+NEWTON_PARAMETERS = 8
+NEWTON_STEPS = 6
+#: A belief treats increments below this as 0.
 VANISHED = 1e-99
-#: Rewards are taken for exact when the chance is below this that noise let all repetitions agree.
+#: Rewards count as exact if the probability that all repetitions agree by chance is below this.
 COINCIDENCE = 1e-3
-
-
-#: How far a likelihood may be off, relatively, that was computed by another machine.
+#: The relative difference that a likelihood may have on another machine.
 ROUNDING = 1e-6
 
 
 class Fit(NamedTuple):
-    """What was learnt at one moment.
+    """The record of one refit.
 
     Attributes
     ----------
     values
-        The parameters that are learnt, in the units of the user, in the order of the model's slots.
+        The fitted parameters in the units of the rewards, in the order of the model's slots.
     exact
-        Whether the rewards were taken for exact.
+        Whether the rewards were considered exact.
     likelihood
-        Of all that was told until then, given these.
+        The log marginal likelihood of the observations until then.
     """
 
     values: list[float]
@@ -61,10 +57,30 @@ class Fit(NamedTuple):
 
 
 class Learner:
-    """What of a kernel, a noise and a mean is to be learnt, and what was learnt last.
+    """The unknown hyperparameters of a search, and the schedule of their refits.
 
-    Learning costs O(nodes), and is done each time that the observations have grown by a third (once
-    there are 500: have doubled), so it costs O(depth) an observation, like telling it.
+    A refit costs O(nodes). It is due each time the observations have grown by a third (from 500 on:
+    have doubled), so that refits cost O(depth) for each observation, like the observation itself.
+
+    Parameters
+    ----------
+    kernel, noise, mean
+        The hyperparameters, with None for what is fitted.
+    depth
+        The depth of the tree.
+    prior
+        The prior of what is fitted.
+
+    Attributes
+    ----------
+    fits
+        The records of all refits so far.
+    recorded
+        During a replay, the records of refits to be taken instead of new fits; otherwise None.
+    exact
+        Whether the rewards turned out to have no noise.
+    watching
+        Whether they still may: no repeated evaluation has differed yet.
     """
 
     def __init__(
@@ -75,38 +91,59 @@ class Learner:
         depth: int,
         prior: Prior = WEAK,
     ) -> None:
-        self.prior = prior
-        # A geometric kernel can be like any other: Linear and Discounted are special cases, and
-        # so is Gaussian, but for the root, of which the learnt mean takes care.
-        kernel = Geometric(None, None) if kernel is None else kernel
-        self.model = Model(kernel, noise, mean, depth)
-        self.exact_model = self.model if noise is not None else Model(kernel, 0.0, mean, depth)
-        self.exact = False  # whether the rewards were found to have no noise,
-        self.watching = noise is None  # or may still be,
-        self.agreed = 0  # as so many that came again say
+        # A geometric kernel resembles all others: Linear and Discounted are special cases, and so
+        # is Gaussian except for the root, whose part the fitted mean plays.
+        kernel = Geometric.template() if kernel is None else kernel
+        self.model = Model(kernel, noise, mean, depth, prior)
+        self.exact_model = self.model
+        if noise is None:
+            self.exact_model = Model(kernel, 0.0, mean, depth, prior)
+        self.exact = False
+        self.watching = noise is None
+        self.agreements = 0  # repeated evaluations that gave the same reward
         self.values: list[float] | None = None  # of the last fit
         self.only_zeros = True
-        self.next = 1
-        self.fits: list[Fit] = []  # all that was learnt so far
-        # While a record is followed: what was learnt then, to be taken, and nothing else learnt.
+        self.next = 1  # the number of observations at which the next refit is due
+        self.fits: list[Fit] = []
         self.recorded: deque[Fit] | None = None
 
+    @classmethod
+    def of(cls, depth: int, kernel: Any, noise: Any, mean: Any) -> "Learner | None":
+        """Return the learner of a search with these arguments; None if nothing is unknown."""
+        if kernel is not None and not isinstance(kernel, Kernel):
+            raise TypeError(f"kernel must be a kernel such as Gaussian(3.0), got {kernel!r}")
+        unknown = kernel is None or noise is None or is_free(kernel)
+        if not unknown and not isinstance(mean, Heuristic):
+            return None
+        noise = None if noise is None else moderate(at_least_zero(noise, "noise"), "noise")
+        if callable(mean):
+            mean = mean if isinstance(mean, Heuristic) else Cached(mean)
+        elif mean is not None:
+            mean = moderate(mean, "mean")
+        return cls(kernel, noise, mean, depth)
+
     def first(self) -> Settings:
-        """Return what to believe before anything was told."""
-        settings = self.model.settings(self.model.typical(self.prior), 0.0, 1.0)
+        """Return the kernel, noise and mean before any observation."""
+        settings = self.model.settings(self.model.values(self.model.start, 0.0, 1.0))
         mean = self.model.mean
         return replace(settings, mean=mean) if isinstance(mean, Heuristic) else settings
 
+    # ------------------------------------------------------------------ schedule
+
+    def is_due(self, observations: int) -> bool:
+        """Return whether a refit is due."""
+        return observations >= self.next if self.recorded is None else bool(self.recorded)
+
     def note(self, rewards: Iterable[float]) -> None:
-        """Take note of rewards: the first that is not 0 says in what units they come."""
+        """Have a refit after the first reward that is not 0, which shows the units of rewards."""
         if self.only_zeros and any(rewards):
             self.only_zeros = False
             self.next = 0
 
     def watch(self, belief: Belief, node: Path, value: float) -> None:
-        """Take note of the last reward: if it came again, and is the same, there may be no noise.
+        """Have a refit once repeated evaluations show that there is no noise.
 
-        Then there is no need to find out by playing an arm over and over.
+        Then the search need not find out by playing an arm again and again.
         """
         arm = belief._arm_at(node)
         if arm.visits < 2:
@@ -114,118 +151,111 @@ class Learner:
         if arm.value != value:
             self.watching = False
             return
-        self.agreed += 1
-        worth_a_look = self.agreed <= 8 or self.agreed & (self.agreed - 1) == 0
-        if worth_a_look and looks_exact(belief):
+        self.agreements += 1
+        is_power_of_two = self.agreements & (self.agreements - 1) == 0
+        if (self.agreements <= 8 or is_power_of_two) and looks_exact(belief):
             self.next = len(belief)
 
-    def is_due(self, told: int) -> bool:
-        """Return whether it is time to learn, after so many observations."""
-        return told >= self.next if self.recorded is None else bool(self.recorded)
-
     def learn(self, belief: Belief) -> None:
-        """Let a belief take the prior that suits what it was told."""
+        """Refit, and change the prior of a belief accordingly."""
         if self.watching and looks_exact(belief):
             self.watching = False
-            self.exact = self._is_possible(belief)
+            self.exact = self._may_be_exact(belief)
             self.values = None
         self._fit(belief)
-        told = len(belief)
-        growth = GROWTH if told < OFTEN else LATER_GROWTH
-        self.next = max(told + 1, math.ceil(growth * told))
+        count = len(belief)
+        growth = GROWTH if count < MANY else LATER_GROWTH
+        self.next = max(count + 1, math.ceil(growth * count))
 
     def doubt(self, belief: Belief) -> None:
-        """Take back that rewards have no noise: one of them came twice, and differs."""
+        """Refit with noise: rewards that looked exact are not."""
         self.exact = self.watching = False
         self.values = None
         self._fit(belief)
         self.next = len(belief) + 1
 
-    def _is_possible(self, belief: Belief) -> bool:
-        """Return whether there may be no noise: a kernel that is given may need some."""
-        posterior = Posterior(self.exact_model, gathered(belief, self.model.mean), self.prior)
-        return posterior(self.exact_model.typical(self.prior))[0] > -math.inf
+    # ------------------------------------------------------------------ fits
 
     def _fit(self, belief: Belief) -> None:
-        """Let a belief take what is learnt now, or was learnt then."""
         fit = self._recalled(belief) if self.recorded else self._found(belief)
         self.exact, self.values = fit.exact, fit.values
-        now = self._model().settings_of(fit.values)
+        now = self._model().settings(fit.values)
         belief.take_prior(now.kernel, now.noise, now.mean, fit.likelihood)
         self.fits.append(fit)
 
     def _model(self) -> Model:
         return self.exact_model if self.exact else self.model
 
+    def _may_be_exact(self, belief: Belief) -> bool:
+        """Return whether the observations are possible without noise under the given kernel."""
+        posterior = Posterior(self.exact_model, standardized(belief, self.model.mean))
+        return posterior(self.exact_model.start)[0] > -math.inf
+
     def _found(self, belief: Belief) -> Fit:
+        """Return a new fit."""
         model = self._model()
-        evidence = gathered(belief, model.mean)
-        shift, scale = evidence.shift, evidence.scale
-        posterior = Posterior(model, evidence, self.prior)
-        starts = [] if self.values is None else [model.standard(self.values, shift, scale)]
+        posterior = Posterior(model, standardized(belief, model.mean))
+        starts = [] if self.values is None else [model.theta(self.values, *posterior.units)]
         if not starts or len(belief) <= FEW:
-            starts.append(model.typical(self.prior))
-        found = max((_ascend(posterior, x) for x in starts), key=lambda found: found.density)
-        posterior(found.theta)
-        values = model.natural(found.theta, shift, scale)
-        kernel = model.settings_of(values).kernel
+            starts.append(model.start)
+        best = max((_ascend(posterior, x) for x in starts), key=lambda optimum: optimum.density)
+        posterior(best.theta)
+        values = model.values(best.theta, *posterior.units)
+        kernel = model.settings(values).kernel
         if self.exact and (kernel.increments(model.depth)[1:] <= VANISHED).any():
-            # Exact rewards would make all arms known that no step tells apart, unseen: a kernel
-            # may say so that was learnt, but it is not to be taken at its word.
+            # Without noise a step of no variance would make arms known that were never played.
             self.exact = False
             self.values = None
             return self._found(belief)
-        return Fit(values, self.exact, posterior.likelihood)
+        return Fit(values, self.exact, posterior.log_likelihood)
 
     def _recalled(self, belief: Belief) -> Fit:
-        """Return what was learnt then, if it is about these rewards.
+        """Return the next recorded fit, after checking that it belongs to these observations.
 
-        It is taken as it was, since an optimiser may end elsewhere by a bit on another machine.
+        On another machine the optimizer might end at slightly different values.
         """
-        assert self.recorded  # there is something to recall
+        assert self.recorded  # not empty
         fit = self.recorded.popleft()
         self.exact = fit.exact
         model = self._model()
         if len(fit.values) != len(model.slots):
-            raise ValueError(f"what was learnt then, {fit}, is not what is learnt now")
-        posterior = Posterior(model, gathered(belief, model.mean), WEAK)
-        likelihood = posterior.likelihood_of(model.settings_of(fit.values))
+            raise ValueError(f"the recorded fit {fit} does not match the searcher's model")
+        posterior = Posterior(model, standardized(belief, model.mean))
+        likelihood = posterior.log_likelihood_of(model.settings(fit.values))
         if not math.isclose(likelihood, fit.likelihood, rel_tol=ROUNDING, abs_tol=ROUNDING):
-            raise ValueError(
-                f"what was learnt then, {fit}, has the log likelihood {likelihood!r} now"
-            )
+            raise ValueError(f"the recorded fit {fit} has the log likelihood {likelihood!r} now")
         return fit
 
 
-def _ascend(posterior: Posterior, start: Array) -> Found:
-    """Go up from a start by Newton's method; where that may fail, or would cost much, help it."""
-    if len(start) <= MANY:
-        found = polish(posterior, posterior.found(np.clip(start, posterior.low, posterior.high)))
-        if found.converged:
-            return found
-        start = found.theta
-    return polish(posterior, climb(posterior, start), most=POLISH)
+def _ascend(posterior: Posterior, start: Array) -> Optimum:
+    """Maximize the density from a start, by Newton's method if that is cheap and succeeds."""
+    if len(start) <= NEWTON_PARAMETERS:
+        optimum = newton(posterior, posterior.at(posterior.clip(start)))
+        if optimum.converged:
+            return optimum
+        start = optimum.theta
+    return newton(posterior, lbfgs(posterior, start), max_steps=NEWTON_STEPS)
 
 
 def looks_exact(belief: Belief) -> bool:
-    """Return whether the same thing read again always gave the same value, and not by chance.
+    """Return whether repeated evaluations always gave the same reward, and not by chance.
 
-    If different things never have the same value, chance has little room. Otherwise rewards come in
-    steps, and may agree by chance as often as the commonest of them occurs. If there are only two
-    values, an arm that wins nearly always looks like one that always does: nothing is concluded.
+    If no two arms have the same reward, chance agreement is improbable. Otherwise rewards are
+    discrete, and agree by chance as often as the most common of them occurs. From only two values
+    nothing is concluded: an arm that nearly always wins looks like one that always does.
     """
     readings, depth = belief.readings, belief.nodes["depth"]
     common = (readings["kind"] & OWN_NOISE) == 0
-    told = readings[common & (readings["ends"] == depth[readings["node"]])]
-    what = 2 * told["node"].astype(np.int64) + (told["kind"] & STEP)
+    at_nodes = readings[common & (readings["ends"] == depth[readings["node"]])]
+    what = 2 * at_nodes["node"].astype(np.int64) + (at_nodes["kind"] & STEP)
     order = np.argsort(what, kind="stable")
-    what, value = what[order], told["value"][order]
+    what, value = what[order], at_nodes["value"][order]
     again = what[1:] == what[:-1]
-    agree = int(again.sum())
-    if agree == 0 or not (value[1:] == value[:-1])[again].all():
+    agreements = int(again.sum())
+    if agreements == 0 or not (value[1:] == value[:-1])[again].all():
         return False
     different = value[np.append(True, ~again)]
-    values, counts = np.unique(different, return_counts=True)
+    values = np.unique(different)
     if len(values) == len(different):
         pairs = len(different) * (len(different) - 1) / 2
         chance = 1.0 / (1.0 + pairs)
@@ -234,4 +264,4 @@ def looks_exact(belief: Belief) -> bool:
         chance = (1.0 + int(counts.max())) / (1.0 + len(value))
     else:
         return False
-    return agree * math.log(chance) <= math.log(COINCIDENCE)
+    return agreements * math.log(chance) <= math.log(COINCIDENCE)

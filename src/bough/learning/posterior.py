@@ -1,29 +1,38 @@
-"""How probable parameters are, given what was told.
+"""The posterior density of the unknowns of a model, given the observations of a belief.
 
-A mean that is learnt fits the data better than the true one does, which would make variances seem
-smaller than they are, that of the root above all. So it is integrated out (restricted maximum
-likelihood), and then taken where it is the most probable.
+The marginal likelihood and its gradient cost one pass over the observations (`belief.likelihood`).
+A fitted mean fits the observations better than the true one, which would bias variances, above all
+that of the root. So it is integrated out (restricted maximum likelihood), and then set to its most
+probable value.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.belief.belief import Belief
 from bough.belief.likelihood import Evidence
+from bough.belief.nodes import moderate
+from bough.kernels import Geometric
 from bough.learning.model import Model, Settings
-from bough.learning.prior import Prior
-from bough.learning.templates import free_slopes
 from bough.means import Heuristic
+from bough.trees import Path
 
 Array = NDArray[np.float64]
 
+#: Flags of observations, as in `bough.belief`: of a single step, with a noise of its own.
+STEP, OWN_NOISE = 1, 2
+#: Rewards smaller than this count as 0: a belief treats noise below 1e-50 as none.
+SMALLEST = 1e-45
+
 
 @dataclass
-class Found:
-    """Where an optimiser has got to."""
+class Optimum:
+    """The state of a maximization: theta, with its log density and gradient."""
 
     theta: Array
     density: float
@@ -33,54 +42,56 @@ class Found:
 
 
 class Posterior:
-    """The log posterior density of the parameters of a model, given what was told."""
+    """The log posterior density of theta, up to a constant; `__call__` also returns its gradient.
 
-    def __init__(self, model: Model, evidence: Evidence, prior: Prior) -> None:
+    Parameters
+    ----------
+    model
+        The model, with its prior.
+    evidence
+        The standardized observations: see `standardized`.
+    """
+
+    def __init__(self, model: Model, evidence: Evidence) -> None:
         self.model = model
         self.evidence = evidence
-        self.prior = prior
-        self.low, self.high = model.bounds(prior)
+        self.units = evidence.shift, evidence.scale
         self.evaluations = 0
-        self._likelihood = -math.inf  # of the last evaluation
-        guesses = [prior.guess(slot.kind) for slot in model.slots]
-        known = [
-            slot.kind not in ("mean", "factor", "variance", "increment") for slot in model.slots
-        ]
-        self._typical = np.array([math.log(g.typical) for g in guesses])
-        self._tight = np.array([k / g.spread**2 for k, g in zip(known, guesses, strict=True)])
+        self._log_likelihood = -math.inf  # of the last evaluation
+        priors = [slot.prior for slot in model.slots]
+        self._center = np.array([math.log(p.median) if p else 0.0 for p in priors])
+        self._precision = np.array([1.0 / p.sigma**2 if p else 0.0 for p in priors])
         kinds = [slot.kind for slot in model.slots]
         self._has_variance = "variance" in kinds or "increment" in kinds
-        self._factors = [i for i, kind in enumerate(kinds) if kind == "factor"]
-        # The places of each free profile, without the root.
+        self._scales = [i for i, kind in enumerate(kinds) if kind == "scale"]
+        # The entries of the increments of each `Chi(None)`, without the root.
         profiles: dict[str, list[int]] = {}
         for i, slot in enumerate(model.slots):
             if slot.kind == "increment" and not slot.name.endswith("[0]"):
                 profiles.setdefault(slot.name[: slot.name.index("increments")], []).append(i)
-        self._profiles = [places for places in profiles.values() if len(places) > 1]
+        self._profiles = [entries for entries in profiles.values() if len(entries) > 1]
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Return the log posterior density and its gradient."""
         self.evaluations += 1
-        model, scale = self.model, self.evidence.scale
-        now = model.settings(theta, self.evidence.shift, scale)
-        v, s2, (density, by_v, by_s2, by_mean, by_factor) = self._evaluate(now)
-        self._likelihood = density - self.evidence.restriction
-        size = model.kernel_size
-        rows = free_slopes(model.template, now.kernel, model.depth, model.first)
-        slopes = np.array(rows).reshape(size, model.depth + 1) / scale**2
-        gradient = np.empty(len(theta))
-        gradient[:size] = slopes @ by_v
+        model = self.model
+        now = model.settings(model.values(theta, *self.units))
+        v, s2, (density, by_v, by_s2, by_mean, by_scale) = self._evaluate(now)
+        self._log_likelihood = density - self.evidence.restriction
+        gradients = model.gradients(now.kernel) / self.evidence.scale**2
         rest = [2.0 * s2 * by_s2] if model.noise is None else []
-        if model.first:
+        if model.fits_mean:
             rest.append(by_mean)
         if isinstance(model.mean, Heuristic):
-            rest.append(by_factor)
-        gradient[size:] = rest
-        return self._add_prior(theta, v, slopes, density, gradient)
+            rest.append(by_scale)
+        gradient = np.empty(len(theta))
+        gradient[: model.kernel_size] = gradients @ by_v
+        gradient[model.kernel_size :] = rest
+        return self._add_prior(theta, v, gradients, density, gradient)
 
     def _evaluate(self, now: Settings) -> tuple[Array, float, Any]:
-        """Return increments and noise in the units of learning, and the likelihood with slopes."""
-        shift, scale = self.evidence.shift, self.evidence.scale
+        """Return standardized increments and noise variance, and the likelihood's derivatives."""
+        shift, scale = self.units
         v = now.kernel.increments(self.model.depth) / scale**2
         s2 = (now.noise / scale) ** 2
         mean, factor = now.mean, 1.0
@@ -88,63 +99,129 @@ class Posterior:
             factor = mean.scale if isinstance(mean, Heuristic) else 1.0
             mean = mean(())
         found = self.evidence.likelihood(
-            v, s2, (mean - shift) / scale, factor, mean_is_free=bool(self.model.first)
+            v, s2, (mean - shift) / scale, factor, mean_is_free=self.model.fits_mean
         )
         return v, s2, found
 
-    def likelihood_of(self, now: Settings) -> float:
-        """Return the log likelihood of some settings, in the units of the user."""
+    def log_likelihood_of(self, now: Settings) -> float:
+        """Return the log marginal likelihood of a kernel, noise and mean."""
         density = self._evaluate(now)[2][0]
         return self.in_units(density - self.evidence.restriction)
 
     @property
-    def likelihood(self) -> float:
-        """The log likelihood of the last evaluation, in the units of the user."""
-        return self.in_units(self._likelihood)
+    def log_likelihood(self) -> float:
+        """The log marginal likelihood of the last evaluation."""
+        return self.in_units(self._log_likelihood)
 
     def in_units(self, density: float) -> float:
-        """Return a log density in the units of the user."""
-        # (The units are left out while one looks for the highest, so that they change no bit.)
+        """Return the log density of the rewards, given that of the standardized ones."""
+        # Constants are left out during maximization, so that units do not change any bit.
         return density - self.evidence.densities * math.log(self.evidence.scale)
 
-    def found(self, theta: Array, iterations: int = 0) -> Found:
-        """Return theta with its density and gradient."""
-        return Found(theta, *self(theta), iterations)
+    def at(self, theta: Array, iterations: int = 0) -> Optimum:
+        """Return theta with its log density and gradient."""
+        return Optimum(theta, *self(theta), iterations)
+
+    def clip(self, theta: Array) -> Array:
+        """Return the nearest theta within the bounds."""
+        return np.clip(theta, self.model.low, self.model.high)
 
     def _add_prior(
-        self, theta: Array, v: Array, slopes: Array, density: float, gradient: Array
+        self, theta: Array, v: Array, gradients: Array, density: float, gradient: Array
     ) -> tuple[float, Array]:
-        prior = self.prior
-        off = self._tight * (theta - self._typical)
-        density -= 0.5 * float(off @ (theta - self._typical))
-        gradient -= off
+        prior = self.model.prior
+        # Log-normal: shapes and noise.
+        pull = self._precision * (theta - self._center)
+        density -= 0.5 * float(pull @ (theta - self._center))
+        gradient -= pull
+        # Inverse gamma: the variance of all steps.
         total = float(v[1:].sum())
         if self._has_variance and prior.worth > 0.0 and total > 0.0:
             density -= 0.5 * prior.worth * (math.log(total) + prior.variance / total)
             by_total = -0.5 * prior.worth * (1.0 - prior.variance / total) / total
-            gradient[: len(slopes)] += by_total * slopes[:, 1:].sum(axis=1)
-        for places in self._profiles:
-            density += self._add_smoothness(theta, places, gradient)
-        for i in self._factors:
-            gap = theta[i] - self.model.expected_factor
+            gradient[: len(gradients)] += by_total * gradients[:, 1:].sum(axis=1)
+        for entries in self._profiles:
+            density += self._add_smoothness(theta, entries, gradient)
+        # Normal: the scale of a heuristic.
+        for i in self._scales:
+            gap = theta[i] - self.model.slots[i].start
             density -= 0.5 * gap**2 / prior.trust**2
             gradient[i] -= gap / prior.trust**2
         return density, gradient
 
-    def _add_smoothness(self, theta: Array, places: list[int], gradient: Array) -> float:
-        """Add what is expected of a free profile: it is much like a geometric kernel."""
-        x = theta[places]
+    def _add_smoothness(self, theta: Array, entries: list[int], gradient: Array) -> float:
+        """Add the log prior of free increments, which are expected to be nearly geometric."""
+        x = theta[entries]
         steps = len(x) - 1
-        guess = self.prior.ratio
-        # The average slope of the logarithms is that of a geometric kernel ...
-        gap = (x[-1] - x[0]) / steps - math.log(guess.typical)
-        off = gap / guess.spread**2
-        gradient[places[-1]] -= off / steps
-        gradient[places[0]] += off / steps
-        # ... and they turn little.
-        turns = np.diff(x, 2)
-        force = turns / self.prior.bend**2
-        gradient[places[:-2]] -= force
-        gradient[places[1:-1]] += 2.0 * force
-        gradient[places[2:]] -= force
-        return -0.5 * float(off * gap + force @ turns)
+        ratio = self.model.prior.of("ratio", Geometric.hyperparameters["ratio"].prior)
+        # The average slope of the logarithms has the prior of a geometric kernel's ratio,
+        gap = (x[-1] - x[0]) / steps - math.log(ratio.median)
+        pull = gap / ratio.sigma**2
+        gradient[entries[-1]] -= pull / steps
+        gradient[entries[0]] += pull / steps
+        # and their second differences are small.
+        bends = np.diff(x, 2)
+        force = bends / self.model.prior.bend**2
+        gradient[entries[:-2]] -= force
+        gradient[entries[1:-1]] += 2.0 * force
+        gradient[entries[2:]] -= force
+        return -0.5 * float(pull * gap + force @ bends)
+
+
+# ---------------------------------------------------------------------- observations
+
+
+def standardized(belief: Belief, mean: Any) -> Evidence:
+    """Return the standardized observations of a belief, for likelihoods under a prior mean."""
+    evidence = Evidence(belief, *location_and_scale(belief))
+    if callable(mean):
+        height = mean.height if isinstance(mean, Heuristic) else mean
+        paths = paths_of(belief, evidence.node)
+        heights = [
+            0.0 if path is None else moderate(height(path), f"mean({path})") for path in paths
+        ]
+        evidence.set_heights(np.array(heights))
+    return evidence
+
+
+def location_and_scale(belief: Belief) -> tuple[float, float]:
+    """Return mean and standard deviation of the rewards; if all are equal, their size."""
+    readings, nodes = belief.readings, belief.nodes
+    values, weights = readings["value"], None
+    size = float(np.abs(values).max())
+    if ((readings["kind"] & STEP) != 0).any():
+        # Rewards observed step by step: nodes hold their sums, where the paths end.
+        nodes = nodes[nodes["count"] > 0]
+        values, weights = nodes["average"], nodes["count"].astype(float)
+    shift = scale = 0.0
+    if len(values):
+        shift = float(np.average(values, weights=weights))
+        scale = math.sqrt(float(np.average((values - shift) ** 2, weights=weights)))
+    # Differences that are only rounding are none.
+    scale = scale if scale > 1e-13 * size else size
+    return shift, scale if scale > SMALLEST else 1.0
+
+
+def paths_of(belief: Belief, numbers: Iterable[int]) -> list[Path | None]:
+    """Return the paths of nodes given by number; None for -1."""
+    nodes = belief.nodes
+    parent, index = nodes["parent"].tolist(), nodes["index"].tolist()
+    group = (nodes["count"] < 0).tolist()
+    known: dict[int, Path] = {0: ()}
+    found: list[Path | None] = []
+    for number in numbers:
+        if number < 0:
+            found.append(None)
+            continue
+        below = []
+        n = number
+        while n not in known:
+            if not group[n]:
+                below.append(n)
+            n = parent[n]
+        path = known[n]
+        for n in reversed(below):
+            path = (*path, index[n])
+            known[n] = path
+        found.append(path)
+    return found

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.belief.belief import Belief
-from bough.learning.data import STEP, paths_of
+from bough.learning.posterior import STEP, paths_of
 from bough.planning import Plan
 from bough.plotting.shown import ShownTree
 from bough.spaces import Forest

@@ -52,6 +52,11 @@ def _test_functions() -> dict[str, Callable[..., Problem]]:
     return makers
 
 
+def _drawn() -> dict[str, Callable[..., Problem]]:
+    """Return the problems drawn from the prior of each registered kernel."""
+    return {f"drawn:{name}": trees.drawn_from(family) for name, family in kernels.named().items()}
+
+
 #: Problems by name: functions of `seed`, `noise` and the parameters that `named` passes on.
 BY_NAME: dict[str, Callable[..., Problem]] = {
     "smooth": trees.Smooth,
@@ -61,10 +66,7 @@ BY_NAME: dict[str, Callable[..., Problem]] = {
     "sequence": trees.HiddenScore,
     "discounted:bernoulli": partial(trees.DiscountedBandits, rewards="bernoulli"),
     "discounted:uniform": partial(trees.DiscountedBandits, rewards="uniform"),
-    "drawn:discounted": trees.drawn_from(kernels.Discounted, 0.7),
-    "drawn:gaussian": trees.drawn_from(kernels.Gaussian, 2.0),
-    "drawn:geometric": trees.drawn_from(kernels.Geometric, 0.5),
-    "drawn:linear": trees.drawn_from(kernels.Linear, 1.0),
+    **_drawn(),
     **_test_functions(),
 }
 
@@ -75,7 +77,8 @@ def kind_of(text: str) -> str | None:
     >>> kind_of("drawn:gaussian:3:depth=5"), kind_of("mine.py:total")
     ('drawn:gaussian', None)
     """
-    return max((n for n in BY_NAME if text == n or text.startswith(n + ":")), key=len, default=None)
+    names = BY_NAME | _drawn()  # kernels may have been registered since
+    return max((n for n in names if text == n or text.startswith(n + ":")), key=len, default=None)
 
 
 def named(text: str, *, seed: int = 0, **given: Any) -> Problem:
@@ -101,7 +104,7 @@ def named(text: str, *, seed: int = 0, **given: Any) -> Problem:
         if key in keywords:
             raise ValueError(f"problem {text!r}: {key} is given apart from the name; leave it out")
     try:
-        problem = BY_NAME[name](*places, seed=seed, **keywords, **given)
+        problem = (BY_NAME | _drawn())[name](*places, seed=seed, **keywords, **given)
     except (TypeError, ValueError) as error:
         raise ValueError(f"problem {text!r}: {error}") from None
     problem.name = text

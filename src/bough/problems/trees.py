@@ -337,11 +337,12 @@ class Drawn(Enumerated):
         return values
 
 
-def drawn_from(family: Callable[..., Kernel], *usual: float) -> Callable[..., Drawn]:
-    """Return a function that draws from a family of kernels, by default with usual parameters."""
+def drawn_from(family: type[Kernel]) -> Callable[..., Drawn]:
+    """Return a function that draws from a kernel with given, or else typical, hyperparameters."""
 
-    def draw(*parameters: float, seed: int = 0, **keywords: float) -> Drawn:
-        return Drawn(family(*(parameters or usual)), seed=seed, **keywords)  # type: ignore[arg-type]
+    def draw(*values: float, seed: int = 0, **keywords: float) -> Drawn:
+        kernel = family(*values) if values else family.typical()
+        return Drawn(kernel, seed=seed, **keywords)  # type: ignore[arg-type]
 
     return draw
 

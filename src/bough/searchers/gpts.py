@@ -1,25 +1,33 @@
-"""Gaussian-process tree search (Dorard and Shawe-Taylor)."""
+"""Gaussian-process tree search (GPTS, Dorard and Shawe-Taylor).
+
+The paper's algorithm, over plays t = 1, 2, ..., and where it is implemented:
+
+    x_t = argmax_x mu(x) + sqrt(beta_t) sigma(x)                `ask`, by the rule in `_choose`
+    y_t = f(x_t) + noise                                        the caller evaluates the path
+    update mu, sigma to the posterior given (x_1, y_1) ..       `tell`, in `_observe`
+    refit kernel, noise and mean, if due (not in the paper)     `tell`, in `refit`
+
+    mu, sigma    posterior mean and standard deviation          `belief`
+    beta_t       width of the confidence bounds                 `confidence`
+"""
 
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from bough._validation import at_least_zero
 from bough.belief.belief import Belief
 from bough.belief.best_arm import Arm
-from bough.belief.nodes import moderate
 from bough.belief.unexplored import POINTS, ROUGH_POINTS, fresh_maxima, one_level_maxima
 from bough.confidence import Confidence
 from bough.exceptions import Contradiction, Exhausted
 from bough.kernels import Kernel
 from bough.learning.learner import Learner
 from bough.learning.model import Settings
-from bough.learning.templates import is_free
-from bough.means import Heuristic, Remembered
 from bough.searchers.base import Certificate, Searcher, check_rule, new_generator, reward_of
 from bough.trees import MOST_CHILDREN, Path, Tree
 
@@ -27,20 +35,13 @@ from bough.trees import MOST_CHILDREN, Path, Tree
 #: Both did best over eight problems: see `benchmarks/README.md`.
 SUBTREE_EXPLORATION = 1.15
 ARM_SCALE = 0.5
-#: The most unexplored children that are tabulated where nobody knows how many there may be.
+#: The most unexplored children that are tabulated if their number is unknown.
 MOST_FRESH = 10_000
-
-
-class Play(NamedTuple):
-    """A path to evaluate, and the node at which its reward is observed."""
-
-    path: Path
-    node: Path
 
 
 @dataclass
 class Rollouts:
-    """The rewards of random completions of the path to one node."""
+    """The rewards of the random completions of the path to one node."""
 
     count: int = 0
     average: float = 0.0
@@ -48,7 +49,7 @@ class Rollouts:
     path: Path = ()  # of the highest
 
     def add(self, path: Path, reward: float) -> None:
-        """Count one more."""
+        """Add a reward."""
         self.count += 1
         self.average += (reward - self.average) / self.count
         if reward > self.highest:
@@ -61,30 +62,33 @@ class GPTS(Searcher):
     Parameters
     ----------
     tree : Tree
+        The tree to search.
     kernel : bough.kernels.Kernel, optional
-        How smooth the reward is. By default, and where a parameter is None as in
-        `kernels.Gaussian(None, variance=1.0)`, it is learnt from the rewards.
+        The smoothness of the reward. By default, and where a hyperparameter is None as in
+        `kernels.Gaussian(None, variance=1.0)`, it is fitted to the rewards.
     noise : float, optional
-        The standard deviation of a reward; by default it is learnt. With 0 no arm is played twice
-        (except by rollouts, which are random), and so it is when rewards turn out to be exact.
+        The standard deviation of a reward; fitted by default. Without noise no arm is played twice
+        (except by rollouts, which are random); the same holds once rewards turn out to be exact.
     mean : float, function or bough.means.Heuristic, optional
-        The prior mean of the reward, as for `Belief`. By default it is learnt if the kernel or the
-        noise is, and else 0. A heuristic is learnt to be trusted as far as it deserves. (What is
-        learnt is learnt anew each time that the observations have grown by a third, from 500 on
-        have doubled; each time costs O(nodes), so that it is O(depth) an observation.)
+        The prior mean of the reward, as for `Belief`. By default it is fitted if the kernel or the
+        noise is, and 0 otherwise. Scale and offset of a heuristic are always fitted. (Refits happen
+        each time the observations have grown by a third, from 500 on have doubled. Each costs
+        O(nodes), which is O(depth) for each observation.)
     select : "subtree" or "arm"
-        `"subtree"` goes down the tree by the distribution of the best arm of each subtree, in
-        about 5 us. `"arm"` plays the arm with the highest upper confidence bound, as in the paper,
-        in about 10 us; at scale 1 it carries the paper's bounds of the regret, and at its default
-        scale of 0.5 it often finds as good a path or a better one: see `benchmarks/README.md`.
+        The selection rule. `"subtree"` descends the tree by the distribution of the best arm of
+        each subtree, in about 5 us. `"arm"` plays the arm with the highest upper confidence bound,
+        as in the paper, in about 10 us; at scale 1 it has the paper's regret bounds, and at its
+        default scale of 0.5 it often finds as good a path or a better one: see
+        `benchmarks/README.md`.
     confidence : Confidence
-        Its `scale` multiplies the exploration of either rule, its `delta` is the certificate's.
+        The confidence bounds: `scale` multiplies the exploration of either rule, `delta` is the
+        failure probability of the certificate.
     growth : "complete", "deepening" or "rollout"
-        What a play is. `"complete"`: a complete path. `"deepening"`: a path that ends at the first
-        node that did not exist, whose reward is that of the node. `"rollout"`: a complete path,
-        random below the first node that did not exist, and observed at that node.
+        The kind of a play. `"complete"`: a complete path. `"deepening"`: a path that ends at the
+        first new node, whose reward is that of the node. `"rollout"`: a complete path, random below
+        the first new node, and observed at that node.
     rng : int or numpy.random.Generator
-        Breaks ties and draws unexplored children. The same seed gives the same search.
+        The seed of ties and of draws of unexplored children.
 
     Examples
     --------
@@ -109,105 +113,66 @@ class GPTS(Searcher):
         growth: Literal["complete", "deepening", "rollout"] = "complete",
         rng: np.random.Generator | int | None = None,
     ) -> None:
+        if not isinstance(tree, Tree):
+            raise TypeError(f"tree must be a bough.Tree, got {tree!r}")
         if select not in ("subtree", "arm"):
             raise ValueError(f'select must be "subtree" or "arm", got {select!r}')
         if growth not in ("complete", "deepening", "rollout"):
             raise ValueError(f'growth must be "complete", "deepening" or "rollout", got {growth!r}')
-        if confidence is not None and not isinstance(confidence, Confidence):
+        if confidence is None:
+            confidence = Confidence(scale=ARM_SCALE if select == "arm" else 1.0)
+        elif not isinstance(confidence, Confidence):
             raise TypeError(f"confidence must be a bough.Confidence, got {confidence!r}")
         self.tree = tree
         self.select = select
         self.growth = growth
-        if confidence is None:
-            confidence = Confidence(scale=ARM_SCALE if select == "arm" else 1.0)
         self.confidence = confidence
-        self._learner = _new_learner(tree, kernel, noise, mean)
+        self._learner = Learner.of(tree.depth, kernel, noise, mean)
         first = Settings(kernel, noise, 0.0 if mean is None else mean)  # type: ignore[arg-type]
         if self._learner is not None:
             first = self._learner.first()
-        self.belief = Belief(
-            tree,
-            first.kernel,
-            first.noise,
-            mean=first.mean,
-            arms="leaves" if growth == "complete" else "nodes",
-        )
+        arms: Literal["leaves", "nodes"] = "leaves" if growth == "complete" else "nodes"
+        self.belief = Belief(tree, first.kernel, first.noise, mean=first.mean, arms=arms)
         self._random = new_generator(rng)
         self._exact = self.belief.noise == 0.0
         self._exploration = SUBTREE_EXPLORATION * confidence.scale
-        self._learns_widths = select == "subtree" and tree.counts is None
         self._asked: Path | None = None  # asked for, and not yet counted as pending
-        self._asked_at: Path = ()  # the node at which it is observed
-        # How many rewards had been told when it was the best of all arms, none left out.
-        self._asked_as_highest: int | None = None
-        self._plays: dict[int, Play] = {}  # pending ones, by the belief's token
-        self._tokens: dict[Path, deque[int]] = {}  # theirs, by path, the oldest first
+        self._asked_at: Path = ()  # the node at which its reward is observed
+        # Pending evaluations by path, the oldest first: the belief's token, and the observed node.
+        self._pending: dict[Path, deque[tuple[int, Path]]] = {}
         self._highest_reward = -math.inf
         self._highest_at: Path = ()
-        self._rollouts: dict[Path, Rollouts] = {}  # by the node where they were observed
-        self._widths: list[float] | None = None
-        # A bound of the regret of all plays, if it is kept.
-        self._regret = 0.0 if self._bounds_regret_by_width else None
+        self._rollouts: dict[Path, Rollouts] = {}  # by the node at which they were observed
+        self._widths: list[float] | None = None  # expected numbers of children, by depth
         if select == "subtree":
             self._look_ahead()
 
-    def _look_ahead(self) -> None:
-        """Tell the belief what to expect of unexplored children.
-
-        Where a function says how many children there are, those of the nodes seen so far tell how
-        many to expect; so this is done anew each time that the observations have doubled.
-        """
-        counts = self.tree.counts
-        widths = self._seen_widths() if counts is None else list(counts)
-        if widths == self._widths:
-            return
-        self._widths = widths
-        increments = self.belief.kernel.increments(self.tree.depth)
-        if math.inf in widths:
-            self.belief.look_ahead(*one_level_maxima(increments, MOST_FRESH))
-        else:
-            most = MOST_FRESH if counts is None else None
-            whole = [int(width) for width in widths]
-            points = POINTS if self._learner is None else ROUGH_POINTS
-            self.belief.look_ahead(*fresh_maxima(increments, whole, most, points))
-
-    def _seen_widths(self) -> list[float]:
-        nodes = self.belief.nodes
-        nodes = nodes[nodes["count"] >= 0]
-        if (nodes["branching"] > MOST_CHILDREN).any():
-            return [math.inf] * self.tree.depth
-        seen = np.bincount(nodes["depth"], minlength=self.tree.depth + 1)
-        children = np.bincount(nodes["depth"], nodes["branching"], minlength=self.tree.depth + 1)
-        means = children[:-1] / np.maximum(seen[:-1], 1)
-        return [max(round(mean), 1) for mean in means.tolist()]
-
-    # ------------------------------------------------------------------ ask and tell
+    # ------------------------------------------------------------------ ask: choose an arm
 
     def ask(self) -> Path:
-        """Return the next path to evaluate; raise `Exhausted` if nothing is left to learn."""
+        """Return the next path to evaluate; raise `Exhausted` if all rewards are known."""
         if self._asked is not None:
-            self._pend(self._asked, self._asked_at)
+            token = self.belief.pend(self._asked_at, depth=len(self._asked))
+            self._pending.setdefault(self._asked, deque()).append((token, self._asked_at))
             self._asked = None
-        # What is known or pending is not played again, as long as there is anything else.
-        skip = self._exact or bool(self._plays)
-        self._asked_as_highest = None if skip else self.observations
-        node = self._choose(skip)
+        # Known and pending arms are not played again, as long as there are others.
+        node = self._choose(skip=self._exact or bool(self._pending))
         if node is None and not self._exact:
-            node = self._choose(False)
+            node = self._choose(skip=False)
         if node is None:
-            waiting = f" and {len(self._plays)} pending ones" if self._plays else ""
-            raise Exhausted(f"all arms are known after {self.observations} observations{waiting}")
+            pending = f" and {self.belief.pending} pending ones" if self._pending else ""
+            raise Exhausted(f"all arms are known after {self.observations} observations{pending}")
         self._asked = self._roll_out(node) if self.growth == "rollout" else node
         self._asked_at = node
         return self._asked
 
     def _choose(self, skip: bool) -> Path | None:
-        """Return the arm that the rule selects, of those neither known nor pending if they skip."""
+        """Return the selected arm; if `skip`, one that is neither known nor pending, or None."""
         if self.select == "subtree":
             return self.belief.descend(self._exploration, skip, self._random)
-        plays = self.observations + len(self._plays)
-        b = self._sqrt_beta(self.confidence, plays + 1)
-        choose = self.belief._highest_open if skip and plays else self.belief.highest_upper
+        t = len(self.belief) + (self.belief.pending if self._pending else 0) + 1
+        b = self._sqrt_beta(self.confidence, t)
+        choose = self.belief._highest_open if skip and t > 1 else self.belief.highest_upper
         arm = choose(b, rng=self._random)
         return None if arm is None else arm.path
 
@@ -218,10 +183,7 @@ class GPTS(Searcher):
             path.append(self._random.below(int(width)) if width < math.inf else 0)
         return tuple(path)
 
-    def _pend(self, path: Path, node: Path) -> None:
-        token = self.belief.pend(node, depth=len(path))
-        self._tokens.setdefault(path, deque()).append(token)
-        self._plays[token] = Play(path, node)
+    # ------------------------------------------------------------------ tell: observe and refit
 
     def tell(
         self,
@@ -231,41 +193,57 @@ class GPTS(Searcher):
         noise: float | None = None,
         steps: Sequence[float] | None = None,
     ) -> None:
-        """Take in the reward of a path.
+        """Record the reward of a path.
 
         Parameters
         ----------
         path
-            Asked for or not. Again is another observation.
+            The path, asked for or not, new or not.
         value
             The reward.
         noise
-            Its standard deviation, if it is not that of the search.
+            The standard deviation of the reward, if it is not that of the search.
         steps
             The (discounted) immediate rewards along the path, one for each step, instead of the
-            value, which is their sum. The noise, of the sum as ever, is shared out among them in
-            proportion to what the kernel expects of each.
+            value, which is their sum. The noise is that of the sum, and is shared among them in
+            proportion to their prior variances.
         """
-        if type(path) is not tuple or path != self._asked:
-            path = self._playable(path)
+        path = self._checked(path)
         if steps is None and type(value) is float:
             reward = value  # the belief checks it
         else:
             reward = reward_of(value, steps, len(path))
-        token, node = self._play_of(path)
-        regret = None if self._regret is None else self._regret_of(path, node)
+        token, node = self._find(path)
         try:
             self._observe(path, node, reward, noise, steps, token)
         except Contradiction:
             if self._learner is None or not self._learner.exact or noise is not None:
                 raise
-            # The rewards looked exact, and are not.
-            self._learner.doubt(self.belief)
+            self._learner.doubt(self.belief)  # the rewards looked exact, but are not
             self._new_prior()
             self._observe(path, node, reward, noise, steps, token)
-        if regret is not None:
-            self._regret = regret
-        self._told(path, node, reward, steps, token)
+        self._end(path)
+        if reward > self._highest_reward:
+            self._highest_reward, self._highest_at = reward, node
+        if self.growth == "rollout":
+            self._rollouts.setdefault(node, Rollouts()).add(path, reward)
+        self._refit_if_due(node, reward, steps)
+
+    def _checked(self, path: Sequence[int]) -> Path:
+        """Return a path that can be played; the one asked for needs no check."""
+        if type(path) is tuple and path == self._asked:
+            return path
+        return self.tree.walk(path)[0] if self.growth == "deepening" else self.tree.complete(path)
+
+    def _find(self, path: Path) -> tuple[int | None, Path]:
+        """Return the token of a path if it is pending, and the node at which it is observed."""
+        if self._pending and path in self._pending:
+            return self._pending[path][0]
+        if self.growth != "rollout":
+            return None, path
+        if path == self._asked:
+            return None, self._asked_at
+        return None, path[: self.belief._existing_steps(path) + 1]
 
     def _observe(
         self,
@@ -276,9 +254,15 @@ class GPTS(Searcher):
         steps: Sequence[float] | None,
         token: int | None,
     ) -> None:
-        """Let the belief take in a reward, or refuse it."""
+        """Update the belief, or raise an error and leave it as it was."""
         if steps is not None and node:
-            self._observe_steps(path, node, steps, noise)
+            first = list(steps)[: len(node)]
+            if noise is None:
+                self.belief.observe_steps(node, first, depth=len(path))
+            else:
+                total, shares = at_least_zero(noise, "noise"), self.belief.step_shares(len(path))
+                noises = [total * math.sqrt(share) for share in shares[: len(node)]]
+                self.belief.observe_steps(node, first, noise=noises)
             if token is not None:
                 self.belief.forget(token)
         elif token is not None:
@@ -288,57 +272,28 @@ class GPTS(Searcher):
         else:
             self.belief.observe(node, reward, noise=noise, depth=len(path))
 
-    def _play_of(self, path: Path) -> tuple[int | None, Path]:
-        """Return the token of a path if it is pending, and the node at which it is observed."""
-        if self._tokens and path in self._tokens:
-            token = self._tokens[path][0]
-            return token, self._plays[token].node
-        if self.growth != "rollout":
-            return None, path
-        if path == self._asked:
-            return None, self._asked_at
-        return None, path[: self.belief._existing_steps(path) + 1]
-
-    def _observe_steps(
-        self, path: Path, node: Path, steps: Sequence[float], noise: float | None
-    ) -> None:
-        """Let the belief take in the rewards of the steps to a node on the path."""
-        first = list(steps)[: len(node)]
-        if noise is None:
-            self.belief.observe_steps(node, first, depth=len(path))
-            return
-        total = at_least_zero(noise, "noise")
-        shares = self.belief.step_shares(len(path))[: len(node)]
-        self.belief.observe_steps(node, first, noise=[total * math.sqrt(x) for x in shares])
-
-    def _told(
-        self,
-        path: Path,
-        node: Path,
-        reward: float,
-        steps: Sequence[float] | None,
-        token: int | None,
-    ) -> None:
-        """Remember what the belief does not: which play is over, and which was the best."""
-        if token is not None:
-            self._drop(path, token)
+    def _end(self, path: Path) -> None:
+        """Drop the oldest pending evaluation of a path, or the one asked for last."""
+        if self._pending and path in self._pending:
+            self._pending[path].popleft()
+            if not self._pending[path]:
+                del self._pending[path]
         elif path == self._asked:
             self._asked = None
-        if reward > self._highest_reward:
-            self._highest_reward = reward
-            self._highest_at = node
-        if self.growth == "rollout":
-            self._rollouts.setdefault(node, Rollouts()).add(path, reward)
-        told = self.observations
+
+    def _refit_if_due(self, node: Path, reward: float, steps: Sequence[float] | None) -> None:
         if self._learner is not None:
             if self._learner.only_zeros:
                 self._learner.note([reward] if steps is None else steps)
             if self._learner.watching:
                 self._learner.watch(self.belief, node, reward)
-        if self._learner is not None and self._learner.is_due(told):
-            self.refit()
-        elif self._learns_widths and told & (told - 1) == 0:
-            self._look_ahead()
+            if self._learner.is_due(len(self.belief)):
+                self.refit()
+                return
+        if self.tree.counts is None and self.select == "subtree":
+            has_doubled = self.observations & (self.observations - 1) == 0
+            if has_doubled:
+                self._look_ahead()
 
     def refit(self) -> None:
         """Fit the hyperparameters to all observations now, if there are any to fit."""
@@ -348,64 +303,81 @@ class GPTS(Searcher):
         self._new_prior()
 
     def _new_prior(self) -> None:
-        """Go on with a belief that has taken another prior."""
+        """Continue with a belief whose prior has changed."""
         self._exact = self.belief.noise == 0.0
         self._widths = None
         if self.select == "subtree":
             self._look_ahead()
 
-    def _playable(self, path: Sequence[int]) -> Path:
-        if self.growth == "deepening":
-            return self.tree.walk(path)[0]
-        return self.tree.complete(path)
+    def _look_ahead(self) -> None:
+        """Tabulate the distribution of the best arm below unexplored children.
+
+        If the numbers of children are known from a function only, averages over the nodes so far
+        take their place, and are updated each time the observations have doubled.
+        """
+        counts = self.tree.counts
+        widths = self._average_widths() if counts is None else list(counts)
+        if widths == self._widths:
+            return
+        self._widths = widths
+        increments = self.belief.kernel.increments(self.tree.depth)
+        if math.inf in widths:
+            self.belief.look_ahead(*one_level_maxima(increments, MOST_FRESH))
+        else:
+            most = MOST_FRESH if counts is None else None
+            points = POINTS if self._learner is None else ROUGH_POINTS
+            whole = [int(width) for width in widths]
+            self.belief.look_ahead(*fresh_maxima(increments, whole, most, points))
+
+    def _average_widths(self) -> list[float]:
+        depth, nodes = self.tree.depth, self.belief.nodes
+        nodes = nodes[nodes["count"] >= 0]
+        if (nodes["branching"] > MOST_CHILDREN).any():
+            return [math.inf] * depth
+        seen = np.bincount(nodes["depth"], minlength=depth + 1)
+        children = np.bincount(nodes["depth"], nodes["branching"], minlength=depth + 1)
+        means = children[:-1] / np.maximum(seen[:-1], 1)
+        return [max(round(mean), 1) for mean in means.tolist()]
 
     def forget(self, path: Sequence[int]) -> None:
         """Drop a pending evaluation of the path, the oldest if there are several."""
-        if type(path) is not tuple or path != self._asked:
-            path = self._playable(path)
-        if path in self._tokens:
-            token = self._tokens[path][0]
-            self.belief.forget(token)
-            self._drop(path, token)
-        elif path == self._asked:
-            self._asked = None
-        else:
-            raise ValueError(f"path {path} is not pending: it was told or never asked for")
+        path = self._checked(path)
+        if path in self._pending:
+            self.belief.forget(self._pending[path][0][0])
+        elif path != self._asked:
+            raise ValueError(f"path {path} is not pending: it was observed or never asked for")
+        self._end(path)
 
-    def _drop(self, path: Path, token: int) -> None:
-        self._tokens[path].popleft()
-        if not self._tokens[path]:
-            del self._tokens[path]
-        del self._plays[token]
-
-    # ------------------------------------------------------------------ what is known
+    # ------------------------------------------------------------------ results
 
     @property
     def observations(self) -> int:
-        """How many rewards were told."""
+        """The number of observations."""
         return len(self.belief)
 
     @property
     def pending(self) -> tuple[Path, ...]:
-        """The paths that were asked for and not yet told or forgotten, the oldest first."""
-        pending = [play.path for play in self._plays.values()]
-        return (*pending, *([] if self._asked is None else [self._asked]))
+        """The paths asked for and neither observed nor forgotten yet, the oldest first."""
+        tokens = ((token, path) for path, ends in self._pending.items() for token, _ in ends)
+        asked = [] if self._asked is None else [self._asked]
+        return (*(path for _, path in sorted(tokens)), *asked)
 
     def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
         log_arms = self.tree.log_arms
-        if self.growth == "deepening" and log_arms is not None:
-            log_arms += math.log(self.tree.depth + 1)  # every node on the way has a reward
         if log_arms is None:
-            # A working value: as many arms as there are nodes, each with a frontier.
+            # A working value: as many arms as nodes, each with unexplored children.
             log_arms = math.log(2 * self.belief.used)
+        elif self.growth == "deepening":
+            log_arms += math.log(self.tree.depth + 1)  # every node of a path has a reward
         return confidence.sqrt_beta(t, log_arms)
 
     def _theoretical(self) -> float:
+        """Return the sqrt(beta) of bounds that hold with probability 1 - delta."""
         return self._sqrt_beta(Confidence(self.confidence.delta), self.observations + 1)
 
     @property
     def certificate(self) -> Certificate:
-        """The incumbent and its gap, at level delta whatever scale the search itself uses."""
+        """The incumbent and its gap, at level delta whatever the scale of the search."""
         b = self._theoretical()
         lower = self.belief.highest_lower(b)
         upper = math.inf if self.tree.log_arms is None else self.belief._ceiling(b).upper
@@ -420,53 +392,8 @@ class GPTS(Searcher):
 
     @property
     def information_gain(self) -> float:
-        """How much was learnt about the rewards, in nats: see `Belief.information_gain`."""
+        """The information gained about the rewards, in nats: see `Belief.information_gain`."""
         return self.belief.information_gain()
-
-    @property
-    def _bounds_regret_by_width(self) -> bool:
-        arm_rule = self.select == "arm" and self.confidence.scale == 1.0
-        return arm_rule and self.growth == "complete"
-
-    def track_regret(self) -> None:
-        """Keep `regret_bound` from now on, also for rules for which that costs some time.
-
-        (The exact upper bound of all arms is found at every tell.)
-        """
-        if self.growth != "complete":
-            raise ValueError(f"regret is that of complete paths, but growth is {self.growth!r}")
-        if self._regret is None and self.observations:
-            raise ValueError("track the regret from the beginning: rewards were told before")
-        self._regret = self._regret or 0.0
-
-    @property
-    def regret_bound(self) -> float:
-        """A bound of the regret of all plays so far, with probability 1 - delta.
-
-        That is the sum over plays of how much better the best arm could be than the arm played: the
-        highest upper bound less the lower bound of that arm, as they were when it was told. For the
-        arm rule at scale 1, told one by one, it is 2 sqrt(beta_t) std, and kept without being asked
-        for; for other rules call `track_regret` before the first tell. It is infinite if nobody
-        knows how many arms there are, and conditional on what was learnt, like the certificate.
-        """
-        if self._regret is None:
-            raise ValueError(
-                "the regret is only kept for the arm rule at scale 1; "
-                "call track_regret() before the first tell"
-            )
-        return self._regret
-
-    def _regret_of(self, path: Path, node: Path) -> float:
-        """Return the bound of the regret with this play counted, which is yet to be told."""
-        if self.tree.log_arms is None:
-            return math.inf
-        assert self._regret is not None  # it is kept
-        b = self._theoretical()
-        arm = self.belief._arm_at(node)
-        highest = path == self._asked and self._asked_as_highest == self.observations
-        if self._bounds_regret_by_width and highest:
-            return self._regret + 2.0 * b * arm.std
-        return self._regret + self.belief._ceiling(b).upper - (arm.mean - b * arm.std)
 
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played.
@@ -486,7 +413,7 @@ class GPTS(Searcher):
             arm = self.belief._arm_at(self._highest_at)
         else:
             found = self.belief._best_played(1.0 if rule == "lower" else 0.0)
-            assert found is not None  # something was told
+            assert found is not None  # there are observations
             arm = found
         value, visits = arm.value, arm.visits
         if self.growth == "rollout":  # the best completion of the path to the node
@@ -502,7 +429,8 @@ class GPTS(Searcher):
     def best_action(self, rule: str | None = None) -> int:
         """Return the first step of the best arm.
 
-        With `"subtree"`, the step whose subtree has the highest mean of its maximum, played or not.
+        `rule` is that of `best`, or `"subtree"`: the first step into the subtree whose best arm has
+        the highest expected reward, played or not.
         """
         if rule != "subtree":
             return super().best_action(rule)
@@ -517,22 +445,3 @@ class GPTS(Searcher):
             f"GPTS({self.tree!r}, {self.belief.kernel!r}, noise={self.belief.noise!r}, "
             f"select={self.select!r}: {self.observations} observations)"
         )
-
-
-def _new_learner(tree: Tree, kernel: Any, noise: Any, mean: Any) -> Learner | None:
-    """Return what learns whatever was not given; None if all was."""
-    if not isinstance(tree, Tree):
-        raise TypeError(f"tree must be a bough.Tree, got {tree!r}")
-    if kernel is not None and not isinstance(kernel, Kernel):
-        raise TypeError(f"kernel must be a kernel such as Gaussian(3.0), got {kernel!r}")
-    free = kernel is None or noise is None or is_free(kernel)
-    if not free and not isinstance(mean, Heuristic):
-        return None
-    noise = None if noise is None else moderate(at_least_zero(noise, "noise"), "noise")
-    if not free and mean is None:
-        mean = 0.0
-    elif callable(mean):
-        mean = mean if isinstance(mean, Heuristic) else Remembered(mean)
-    elif mean is not None:
-        mean = moderate(mean, "mean")
-    return Learner(kernel, noise, mean, tree.depth)

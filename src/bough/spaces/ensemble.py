@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.belief.belief import Belief
+from bough.learning import WEAK, LogNormal, Prior
 from bough.learning.learner import Learner
 from bough.learning.model import Settings
-from bough.learning.prior import WEAK, Guess, Prior
 from bough.spaces.cells import CellIndex
 from bough.spaces.parameters import Choice, Point
 from bough.spaces.partition import Partition, PartitionTree, longest_path
@@ -294,8 +294,9 @@ def prior_of(space: Space) -> Prior:
         return len(slots) + sum(inner)
 
     d = max(parallel(space.roots), 1)
-    ratio = Guess(typical=2.0 ** (-2.0 / d), spread=0.5, low=1e-2, high=2.0 ** (-ROUGHEST / d))
-    return replace(WEAK, ratio=ratio, noise=replace(WEAK.noise, typical=0.1))
+    ratio = LogNormal(median=2.0 ** (-2.0 / d), sigma=0.5, low=1e-2, high=2.0 ** (-ROUGHEST / d))
+    noise = replace(WEAK.noise, median=0.1)
+    return replace(WEAK, hyperparameters={"ratio": ratio}, noise=noise)
 
 
 def shared_steps(paths: NDArray[np.int32]) -> NDArray[np.int32]:

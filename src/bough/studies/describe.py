@@ -26,21 +26,6 @@ from bough.spaces.space import rebuild as rebuild_space
 from bough.studies.trials import domain_of
 from bough.trees import Tree
 
-#: Classes that a file may name; all are dataclasses of plain values, or of one another.
-CLASSES: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        Confidence,
-        kernels.Chi,
-        kernels.Discounted,
-        kernels.Gaussian,
-        kernels.Geometric,
-        kernels.Linear,
-        kernels.Scaled,
-        kernels.Sum,
-    )
-}
-
 
 class NotInFile(ValueError):  # noqa: N818 - what is missing, not what went wrong
     """Something is a function of the program, so no file can hold it."""
@@ -60,8 +45,8 @@ def describe(value: Any) -> Any:
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, (tuple, list)):
         return [describe(item) for item in value]
-    if isinstance(value, (Kernel, Confidence)) and type(value).__name__ in CLASSES:
-        fields = dataclasses.fields(value)  # type: ignore[arg-type] # kernels are
+    if isinstance(value, (Kernel, Confidence)) and dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
         return {"class": type(value).__name__} | {
             field.name: describe(getattr(value, field.name)) for field in fields
         }
@@ -81,7 +66,14 @@ def rebuild(description: Any, name: str) -> Any:
     if "function" in description:
         raise NotInFile(f"{name} is {description['function']}, which the file cannot hold")
     parts = {key: rebuild(part, name) for key, part in description.items() if key != "class"}
-    return CLASSES[description["class"]](**parts)
+    classes: dict[str, Any] = {"Confidence": Confidence, **kernels.registered()}
+    found = classes.get(description["class"])
+    if found is None:
+        raise NotInFile(
+            f"{name} is a {description['class']}, which is not defined: import the module that "
+            "defines this kernel first"
+        )
+    return found(**parts)
 
 
 def name_of(function: Any) -> str:
