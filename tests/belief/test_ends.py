@@ -82,7 +82,7 @@ def test_what_cannot_end():
     belief = bough.Belief(bough.Tree(2, 3), KERNEL, 0.1)
     belief.observe((0, 1, 1), 1.0)
     before = belief.posterior([(0, 1, 1), (1, 1, 1)])
-    with pytest.raises(ValueError, match=r"nothing was told of \(1,\)"):
+    with pytest.raises(ValueError, match=r"no observation at \(1,\)"):
         belief.end((1,))
     with pytest.raises(ValueError, match=r"\(0, 1\) went on before"):
         belief.end((0, 1))

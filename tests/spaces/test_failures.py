@@ -182,8 +182,8 @@ def test_a_failure_stands_for_a_poor_reward_in_the_choice_alone():
         honest = coverings.cover(turn, search._numbers)
         wary = coverings.cover(turn, search._numbers, wary=True)
         assert wary.covering is honest.covering
-        assert sorted(honest.belief.readings["value"]) == sorted(search.told.table.values)
-        values = wary.belief.readings["value"]
+        assert sorted(honest.belief.observations["value"]) == sorted(search.told.table.values)
+        values = wary.belief.observations["value"]
         assert len(values) == search.observations + len(failures)
         assert values[rows].tolist() == [poor] * len(rows)
 
@@ -219,7 +219,7 @@ def test_a_point_that_works_after_all_has_failed_no_more():
     assert len(search._failures) == failed
     search.tell(params, 7.0)
     assert len(search._failures) == failed - 1
-    told = search._coverings.cover(0, search._numbers, wary=True).belief.readings["value"]
+    told = search._coverings.cover(0, search._numbers, wary=True).belief.observations["value"]
     assert (told == 7.0).sum() == 1  # where the failure stood
     assert len(told) == search.observations + len(search._failures)
     play(search, failing(beside), 30)

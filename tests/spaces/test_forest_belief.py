@@ -38,7 +38,7 @@ def test_the_belief_about_a_point_is_that_of_dense_algebra(space, late):
     cover = _cover(search, 12 if late else 25)
     increments = settings.kernel.increments(cover.depth)
     n = len(readings)
-    paths = paths_of(cover.belief, cover.belief.readings["node"].tolist())
+    paths = paths_of(cover.belief, cover.belief.observations["node"].tolist())
     K = np.empty((n, n))
     for i in range(n):
         for j in range(n):

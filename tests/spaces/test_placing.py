@@ -76,10 +76,10 @@ def test_telling_points_is_observing_their_nodes(space, seed):
     belief = Belief(old.tree, old.kernel, old.noise)
     for point, value, noise in zip(points, values.tolist(), noises.tolist(), strict=True):
         path = placing.covering.path(point)
-        node = path[: belief._told_steps(path) + FINER]
+        node = path[: belief.observed_steps(path) + FINER]
         belief.observe(node, value, noise=None if noise != noise else noise, depth=len(path))
     assert np.ascontiguousarray(belief.nodes).tobytes() == np.ascontiguousarray(old.nodes).tobytes()
-    assert belief.readings.tobytes() == old.readings.tobytes()
+    assert belief.observations.tobytes() == old.observations.tobytes()
 
 
 def test_the_highest_cell_is_the_largest_of_which_nothing_is_known():
@@ -93,7 +93,7 @@ def test_the_highest_cell_is_the_largest_of_which_nothing_is_known():
             pickle.loads(pickle.dumps(placing)),
         )
         arm = belief.highest_upper(1.0, rng=seed)
-        walk = placing.covering.cell(arm.path[: belief._existing_steps(arm.path) + 1])
+        walk = placing.covering.cell(arm.path[: belief.explored_steps(arm.path) + 1])
         assert again.highest(1.0, SplitMix64(seed)) == (walk.cells, walk.chosen)
 
 

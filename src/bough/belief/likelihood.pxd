@@ -1,11 +1,14 @@
-"""The C side of `_evidence.py`."""
+"""The C side of likelihood.py."""
 
-from bough.belief.core cimport Core
+cimport cython
 
-cdef int NONE, STEP, OWN_NOISE
-cdef double INF, LOG_TWO_PI, LEAST, MOST, ROUNDING
+from bough.belief.nodes cimport GROUP, INF, NONE, Nodes
+from bough.belief.posterior cimport Posterior
+
+cdef double LOG_TWO_PI, LEAST, MOST, ROUNDING
 
 
+@cython.final
 cdef class Evidence:
     cdef readonly double shift
     cdef readonly double scale
@@ -59,8 +62,8 @@ cdef class Evidence:
     cdef double by_mean
     cdef double by_factor
 
-    cdef void _find_edges(self, Core core)
-    cdef void _read(self, Core core)
+    cdef void _find_edges(self, Posterior posterior)
+    cdef void _read(self, Posterior posterior)
     cdef void _add_common(self, int row, int k, double y, double share) noexcept
     cdef void _add_own(self, int row, int k, double y, double variance) noexcept
     cdef void _settle(self, double gap, double variance) noexcept
@@ -74,4 +77,4 @@ cdef class Evidence:
     cdef double _step_square(self, int k, double m_above, double V_above) noexcept
 
 
-cdef int real_parent(Core core, int n) noexcept
+cdef int real_parent(Nodes nodes, int n) noexcept

@@ -18,10 +18,9 @@ import numpy as np
 from cython.cimports.libc.math import log
 
 if not cython.compiled:
-    from bough.belief.core import Core
+    from bough.belief.nodes import GROUP, INF, NONE
+    from bough.belief.posterior import Posterior
 
-NONE = -1
-INF = float("inf")
 LOG_TWO_PI = float(np.log(2 * np.pi))
 #: Logarithms of products are taken when a product leaves this range.
 LEAST = 1e-200
@@ -30,19 +29,17 @@ MOST = 1e200
 #: Certain values (in units of the rewards' deviation) that differ by more contradict each other.
 ROUNDING = 1e-9
 
-STEP = 1
-OWN_NOISE = 2
-
 
 class Evidence:
     """What was told to a belief, in units of `scale` from `shift`."""
 
-    def __init__(self, core: Core, shift, scale):
+    def __init__(self, belief, shift, scale):
+        posterior: Posterior = belief.propagation
         self.shift = shift
         self.scale = scale
-        self.observations = core.observations
-        self._find_edges(core)
-        self._read(core)
+        self.observations = posterior.count
+        self._find_edges(posterior)
+        self._read(posterior)
         size = len(self.parent)
         self.R = np.empty(size)
         self.Z = np.empty(size)
@@ -50,10 +47,11 @@ class Evidence:
         self.V = np.empty(size)
         self.rise = np.zeros(size)
 
-    def _find_edges(self, core: Core):
+    def _find_edges(self, posterior):
         """Keep the nodes that matter, parents first, and number their edges by what they span."""
-        used: cython.int = core.used
-        told: cython.int = core.told
+        nodes = posterior.nodes
+        used: cython.int = nodes.used
+        told: cython.int = posterior.logged
         above: cython.int[::1] = np.full(used, NONE, dtype=np.int32)  # the next that matters
         children: cython.int[::1] = np.zeros(used, dtype=np.int32)
         matters: cython.int[::1] = np.zeros(used, dtype=np.int32)
@@ -62,15 +60,15 @@ class Evidence:
         matters[0] = 1
         beyond: cython.int = 0  # readings that are those of nodes without a name
         for i in range(told):
-            n = core.readings_[i].node
-            if core.readings_[i].ends > core.nodes_[n].depth:
+            n = posterior.log[i].node
+            if posterior.log[i].ends > nodes.array[n].depth:
                 beyond += 1
             matters[n] = 1
-            if core.readings_[i].kind & STEP and n != 0:
-                matters[real_parent(core, n)] = 1
+            if posterior.log[i].of_step and n != 0:
+                matters[real_parent(nodes, n)] = 1
         for n in range(1, used):
-            if core.nodes_[n].count >= 0 and core.nodes_[n].visits > 0:
-                p = real_parent(core, n)
+            if nodes.array[n].count != GROUP and nodes.array[n].visits > 0:
+                p = real_parent(nodes, n)
                 children[p] += 1
                 if children[p] > 1:
                     matters[p] = 1
@@ -87,43 +85,44 @@ class Evidence:
         bottoms: cython.int[::1] = bottom
         k: cython.int = 0
         for n in range(used):
-            if core.nodes_[n].count < 0:
+            if nodes.array[n].count == GROUP:
                 continue
-            p = NONE if n == 0 else above[real_parent(core, n)]
+            p = NONE if n == 0 else above[real_parent(nodes, n)]
             if matters[n]:
                 self.parent[k] = p
                 self.node[k] = n
                 self.entry[n] = k
                 tops[k] = bottoms[p] + 1 if n != 0 else 0
-                bottoms[k] = core.nodes_[n].depth
+                bottoms[k] = nodes.array[n].depth
                 above[n] = k
                 k += 1
             else:
                 above[n] = p
         self.beyond = k
         for i in range(told):
-            n = core.readings_[i].node
-            if core.readings_[i].ends > core.nodes_[n].depth:
+            n = posterior.log[i].node
+            if posterior.log[i].ends > nodes.array[n].depth:
                 self.parent[k] = self.entry[n]
-                tops[k] = core.nodes_[n].depth + 1
-                bottoms[k] = core.readings_[i].ends
+                tops[k] = nodes.array[n].depth + 1
+                bottoms[k] = posterior.log[i].ends
                 k += 1
         spans, slot = np.unique(
-            top.astype(np.int64) * (core.depth + 2) + bottom, return_inverse=True
+            top.astype(np.int64) * (nodes.depth + 2) + bottom, return_inverse=True
         )
         self.slot = slot.astype(np.int32).reshape(-1)
-        self.tops = (spans // (core.depth + 2)).astype(np.int32)
-        self.bottoms = (spans % (core.depth + 2)).astype(np.int32)
-        self.depth = core.depth
+        self.tops = (spans // (nodes.depth + 2)).astype(np.int32)
+        self.bottoms = (spans % (nodes.depth + 2)).astype(np.int32)
+        self.depth = nodes.depth
         self.spans = np.empty(len(spans))
         self.slopes = np.empty(len(spans))
 
-    def _read(self, core: Core):
+    def _read(self, posterior):
         """Take the readings of each node together.
 
         Those of F (row 0) and those of the step (row 1) have a noise of their own, or a share of
         the common one.
         """
+        nodes = posterior.nodes
         size = len(self.parent)
         self.weight = np.zeros((2, size))  # sum of 1/share, of those with the common noise
         self.value = np.zeros((2, size))  # their weighted mean
@@ -138,25 +137,25 @@ class Evidence:
         self.settled = 0  # and the number of factors in it
         k: cython.int
         beyond: cython.int = self.beyond
-        for i in range(core.told):
-            n = core.readings_[i].node
+        for i in range(posterior.logged):
+            n = posterior.log[i].node
             k = self.entry[n]
             row: cython.int = 0
-            y: cython.double = (core.readings_[i].value - self.shift) / self.scale
-            if core.readings_[i].kind & STEP and n != 0:
+            y: cython.double = (posterior.log[i].value - self.shift) / self.scale
+            if posterior.log[i].of_step and n != 0:
                 row = 1
                 self.steps_told = True
-                y = core.readings_[i].value / self.scale
-            if core.readings_[i].ends > core.nodes_[n].depth:
+                y = posterior.log[i].value / self.scale
+            if posterior.log[i].ends > nodes.array[n].depth:
                 k = beyond
                 beyond += 1
-            share: cython.double = core.readings_[i].share
-            if core.readings_[i].kind & OWN_NOISE:
+            share: cython.double = posterior.log[i].share
+            if posterior.log[i].own_noise:
+                share = posterior.variance_of(True, share, 0, 0)
                 self._add_own(row, k, y, share / self.scale / self.scale)
             else:
                 self._add_common(row, k, y, share)
 
-    @cython.final
     def _add_common(self, row, k, y, share):
         weight = 1.0 / share
         before = self.weight[row, k]
@@ -174,7 +173,6 @@ class Evidence:
         self.value[row, k] += gap * (weight / total)
         self.weight[row, k] = total
 
-    @cython.final
     def _add_own(self, row, k, y, variance):
         before = self.own_precision[row, k]
         if before == INF:
@@ -191,7 +189,6 @@ class Evidence:
         self.own_value[row, k] += (y - self.own_value[row, k]) / (variance * total)
         self.own_precision[row, k] = total
 
-    @cython.final
     def _settle(self, gap, variance):
         self.settled += 1
         self.constant -= 0.5 * (LOG_TWO_PI + log(variance) + gap * gap / variance)
@@ -240,7 +237,6 @@ class Evidence:
                 by_increments[i] += self.slopes[j]
         return density, found, self.by_noise, self.by_mean, self.by_factor
 
-    @cython.final
     def _meet(self, z, r, z2, r2):
         """Take together two messages about one thing; leave what they say as (z, r)."""
         both = r + r2
@@ -267,7 +263,6 @@ class Evidence:
         self.z = z + gap * share
         self.r = r2 * share
 
-    @cython.final
     def _own(self, row, k):
         """Leave what the node's own readings say as (z, r)."""
         weight = self.weight[row, k]
@@ -279,7 +274,6 @@ class Evidence:
                 self.z, self.r, self.own_value[row, k], 1.0 / precision if precision < INF else 0.0
             )
 
-    @cython.final
     def _step(self, k):
         """Leave mean and variance of the step along an edge, given its own readings, as (z, r)."""
         v = self.spans[self.slot[k]]
@@ -292,12 +286,10 @@ class Evidence:
         self.z = mu
         self.r = v
 
-    @cython.final
     def _mu(self, k):
         mu = self.factor * self.rise[k]
         return mu + self.mean if k == 0 else mu
 
-    @cython.final
     def _up(self):
         self.factors = 0
         self.square = 0.0
@@ -331,7 +323,6 @@ class Evidence:
             self.densities += self.merged
         return -INF if self.impossible else density
 
-    @cython.final
     def _down(self, doubt):
         """Find the posterior of every node, and the derivatives; the mean has variance `doubt`."""
         self.by_mean = 0.0
@@ -365,7 +356,6 @@ class Evidence:
         if self.s2 > 0.0:
             self.by_noise = 0.5 * (squares / self.s2 - self.common) / self.s2
 
-    @cython.final
     def _derive(self, k, m_above, V_above):
         """Add to the derivatives by the variance of an edge and by the mean of its step.
 
@@ -416,7 +406,6 @@ class Evidence:
         if k == 0:
             self.by_mean = a
 
-    @cython.final
     def _step_square(self, k, m_above, V_above):
         """Return the weighted posterior square of the error of the common readings of a step."""
         self._step(k)
@@ -444,9 +433,9 @@ class Evidence:
                 self.rise[k] = (height[k] - height[self.parent[k]]) / self.scale
 
 
-def real_parent(core: Core, n):
+def real_parent(nodes, n):
     """Return the parent, groups passed."""
-    n = core.nodes_[n].parent
-    while core.nodes_[n].count < 0:
-        n = core.nodes_[n].parent
+    n = nodes.array[n].parent
+    while nodes.array[n].count == GROUP:
+        n = nodes.array[n].parent
     return n

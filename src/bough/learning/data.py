@@ -12,7 +12,6 @@ from bough.belief.nodes import moderate
 from bough.means import Heuristic
 from bough.trees import Path
 
-STEP = 1  # as in `_core.py`
 #: Rewards whose size is below this count as 0: a belief takes noise of less than 1e-50 for none.
 SMALLEST = 1e-45
 
@@ -32,10 +31,10 @@ def gathered(belief: Belief, mean: Any) -> Evidence:
 
 def units(belief: Belief) -> tuple[float, float]:
     """Return mean and standard deviation of the rewards; if they are all alike, their size."""
-    readings, nodes = belief.readings, belief.nodes
+    readings, nodes = belief.observations, belief.nodes
     values, weights = readings["value"], None
     size = float(np.abs(values).max())
-    if ((readings["kind"] & STEP) != 0).any():
+    if readings["of_step"].any():
         # Rewards were told in parts: their sums are kept where the paths end.
         nodes = nodes[nodes["count"] > 0]
         values, weights = nodes["average"], nodes["count"].astype(float)

@@ -27,7 +27,6 @@ OFTEN = 500
 LATER_GROWTH = 2.0
 #: While there are at most so many, every fit also starts afresh: it may have been on a wrong track.
 FEW = 30
-STEP, OWN_NOISE = 1, 2  # as in `_core.py`
 #: Newton's method looks at every parameter apart, so with more than this L-BFGS-B goes first, and
 #: then so many Newton steps are enough.
 MANY = 8
@@ -108,7 +107,7 @@ class Learner:
 
         Then there is no need to find out by playing an arm over and over.
         """
-        arm = belief._arm_at(node)
+        arm = belief.arm(node)
         if arm.visits < 2:
             return
         if arm.value != value:
@@ -214,10 +213,10 @@ def looks_exact(belief: Belief) -> bool:
     steps, and may agree by chance as often as the commonest of them occurs. If there are only two
     values, an arm that wins nearly always looks like one that always does: nothing is concluded.
     """
-    readings, depth = belief.readings, belief.nodes["depth"]
-    common = (readings["kind"] & OWN_NOISE) == 0
+    readings, depth = belief.observations, belief.nodes["depth"]
+    common = readings["own_noise"] == 0
     told = readings[common & (readings["ends"] == depth[readings["node"]])]
-    what = 2 * told["node"].astype(np.int64) + (told["kind"] & STEP)
+    what = 2 * told["node"].astype(np.int64) + told["of_step"]
     order = np.argsort(what, kind="stable")
     what, value = what[order], told["value"][order]
     again = what[1:] == what[:-1]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.belief.belief import Belief
-from bough.learning.data import STEP, paths_of
+from bough.learning.data import paths_of
 from bough.planning import Plan
 from bough.spaces import Forest
 from bough.spaces.forest.cover import FINER, Cover, depths_apart
@@ -25,12 +25,12 @@ class Observation(NamedTuple):
 
 def observations(belief: Belief) -> list[Observation]:
     """Return all that a belief was told, one for each reward."""
-    readings = belief.readings
+    readings = belief.observations
     paths = paths_of(belief, readings["node"].tolist())
     values = readings["value"].tolist()
     noises = np.sqrt(readings["variance"]).tolist()
-    # A reward told in steps is there from its last step upwards; the first is no STEP but an F.
-    ends = (np.flatnonzero((readings["kind"] & STEP) == 0) + 1).tolist()
+    # A reward told in steps is there from its last step upwards; the first is of F.
+    ends = (np.flatnonzero(readings["of_step"] == 0) + 1).tolist()
     begins = [0, *ends[:-1]]
     return [
         Observation(paths[begin] or (), values[begin:end][::-1], noises[begin:end][::-1])

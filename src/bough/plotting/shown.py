@@ -77,7 +77,7 @@ class Shown:
         if self.cover is None or self.space is None or params is None:
             return path
         there = self.cover.covering.path(self.space.point(params))
-        return there[: self.cover.belief._existing_steps(there)]
+        return there[: self.cover.belief.explored_steps(there)]
 
     @property
     def exact(self) -> bool:

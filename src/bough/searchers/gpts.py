@@ -12,7 +12,6 @@ from bough._validation import at_least_zero
 from bough.belief.belief import Belief
 from bough.belief.best_arm import Arm
 from bough.belief.nodes import moderate
-from bough.belief.unexplored import POINTS, ROUGH_POINTS, fresh_maxima, one_level_maxima
 from bough.confidence import Confidence
 from bough.exceptions import Contradiction, Exhausted
 from bough.kernels import Kernel
@@ -21,14 +20,12 @@ from bough.learning.model import Settings
 from bough.learning.templates import is_free
 from bough.means import Heuristic, Remembered
 from bough.searchers.base import Certificate, Searcher, check_rule, new_generator, reward_of
-from bough.trees import MOST_CHILDREN, Path, Tree
+from bough.trees import Path, Tree
 
 #: The exploration constant of the subtree rule at scale 1, and the default scale of the arm rule.
 #: Both did best over eight problems: see `benchmarks/README.md`.
 SUBTREE_EXPLORATION = 1.15
 ARM_SCALE = 0.5
-#: The most unexplored children that are tabulated where nobody knows how many there may be.
-MOST_FRESH = 10_000
 
 
 class Play(NamedTuple):
@@ -145,41 +142,13 @@ class GPTS(Searcher):
         self._highest_reward = -math.inf
         self._highest_at: Path = ()
         self._rollouts: dict[Path, Rollouts] = {}  # by the node where they were observed
-        self._widths: list[float] | None = None
         # A bound of the regret of all plays, if it is kept.
         self._regret = 0.0 if self._bounds_regret_by_width else None
         if select == "subtree":
-            self._look_ahead()
+            self._prepare_maxima()
 
-    def _look_ahead(self) -> None:
-        """Tell the belief what to expect of unexplored children.
-
-        Where a function says how many children there are, those of the nodes seen so far tell how
-        many to expect; so this is done anew each time that the observations have doubled.
-        """
-        counts = self.tree.counts
-        widths = self._seen_widths() if counts is None else list(counts)
-        if widths == self._widths:
-            return
-        self._widths = widths
-        increments = self.belief.kernel.increments(self.tree.depth)
-        if math.inf in widths:
-            self.belief.look_ahead(*one_level_maxima(increments, MOST_FRESH))
-        else:
-            most = MOST_FRESH if counts is None else None
-            whole = [int(width) for width in widths]
-            points = POINTS if self._learner is None else ROUGH_POINTS
-            self.belief.look_ahead(*fresh_maxima(increments, whole, most, points))
-
-    def _seen_widths(self) -> list[float]:
-        nodes = self.belief.nodes
-        nodes = nodes[nodes["count"] >= 0]
-        if (nodes["branching"] > MOST_CHILDREN).any():
-            return [math.inf] * self.tree.depth
-        seen = np.bincount(nodes["depth"], minlength=self.tree.depth + 1)
-        children = np.bincount(nodes["depth"], nodes["branching"], minlength=self.tree.depth + 1)
-        means = children[:-1] / np.maximum(seen[:-1], 1)
-        return [max(round(mean), 1) for mean in means.tolist()]
+    def _prepare_maxima(self) -> None:
+        self.belief.prepare_maxima(rough=self._learner is not None)
 
     # ------------------------------------------------------------------ ask and tell
 
@@ -204,10 +173,13 @@ class GPTS(Searcher):
     def _choose(self, skip: bool) -> Path | None:
         """Return the arm that the rule selects, of those neither known nor pending if they skip."""
         if self.select == "subtree":
-            return self.belief.descend(self._exploration, skip, self._random)
+            return self.belief.select_by_maxima(
+                self._exploration, skip_known=skip, rng=self._random
+            )
         plays = self.observations + len(self._plays)
         b = self._sqrt_beta(self.confidence, plays + 1)
-        choose = self.belief._highest_open if skip and plays else self.belief.highest_upper
+        belief = self.belief
+        choose = belief.highest_upper_unknown if skip and plays else belief.highest_upper
         arm = choose(b, rng=self._random)
         return None if arm is None else arm.path
 
@@ -297,7 +269,7 @@ class GPTS(Searcher):
             return None, path
         if path == self._asked:
             return None, self._asked_at
-        return None, path[: self.belief._existing_steps(path) + 1]
+        return None, path[: self.belief.explored_steps(path) + 1]
 
     def _observe_steps(
         self, path: Path, node: Path, steps: Sequence[float], noise: float | None
@@ -338,7 +310,7 @@ class GPTS(Searcher):
         if self._learner is not None and self._learner.is_due(told):
             self._learn()
         elif self._learns_widths and told & (told - 1) == 0:
-            self._look_ahead()
+            self._prepare_maxima()
 
     def _learn(self) -> None:
         """Take the prior that suits what was told."""
@@ -349,9 +321,8 @@ class GPTS(Searcher):
     def _new_prior(self) -> None:
         """Go on with a belief that has taken another prior."""
         self._exact = self.belief.noise == 0.0
-        self._widths = None
         if self.select == "subtree":
-            self._look_ahead()
+            self._prepare_maxima()
 
     def _playable(self, path: Sequence[int]) -> Path:
         if self.growth == "deepening":
@@ -396,7 +367,7 @@ class GPTS(Searcher):
             log_arms += math.log(self.tree.depth + 1)  # every node on the way has a reward
         if log_arms is None:
             # A working value: as many arms as there are nodes, each with a frontier.
-            log_arms = math.log(2 * self.belief.used)
+            log_arms = math.log(2 * self.belief.node_count)
         return confidence.sqrt_beta(t, log_arms)
 
     def _theoretical(self) -> float:
@@ -407,7 +378,7 @@ class GPTS(Searcher):
         """The incumbent and its gap, at level delta whatever scale the search itself uses."""
         b = self._theoretical()
         lower = self.belief.highest_lower(b)
-        upper = math.inf if self.tree.log_arms is None else self.belief._ceiling(b).upper
+        upper = math.inf if self.tree.log_arms is None else self.belief.upper_bound(b)
         return Certificate(
             path=lower.path,
             lower=lower.lower,
@@ -461,11 +432,11 @@ class GPTS(Searcher):
             return math.inf
         assert self._regret is not None  # it is kept
         b = self._theoretical()
-        arm = self.belief._arm_at(node)
+        arm = self.belief.arm(node)
         highest = path == self._asked and self._asked_as_highest == self.observations
         if self._bounds_regret_by_width and highest:
             return self._regret + 2.0 * b * arm.std
-        return self._regret + self.belief._ceiling(b).upper - (arm.mean - b * arm.std)
+        return self._regret + self.belief.upper_bound(b) - (arm.mean - b * arm.std)
 
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played.
@@ -482,16 +453,16 @@ class GPTS(Searcher):
         if self.observations == 0:
             raise ValueError("nothing was told yet, so nothing is best")
         if rule == "observed":
-            arm = self.belief._arm_at(self._highest_at)
+            arm = self.belief.arm(self._highest_at)
         else:
-            found = self.belief._best_played(1.0 if rule == "lower" else 0.0)
+            found = self.belief.best_observed(1.0 if rule == "lower" else 0.0)
             assert found is not None  # something was told
             arm = found
         value, visits = arm.value, arm.visits
         if self.growth == "rollout":  # the best completion of the path to the node
             rollouts = self._rollouts[arm.path]
             value, visits = rollouts.average, rollouts.count
-            arm = self.belief._arm_at(rollouts.path)
+            arm = self.belief.arm(rollouts.path)
         spread = self._theoretical() * arm.std
         return Arm(
             arm.path, None, arm.mean, arm.std,
@@ -508,7 +479,7 @@ class GPTS(Searcher):
         if self.tree.is_leaf(()):
             raise ValueError("the root of this tree is a leaf: it has no actions")
         if self.select == "arm":
-            self._look_ahead()
+            self._prepare_maxima()
         return self.belief.best_first_step()
 
     def __repr__(self) -> str:

@@ -89,7 +89,7 @@ class Cover:
                 path, widths = self.covering.path_and_counts(point)
                 if self._tree is not None:
                     self._tree.expect(path, [*widths, 0])
-                node = path[: self.belief._told_steps(path) + FINER]
+                node = path[: self.belief.observed_steps(path) + FINER]
                 self._tokens[number] = self.belief.pend(node, depth=len(path))
 
 

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.belief.best_arm import Choice
+from bough.belief.belief import Belief
 
 Cells = dict[int, tuple[float, float]]
 
 class Placing:
-    def __init__(self, covering: Any, belief: Choice, finer: int) -> None: ...
+    def __init__(self, covering: Any, belief: Belief, finer: int) -> None: ...
     def path(self, point: NDArray[np.float64]) -> tuple[tuple[int, ...], list[int]]: ...
     def paths(self, points: NDArray[np.float64]) -> NDArray[np.int32]: ...
     def tell(

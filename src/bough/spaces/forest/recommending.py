@@ -77,7 +77,7 @@ def certificate_of(
     cover = coverings.cover(turn, numbers)
     b = theoretical(cover, delta)
     lower = cover.belief.highest_lower(b)
-    upper = cover.belief._ceiling(b).upper
+    upper = cover.belief.upper_bound(b)
     point, bound = told.space.centre(cover.covering.cell(lower.path)), lower.lower
     if told.noisy is False and len(told) and told.readings[told.best].value >= bound:
         point, bound, _ = told.readings[told.best]  # which is exact
