@@ -269,7 +269,7 @@ def test_other_orders_give_the_same_belief():
 
 
 def test_a_long_run_does_not_drift():
-    """After a million observations the evidence is that of a rebuild from the readings."""
+    """After a million observations the evidence is that of a rebuild from the observations."""
     tree = Tree(5, 10)
     belief = Belief(tree, kernels.Gaussian(3.0), 0.3, mean=0.5)
     rng = np.random.default_rng(2)

@@ -1,4 +1,4 @@
-"""What went wrong once, or nearly."""
+"""Regressions: cases that were wrong once, or nearly."""
 
 import collections
 import math
@@ -45,18 +45,18 @@ def test_an_interrupt_while_the_arrays_grow_changes_nothing(when):
     belief.highest_upper(1.0)
     belief.pend((0,) * 10)
     paths = [tuple(p) for p in rng.integers(0, 5, (3000, 10)).tolist()]
-    told = []
+    observed = []
     interrupt_at("prod", when)
     try:
         for path in paths:
             belief.observe(path, 1.0)
-            told.append(path)
+            observed.append(path)
     except KeyboardInterrupt:
         pass
     finally:
         sys.setprofile(None)
-    assert len(belief) == len(told) < len(paths)
-    for path in paths[len(told) :]:
+    assert len(belief) == len(observed) < len(paths)
+    for path in paths[len(observed) :]:
         belief.observe(path, 1.0)
     other = Belief(Tree(5, 10), kernels.Linear(), 0.1)
     for path in paths:
@@ -180,7 +180,7 @@ def test_nothing_overflows():
         Belief(Tree(3, 0), kernels.Linear(1e308) + kernels.Linear(1e308), 1.0)
 
 
-def test_what_a_forgotten_arm_leaves_behind():
+def test_nodes_of_a_forgotten_arm():
     """New nodes exist, but below one that was never played nothing is an arm."""
     belief = Belief(Tree(2, 4), kernels.Linear(), 0.1, arms="nodes")
     belief.forget(belief.pend((0, 0, 0)))
@@ -207,7 +207,7 @@ def test_the_lowest_unexplored_child():
             assert drawn == set(range(300)) - explored
 
 
-def test_sums_of_exact_steps_are_no_contradiction():
+def test_sums_of_exact_steps_do_not_contradict():
     rng = np.random.default_rng(0)
     for _ in range(300):
         belief = Belief(Tree(2, 4), kernels.Linear(1e16), 0.0)

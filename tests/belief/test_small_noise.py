@@ -154,7 +154,7 @@ def test_steps_under_a_large_mean(mean):
     assert belief.log_likelihood() == pytest.approx(oracle.posterior([()])[2], rel=1e-9)
 
 
-def test_a_deep_path_takes_no_time():
+def test_a_deep_path():
     belief = Belief(Tree(2, 20_000), kernels.Discounted(0.999), 1e-9)
     belief.observe((0,) * 20_000, 0.3)
     oracle_variance = (1 + LEAST**2) * kernels.Discounted(0.999).increments(20_000).sum()

@@ -50,22 +50,22 @@ ENTRY = np.dtype(
 
 
 class Arm:
-    """One arm and what is believed of it.
+    """An arm and the posterior of its reward.
 
     Attributes
     ----------
     path : tuple of int
     params : dict or None
-        What the path stands for in a space; None on a plain tree.
+        The parameters that the path stands for in a space; None on a plain tree.
     mean, std : float
         Posterior mean and standard deviation of its reward. For an arm that was never played, and
         whose length is not known (in a tree whose branching is a function), those of full depth.
     lower, upper : float
         `mean` minus and plus as many `std` as the call asked for.
     value : float or None
-        Mean of the rewards told for it, None if there were none.
+        Mean of the rewards observed at it, None if there were none.
     visits : int
-        How many rewards were told for it.
+        The number of rewards observed at it.
     """
 
     def __init__(self, path, params, mean, std, lower, upper, value, visits):
@@ -193,7 +193,7 @@ class ArmSearch:
         """Find the best arm by branch and bound, depth first; leave it in `best_...`.
 
         Of the children whose bound is above the best arm found so far the highest is
-        entered first; on leaving a node its bound is replaced by what its children said.
+        entered first; on leaving a node its bound is replaced by the best of its children.
         """
         nodes = self.nodes
         top = 0  # the frame that the search is in
@@ -368,7 +368,7 @@ class ArmSearch:
         return self.bounds[row, c].smax
 
     def _leave(self, top, hi, entries):
-        """Close a frame: keep what was found as the node's bound, and tell the parent's frame."""
+        """Close a frame: keep the best that was found as the bound of the node and its entry."""
         nodes = self.nodes
         n = self.frames[top].node
         row = self.bounds_row

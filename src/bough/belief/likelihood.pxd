@@ -22,7 +22,7 @@ cdef class Evidence:
     cdef int[::1] parent
     cdef int[::1] slot  # of its edge, in the arrays below
     cdef double[::1] rise  # of the prior mean along the edge, by `factor`
-    cdef double[:, ::1] weight  # readings of F (row 0) and of the step (row 1)
+    cdef double[:, ::1] weight  # observations of F (row 0) and of the step (row 1)
     cdef double[:, ::1] value
     cdef double[:, ::1] own_precision
     cdef double[:, ::1] own_value
@@ -39,8 +39,8 @@ cdef class Evidence:
     cdef double[::1] spans
     cdef double[::1] slopes
 
-    cdef bint steps_told
-    cdef long long common  # how many readings have the common noise
+    cdef bint has_steps
+    cdef long long common  # the number of observations with the common noise
     cdef long long merged
     cdef double shared
     cdef double scatter
@@ -63,10 +63,10 @@ cdef class Evidence:
     cdef double by_factor
 
     cdef void _find_edges(self, Posterior posterior)
-    cdef void _read(self, Posterior posterior)
+    cdef void _collect(self, Posterior posterior)
     cdef void _add_common(self, int row, int k, double y, double share) noexcept
     cdef void _add_own(self, int row, int k, double y, double variance) noexcept
-    cdef void _settle(self, double gap, double variance) noexcept
+    cdef void _add_constant(self, double gap, double variance) noexcept
     cdef void _meet(self, double z, double r, double z2, double r2) noexcept
     cdef void _own(self, int row, int k) noexcept
     cdef void _step(self, int k) noexcept

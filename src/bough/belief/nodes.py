@@ -3,8 +3,8 @@
 """The node array: the explored part of a tree as records, found by path, grown as needed.
 
 `nodes.pxd` says what a record holds; the mathematics is in `posterior.py`. Nothing here depends on
-what reads the nodes: whoever keeps results of its own compares them with the `stamp` of a node,
-the number of the last change at the node or below.
+what reads the nodes: a reader that keeps results of its own compares their age with the `stamp` of
+a node, the number of the last change at the node or below.
 
 A node with many children keeps them in *groups*: nodes whose step is 0 for certain (v = 0,
 mu = 0, so g = 1), which change nothing in the mathematics and keep every list of children short.

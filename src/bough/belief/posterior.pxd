@@ -51,6 +51,7 @@ cdef class Posterior:
     cdef void _add_message(self, int n, double tau, double eta) noexcept
     cdef void _gather(self, int group) noexcept
     cdef void _pass_up(self, double tau, double eta) noexcept
+    cdef void _conclude(self, double tau, double eta, double residual, double variance) noexcept
     cdef void _finish(self) noexcept
     cdef void _add_density(self, double residual, double variance) noexcept
     cdef void _record(self, int n, bint of_step, bint own_noise, int ends, double share, double value, double s2) noexcept
@@ -61,7 +62,7 @@ cdef class Posterior:
     cdef double _rounding(self, double y) noexcept
     cdef double _step_rounding(self, int n, double r) noexcept
     cdef int observe_at_trail(self, dict plan, double y, double s2, bint own_noise, int ends, double share) except -1
-    cdef void _tell(self, int n, double y, double s2, bint own_noise, int ends, double share) noexcept
+    cdef void _observe_value(self, int n, double y, double s2, bint own_noise, int ends, double share) noexcept
     cdef void _take_value(self, int n, double y, double s2) noexcept
     cdef void _take_step(self, int n, double r, double s2) noexcept
     cdef int _observe_steps(self, path, list rewards, list shares, bint own_noise) except -1

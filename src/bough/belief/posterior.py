@@ -115,7 +115,7 @@ class Posterior:
     def observe_at_trail(self, plan, y, s2, own_noise, ends, share):
         """Observe F at the end of the path that `nodes` has approached."""
         self.check_exact(y, s2)
-        self._tell(self._grow(plan), y, s2, own_noise, ends, share)
+        self._observe_value(self._grow(plan), y, s2, own_noise, ends, share)
         return 0
 
     def _grow(self, plan):
@@ -203,7 +203,7 @@ class Posterior:
             n = c
         return 1e-9 * scale + 1e-15 * (abs(y) + abs(nodes.center))
 
-    def _tell(self, n, y, s2, own_noise, ends, share):
+    def _observe_value(self, n, y, s2, own_noise, ends, share):
         """Condition on F at the end of the trail, whose posterior is (m, variance)."""
         nodes = self.nodes
         tau = self._tau(n)
@@ -213,11 +213,16 @@ class Posterior:
         nodes.array[n].average += (y - nodes.array[n].average) / nodes.array[n].count
         y -= nodes.center
         self._take_value(n, y, s2)
+        self._conclude(tau, eta, y - nodes.m, nodes.variance + s2)
+
+    def _conclude(self, tau, eta, residual, variance):
+        """Send what an observation has changed up the trail, and count the observation."""
+        nodes = self.nodes
         self._pass_up(tau, eta)
         for i in range(nodes.trailed):
             nodes.array[nodes.trail[i]].visits += 1
         self.count += 1
-        self._add_density(y - nodes.m, nodes.variance + s2)
+        self._add_density(residual, variance)
         self._finish()
 
     def _record(self, n, of_step, own_noise, ends, share, value, s2):
@@ -415,12 +420,7 @@ class Posterior:
         tau = self._tau(n)
         eta = self._eta(n)
         self._take_step(n, r, s2)
-        self._pass_up(tau, eta)
-        for i in range(nodes.trailed):
-            nodes.array[nodes.trail[i]].visits += 1
-        self.count += 1
-        self._add_density(r - step_mean, step_variance + s2)
-        self._finish()
+        self._conclude(tau, eta, r - step_mean, step_variance + s2)
 
     def _step_rounding(self, n, r):
         """Bound the effect of rounding on a step that is certain; n is NONE if it is new."""
@@ -676,7 +676,7 @@ class Posterior:
         self.check_exact(y, s2)
         self._reserve_log()
         self._withdraw(token)
-        self._tell(n, y, s2, own_noise, ends, share)
+        self._observe_value(n, y, s2, own_noise, ends, share)
         if expected == 0.0 and s2 > 0.0:
             nodes.mark_all()  # what hung on it by steps without variance is no longer known
 

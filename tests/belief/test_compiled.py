@@ -205,7 +205,7 @@ def fit(module):
     return [np.asarray(x).tobytes() for x in found], bits(belief), belief.maxima.records.tobytes()
 
 
-def test_the_source_of_learning_gives_the_same_bits(source):
+def test_the_source_of_the_likelihood_gives_the_same_bits(source):
     assert fit(Compiled) == fit(source)
 
 

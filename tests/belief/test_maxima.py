@@ -5,7 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from strategies import noise_of
+from strategies import Hill, Ragged, noise_of
 
 from bough import Belief, Tree, kernels
 from bough.belief.maxima import table_counts
@@ -14,7 +14,7 @@ from bough.belief.unexplored import unexplored_maxima
 
 
 def simulate(increments, widths, depth, count, draws, rng):
-    """Draw the best of `count` fresh children of a node at that depth."""
+    """Draw the best of `count` unexplored children of a node at that depth."""
     if depth == len(widths):
         return np.zeros(draws)
     best = np.full(draws, -np.inf)
@@ -125,7 +125,7 @@ def test_wide_nodes_are_interpolated():
     belief = Belief(Tree(1000, 1), kernels.Discounted(1.0), 0.1)
     belief.maxima.prepare(mean, sd)
     assert np.all(np.diff(counts) > 0)
-    # One child is explored, 999 are fresh; the child is so bad that it does not matter.
+    # One child is explored, 999 are unexplored; the child is so bad that it does not matter.
     belief.observe((0,), -50.0)
     top = belief.maxima.records[0]
     found = top["a"] + top["k"] * belief.posterior([()])[0][0]
@@ -180,10 +180,10 @@ def check_from_scratch(belief, kernel):
                 )
             )
             c = nodes["sibling"][c]
-        fresh = nodes["branching"][n] - nodes["explored"][n] if nodes["count"][n] >= 0 else 0
+        unexplored = nodes["branching"][n] - nodes["explored"][n] if nodes["count"][n] >= 0 else 0
         depth = nodes["depth"][n]
-        if fresh:
-            parts.append((x + mean[depth, fresh - 1], sd[depth, fresh - 1] ** 2, 1.0))
+        if unexplored:
+            parts.append((x + mean[depth, unexplored - 1], sd[depth, unexplored - 1] ** 2, 1.0))
         if not parts:
             parts.append((x, 0.0, 1.0))
         m, v, k = clark(parts)
@@ -256,13 +256,13 @@ def test_one_child_and_a_tree_searched_out():
 def test_pending_arms_are_counted_and_forgotten():
     belief = with_tables(Tree(3, 3), kernels.Linear(), 0.3)
     rng = SplitMix64(1)
-    told = []
+    observed = []
     for t in range(30):
-        told.append(belief.select_by_maxima(0.7, rng=rng))
-        belief.observe(told[-1], noise_of(6, told[-1]) + 0.3 * noise_of(7, t))
+        observed.append(belief.select_by_maxima(0.7, rng=rng))
+        belief.observe(observed[-1], noise_of(6, observed[-1]) + 0.3 * noise_of(7, t))
     belief.maxima.prepare(*unexplored_maxima(kernels.Linear().increments(3), [3] * 3))
     before = belief.maxima.records.copy()
-    tokens = [belief.pend(path) for path in told[:7]]
+    tokens = [belief.pend(path) for path in observed[:7]]
     counted = belief.maxima.records.copy()
     assert counted["variance"][0] < before["variance"][0]
     for token in tokens:
@@ -271,7 +271,7 @@ def test_pending_arms_are_counted_and_forgotten():
         np.testing.assert_allclose(belief.maxima.records[name], before[name], atol=1e-12)
 
 
-def test_what_is_pending_sends_the_search_elsewhere():
+def test_pending_arms_send_the_search_elsewhere():
     belief = with_tables(Tree(3, 3), kernels.Linear(), 0.3)
     rng = SplitMix64(1)
     for t in range(6):
@@ -282,3 +282,60 @@ def test_what_is_pending_sends_the_search_elsewhere():
         batch.append(belief.select_by_maxima(0.7, skip_known=True, rng=rng))
         belief.pend(batch[-1])
     assert len(set(batch)) == 10
+
+
+def test_maxima_of_groups_with_a_mean_function():
+    """All children become nodes at the first visit, in groups and groups of groups."""
+    tree, kernel = Tree([600, 40], 2), kernels.Gaussian(1.5)
+    belief = with_tables(tree, kernel, 0.3, mean=Hill(2))
+    for path in ((0, 0), (300, 1), (17, 39)):
+        belief.observe(path, 1.0)
+        check_from_scratch(belief, kernel)
+
+
+def test_maxima_catch_up_with_several_changes():
+    tree, kernel = Tree(3, 4), kernels.Linear()
+    belief = with_tables(tree, kernel, 0.3)
+    rng = np.random.default_rng(0)
+    for path in [tuple(p) for p in rng.integers(0, 3, (40, 4)).tolist()]:
+        belief.propagation.observe(path, noise_of(6, path), None, None)
+    assert belief.maxima.records["x"][0] == belief.nodes["offset"][0]
+    check_from_scratch(belief, kernel)
+
+
+@pytest.mark.parametrize("tree", [Tree(3, 3), Tree(Ragged(3, 2), 3), Tree(math.inf, 2)])
+def test_the_best_value_of_all(tree):
+    """It is that of the root's maximum, with or without maxima kept before."""
+    belief = Belief(tree, kernels.Linear(), 0.3, mean=5.0)
+    before = belief.best_value()
+    for k in range(3):
+        belief.observe(belief.select_by_maxima(1.0, rng=k), 6.0)
+    mean, std = belief.best_value()
+    assert mean != before[0]
+    assert std < before[1]
+    top = belief.maxima.records[0]
+    root = belief.nodes["offset"][0], belief.nodes["spread"][0]
+    assert mean == pytest.approx(5.0 + top["a"] + top["k"] * root[0])
+    assert std**2 == pytest.approx(top["variance"] + top["k"] ** 2 * root[1])
+    belief.take_prior(kernels.Linear(4.0), 0.3, 5.0, 0.0)
+    assert belief.best_value()[1] > std
+
+
+def test_the_best_value_agrees_with_samples():
+    """As closely as the module says."""
+    belief = Belief(Tree(3, 3), kernels.Linear(), 0.3)
+    for k in range(12):
+        path = belief.select_by_maxima(1.0, rng=k)
+        belief.observe(path, noise_of(6, path))
+    arms = [(a, b, c) for a in range(3) for b in range(3) for c in range(3)]
+    best = belief.sample(arms, 20_000, 0).max(axis=1)
+    mean, std = belief.best_value()
+    assert abs(mean - best.mean()) < best.std() / 4
+    assert std == pytest.approx(best.std(), rel=0.4)
+
+
+def test_the_best_value_of_a_tree_searched_out():
+    belief = Belief(Tree(2, 2), kernels.Linear(), 0.0)
+    for path, value in zip(((0, 0), (0, 1), (1, 0), (1, 1)), (1.0, 4.0, 2.0, 3.0), strict=True):
+        belief.observe(path, value)
+    assert belief.best_value() == (pytest.approx(4.0), 0.0)
