@@ -260,3 +260,19 @@ def test_the_view_stays_read_only():
     belief = Belief(Tree(3, 2), kernels.Linear(), 0.5)
     with pytest.raises(ValueError, match="WRITEABLE"):
         belief.nodes.flags.writeable = True
+
+
+def test_arms_are_open_again_when_an_exact_evaluation_is_forgotten():
+    """Also those that a step without variance ties to it."""
+    belief = Belief(Tree(2, 2), kernels.Chi((1.0, 1.0, 0.0)), 0.0)
+    for first in (0, 1):
+        for last in (0, 1):  # so that all arms are nodes
+            belief.forget(belief.pend((first, last)))
+    tokens = [belief.pend((first, 0)) for first in (0, 1)]
+    assert belief.highest_upper_unknown(1.0) is None
+    belief.forget(tokens[1])
+    arm = belief.highest_upper_unknown(1.0)
+    assert arm is not None
+    assert arm.path[0] == 1
+    belief.settle(tokens[0], 1.0, noise=0.5)
+    assert belief.highest_upper_unknown(1.0).path[0] == 0

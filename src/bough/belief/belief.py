@@ -454,6 +454,11 @@ class Belief:
             open_ended = self.tree.counts is None
             self.maxima.prepare(*maxima_tables(increments, widths, open_ended, rough))
 
+    def _prepared_maxima(self) -> Maxima:
+        if not self.maxima.prepared:
+            self.prepare_maxima()
+        return self.maxima
+
     def _seen_widths(self) -> list[float]:
         nodes = self.nodes
         nodes = nodes[nodes["count"] >= 0]
@@ -480,15 +485,11 @@ class Belief:
         rng : int or numpy.random.Generator, optional
             Breaks ties and draws unexplored children.
         """
-        if not self.maxima.prepared:
-            self.prepare_maxima()
-        return self.maxima.select(exploration, skip_known, rng)
+        return self._prepared_maxima().select(exploration, skip_known, rng)
 
     def best_first_step(self) -> int:
         """Return the step from the root whose subtree has the highest mean of its maximum."""
-        if not self.maxima.prepared:
-            self.prepare_maxima()
-        return self.maxima.best_first_step()
+        return self._prepared_maxima().best_first_step()
 
     def best_value(self) -> tuple[float, float]:
         """Return mean and standard deviation of the reward of the best arm of all.
@@ -501,9 +502,7 @@ class Belief:
         >>> [round(moment, 2) for moment in belief.best_value()]
         [0.56, 0.83]
         """
-        if not self.maxima.prepared:
-            self.prepare_maxima()
-        return self.maxima.best_value()
+        return self._prepared_maxima().best_value()
 
     # ------------------------------------------------------------------ saving
 

@@ -5,8 +5,9 @@
 Relative to a node n an arm below has mean A + G m_n and variance S + G^2 V_n, where A, S and
 0 <= G <= 1 depend on the subtree of n alone. So the maximum below n that was found for another
 (m_n, V_n, b) bounds the maximum now, as long as nothing in the subtree has changed, which is what
-the stamp of n tells: see `_bound`. (b is the number of standard deviations in a bound, sqrt(beta);
-the rest of the notation is that of `posterior.py`.)
+the stamp of n tells (and as long as no arm that was left out as known is unknown again): see
+`_bound`. (b is the number of standard deviations in a bound, sqrt(beta); the rest of the notation
+is that of `posterior.py`.)
 """
 
 from __future__ import annotations
@@ -256,7 +257,8 @@ class ArmSearch:
         top + gmax (m - m')+ - gmin (m' - m)+ + gmax (b (sd - sd'))+ + smax (b - b')+
         """
         row = self.bounds_row
-        if self.bounds[row, c].stamp < self.nodes.array[c].stamp:
+        stamp = self.bounds[row, c].stamp
+        if stamp < self.nodes.array[c].stamp or stamp < self.nodes.reopened:
             return INF
         bound: cython.double = self.bounds[row, c].top
         change = m - self.bounds[row, c].m

@@ -72,6 +72,7 @@ cdef class Nodes:
     cdef Pending[::1] pending  # as long as `array` once there was a pending evaluation
     cdef int waiting  # the number of pending evaluations
     cdef int now  # the stamp of the last change
+    cdef int reopened  # that of the last change that made an arm unknown which was known
 
     cdef int depth
     cdef double[::1] increments  # v_0 .. v_D

@@ -79,6 +79,7 @@ class Nodes:
         self.trail = np.zeros(9 * (self.depth + 1), dtype=np.int32)
         self.split = []
         self.now = 0
+        self.reopened = 0
         self.used = 0
         self.array = aligned(NODE, 0)
         self.pending = aligned(PENDING, 0)
@@ -573,7 +574,7 @@ class Nodes:
             "records": np.array(self.records),
             "pending": np.array(np.asarray(self.pending)[: self.used]),
             "waiting": self.waiting,
-            "now": self.now,
+            "stamps": (self.now, self.reopened),
         }
 
     def restore(self, state):
@@ -584,7 +585,7 @@ class Nodes:
         self.array = grown(state["records"], NODE, self.used)
         self.pending = grown(state["pending"], PENDING, len(state["pending"]))
         self.waiting = state["waiting"]
-        self.now = state["now"]
+        self.now, self.reopened = state["stamps"]
 
 
 def moderate(value, name):

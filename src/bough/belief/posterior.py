@@ -678,17 +678,18 @@ class Posterior:
         self._withdraw(token)
         self._observe_value(n, y, s2, own_noise, ends, share)
         if expected == 0.0 and s2 > 0.0:
-            nodes.mark_all()  # what hung on it by steps without variance is no longer known
+            nodes.reopened = nodes.now  # also what hangs on it by steps without variance
 
     def forget(self, token):
         """Drop a pending evaluation."""
+        nodes = self.nodes
         n: cython.int = self._node_of(token)
         exact = self.tokens[token][1] == 0.0
-        self.nodes.climb(n)
+        nodes.climb(n)
         self._withdraw(token)
         self._finish()
         if exact:
-            self.nodes.mark_all()
+            nodes.reopened = nodes.now
 
     # ------------------------------------------------------------------ posterior, downwards
 
