@@ -16,8 +16,8 @@ import numpy as np
 import bough
 from bough import kernels
 from bough.belief.best_arm import BOUND
-from bough.belief.core import READING
 from bough.belief.nodes import NODE
+from bough.belief.posterior import OBSERVATION
 from bough.belief.rng import SplitMix64
 
 SETTINGS = [
@@ -94,7 +94,7 @@ def cost_table(most):
                 cells += f"{f'{cost:.2f} ({touched:.0f})':>16}"
                 costs.append(cost)
                 nodes = len(belief.nodes) * (NODE.itemsize + BOUND.itemsize)
-                size = nodes / t + READING.itemsize
+                size = nodes / t + OBSERVATION.itemsize
             print(f"{name:<22}{scale:>6}{cells}{costs[-1] / costs[0]:>12.2f}{size:>11.0f}")
 
 

@@ -1,7 +1,7 @@
 """The slow truth: dense algebra that knows nothing of trees but shared prefixes.
 
-Every quantity is a sum of independent steps, one for each node; a reading or a question is the
-list of nodes whose steps it sums. Their joint covariance matrix is conditioned on one reading
+Every quantity is a sum of independent steps, one for each node; an observation or a query is the
+list of nodes whose steps it sums. Their joint covariance matrix is conditioned on one observation
 after another. In floats this is fine while the problem is well conditioned; with `mpmath` numbers
 of 100 digits it is right always.
 """
@@ -21,12 +21,12 @@ def nodes_of(path):
 class Oracle:
     """Readings are (kind, path, value, variance), kind "sum" (of F) or "step" (of one node)."""
 
-    def __init__(self, increments, mean, readings, *, exact):
+    def __init__(self, increments, mean, observations, *, exact):
         number = mpmath.mpf if exact else float
         self.number = number
         self.v = [number(float(v)) for v in increments]
         self.mean = mean
-        self.readings = readings
+        self.observations = observations
 
     def prior(self, path):
         if callable(self.mean):
@@ -39,13 +39,13 @@ class Oracle:
         return self.prior(path) - self.prior(path[:-1])
 
     def posterior(self, paths, pending=()):
-        """Return mean, covariance and log likelihood; pending readings narrow the covariance."""
+        """Return mean, covariance and log likelihood; pending evaluations narrow the covariance."""
         paths = [tuple(p) for p in paths]
-        told = list(self.readings)
+        observed = list(self.observations)
         waiting = [("sum", p, None, s2) for p, s2 in pending]
         functionals = [nodes_of(p) for p in paths]
         means = [self.prior(p) for p in paths]
-        for kind, path, _, _ in told + waiting:
+        for kind, path, _, _ in observed + waiting:
             functionals.append(nodes_of(path) if kind == "sum" else [path])
             means.append(self.prior(path) if kind == "sum" else self.step_mean(path))
         sets = [set(f) for f in functionals]
@@ -58,7 +58,7 @@ class Oracle:
         m = np.array(means, dtype=dtype)
         scale = max(self.v)
         log_density = self.number(0)
-        for t, (_, _, value, s2) in enumerate(told + waiting):
+        for t, (_, _, value, s2) in enumerate(observed + waiting):
             i = len(paths) + t
             total = C[i, i] + self.number(float(s2))
             if total <= scale * (self.number(10) ** -60 if self.number is not float else 1e-15):
@@ -78,17 +78,17 @@ class Oracle:
         )
 
 
-def condition_number(increments, readings):
-    """Return that of the covariance matrix of the readings."""
-    sets = [set(nodes_of(p)) if kind == "sum" else {p} for kind, p, _, _ in readings]
+def condition_number(increments, observations):
+    """Return that of the covariance matrix of the observations."""
+    sets = [set(nodes_of(p)) if kind == "sum" else {p} for kind, p, _, _ in observations]
     K = np.array([[sum(increments[len(n)] for n in a & b) for b in sets] for a in sets])
-    K = K.reshape(len(sets), len(sets)) + np.diag([s2 for _, _, _, s2 in readings])
+    K = K.reshape(len(sets), len(sets)) + np.diag([s2 for _, _, _, s2 in observations])
     with np.errstate(all="ignore"):
-        return np.linalg.cond(K) if readings else 1.0
+        return np.linalg.cond(K) if observations else 1.0
 
 
-def oracle_for(increments, mean, readings):
-    """Return the oracle that can be trusted for these readings."""
-    smallest = min((s2 for _, _, _, s2 in readings), default=1.0)
-    well = condition_number(increments, readings) < 1e5 and smallest >= 1e-6
-    return Oracle(increments, mean, readings, exact=not well)
+def oracle_for(increments, mean, observations):
+    """Return the oracle that can be trusted for these observations."""
+    smallest = min((s2 for _, _, _, s2 in observations), default=1.0)
+    well = condition_number(increments, observations) < 1e5 and smallest >= 1e-6
+    return Oracle(increments, mean, observations, exact=not well)

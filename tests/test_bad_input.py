@@ -74,10 +74,10 @@ def calls():
 @pytest.mark.parametrize(("call", "error", "message"), list(calls()))
 def test_refused_and_unchanged(call, error, message):
     belief = some_belief()
-    before = pickle.dumps(belief._state())
+    before = pickle.dumps(belief.__getstate__())
     with pytest.raises(error, match=message):
         call(belief)
-    assert pickle.dumps(belief._state()) == before
+    assert pickle.dumps(belief.__getstate__()) == before
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def test_two_exact_values_for_one_arm():
     belief = Belief(Tree(3, 2), kernels.Linear(), 0.0)
     belief.observe((0, 1), 1.0)
     belief.observe((0, 1), 1.0)
-    before = pickle.dumps(belief._state())
+    before = pickle.dumps(belief.__getstate__())
     with pytest.raises(ValueError, match=r"value 1.5 contradicts .* has exactly 1.0.*noise > 0"):
         belief.observe((0, 1), 1.5)
-    assert pickle.dumps(belief._state()) == before
+    assert pickle.dumps(belief.__getstate__()) == before
     belief.observe((0, 1), 9.0, noise=1.0)  # a noisy observation cannot contradict
     assert belief.posterior([(0, 1)])[0][0] == 1.0
     token = belief.pend((0, 1))
@@ -247,11 +247,11 @@ def test_contradictions_are_measured_by_the_values_around_them():
 )
 def test_bad_steps(steps, noise, error, message):
     belief = Belief(Tree(2, 2), kernels.Linear(), 0.1)
-    before = pickle.dumps(belief._state())
+    before = pickle.dumps(belief.__getstate__())
     with pytest.raises(error, match=message):
         belief.observe_steps((0, 1), steps, noise=noise)
     with pytest.raises(ValueError, match="the root has no steps"):
         belief.observe_steps((), [], noise=0.1)
-    assert pickle.dumps(belief._state()) == before
+    assert pickle.dumps(belief.__getstate__()) == before
     belief.observe_steps((0, 1), np.array([1.0, 2.0]), noise=np.array(0.1))
     assert len(belief) == 1

@@ -1,4 +1,4 @@
-"""What is searched: how many children each node has, and what a path decodes to."""
+"""Trees: the number of children of every node, and the labels of paths."""
 
 import math
 from collections.abc import Callable, Hashable, Sequence
@@ -16,16 +16,16 @@ MOST_DEPTH = 1_000_000
 
 
 class Tree:
-    """A tree whose complete paths are the things to choose from.
+    """A tree whose complete paths are the arms to choose from.
 
     Parameters
     ----------
     branching
-        How many children a node has: an int (everywhere the same), `math.inf` (a new child can
+        The number of children of a node: an int (the same everywhere), `math.inf` (a new child can
         always be made), a sequence (one entry for each depth), or a function `f(path) -> int`
         of the node, where 0 means that the path ends there. A path that ends before full depth
         gets no further reward: its variance is the sum of the increments down to where it ends.
-        The function must always give the same answer for the same node.
+        The function must always return the same number for the same node.
     depth
         The number of steps of the longest path.
     labels
@@ -58,7 +58,7 @@ class Tree:
     ) -> None:
         self.depth = whole(depth, "depth", least=0, most=MOST_DEPTH)
         self._given = branching
-        #: Children of a node at each depth, or None if a function says.
+        #: Children of a node at each depth, or None if the branching is a function.
         self.counts: tuple[float, ...] | None = None
         if not callable(branching):
             self.counts = self._read_counts(branching)
@@ -76,7 +76,7 @@ class Tree:
                 )
 
     def _read_counts(self, branching: Any) -> tuple[float, ...]:
-        if isinstance(branching, (str, bytes, dict, set)):
+        if isinstance(branching, str | bytes | dict | set):
             raise TypeError(
                 f"branching must be an int, a sequence or a function, got {branching!r}"
             )
@@ -94,12 +94,12 @@ class Tree:
     def _read_labels(self, labels: Any) -> Any:
         if labels is None or callable(labels):
             return labels
-        per_depth = self.counts is not None and hasattr(self._given, "__len__")
         names = listed(labels, "labels")
-        if per_depth:
+        rows, fix = [names] * self.depth, ""
+        if self.counts is not None and hasattr(self._given, "__len__"):  # one list for each depth
             rows = [listed(row, f"labels[{d}]") for d, row in enumerate(names)]
         else:
-            rows = [names] * self.depth
+            fix = "; for other names at each depth, give branching as a sequence too"
         if len(rows) != self.depth:
             raise ValueError(
                 f"labels has {len(rows)} entries, but depth is {self.depth}; "
@@ -108,17 +108,12 @@ class Tree:
         for d, count in enumerate(self.counts or ()):
             if len(rows[d]) != count:
                 raise ValueError(
-                    f"labels at depth {d} has {len(rows[d])} names for {count} children"
-                    + (
-                        ""
-                        if per_depth
-                        else "; for other names at each depth, give branching as a sequence too"
-                    )
+                    f"labels at depth {d} has {len(rows[d])} names for {count} children{fix}"
                 )
         return rows
 
     def branching(self, path: Sequence[int]) -> float:
-        """Return how many children the node has: an int, 0 for a leaf, or `math.inf`."""
+        """Return the number of children of a node: an int, 0 for a leaf, or `math.inf`."""
         return self.walk(path)[1][-1]
 
     def is_leaf(self, path: Sequence[int]) -> bool:
@@ -126,7 +121,7 @@ class Tree:
         return self.branching(path) == 0
 
     def children(self, path: Path) -> float:
-        """Return how many children the node of a checked path has."""
+        """Return the number of children of a node whose path is known to be valid."""
         if len(path) == self.depth:
             return 0
         if self.counts is not None:
@@ -146,22 +141,22 @@ class Tree:
         Raises
         ------
         TypeError, ValueError
-            If it is no path of this tree; the message says why.
+            If it is not a path of this tree; the message says why.
         """
-        if isinstance(path, (str, bytes)):
-            raise TypeError(f"path must be a sequence of ints, got {path!r}")
         try:
-            steps = tuple(path)
+            given = None if isinstance(path, str | bytes) else tuple(path)
         except TypeError:
-            raise TypeError(f"path must be a sequence of ints, got {path!r}") from None
-        steps = tuple(whole(k, f"path[{i}]", least=0) for i, k in enumerate(steps))
+            given = None
+        if given is None:
+            raise TypeError(f"path must be a sequence of ints, got {path!r}")
+        steps = tuple(whole(k, f"path[{i}]", least=0) for i, k in enumerate(given))
         if len(steps) > self.depth:
             raise ValueError(
                 f"path has {len(steps)} steps, but the tree has depth {self.depth}: {path!r}"
             )
         counts: list[float] = []
         for i, k in enumerate(steps):
-            # (No prefix is cut where nobody needs it: paths may be long.)
+            # (Prefixes are only built where they are needed: paths may be long.)
             counts.append(self.counts[i] if self.counts else self.children(steps[:i]))
             if counts[-1] == 0:
                 raise ValueError(f"path {steps} goes on below {steps[:i]}, which is a leaf")
@@ -186,7 +181,7 @@ class Tree:
         return steps
 
     def decode(self, path: Sequence[int]) -> tuple[Any, ...]:
-        """Return what an objective sees: the labels along the path, or the path itself."""
+        """Return what an objective is given: the labels along a path, or the path itself."""
         steps, _ = self.walk(path)
         if self.labels is None:
             return steps
@@ -199,7 +194,7 @@ class Tree:
 
     @cached_property
     def arms(self) -> int | None:
-        """The number of complete paths, a Python int of any size; None if nobody can count them."""
+        """The number of complete paths, an int of any size; None if they cannot be counted."""
         if self.depth == 0:
             return 1
         if self.counts is None or math.inf in self.counts:
@@ -208,7 +203,7 @@ class Tree:
 
     @cached_property  # searchers look at it at every play
     def log_arms(self) -> float | None:
-        """The logarithm of the number of arms, or the bound of it that was given, or None."""
+        """The logarithm of the number of arms, the bound of it that was given, or None."""
         if self.depth and (self.counts is None or math.inf in self.counts):
             return self._log_arms
         return math.fsum(math.log(c) for c in self.counts or ())

@@ -40,9 +40,13 @@ class Beliefs(RuleBasedStateMachine):
         self.belief = Belief(tree, self.kernel, noise, mean=self.mean, arms=arms)
         self.v = self.kernel.increments(tree.depth)
         self.truth = Truth(self.v, self.mean, data.draw(st.integers(0, 9), label="truth"))
-        self.readings = []
-        self.told = 0
+        self.observations = []
+        self.count = 0
         self.pending = {}
+
+    def variance(self, noise):
+        """Return that of noise, which is 0 or at least 1e-6 of the prior standard deviation."""
+        return max(noise**2, 1e-12 * self.v.sum()) if noise else 0.0
 
     def error(self, data, noise):
         return noise * data.draw(st.integers(-20, 20), label="error") / 10
@@ -53,16 +57,16 @@ class Beliefs(RuleBasedStateMachine):
         s = self.noise if own is None else own
         value = self.truth(path) + self.error(data, s)
         self.belief.observe(path, value, noise=own)
-        self.readings.append(("sum", path, value, s**2))
-        self.told += 1
+        self.observations.append(("sum", path, value, self.variance(s)))
+        self.count += 1
 
     @rule(data=st.data(), s=st.sampled_from(NOISES))
     def observe_step(self, data, s):
         path = some_path(data, self.tree)
         value = self.truth.step(path) + self.error(data, s)
         self.belief.observe_step(path, value, noise=s)
-        self.readings.append(("step", path, value, s**2))
-        self.told += 1
+        self.observations.append(("step", path, value, self.variance(s)))
+        self.count += 1
 
     @rule(data=st.data(), s=st.sampled_from(NOISES))
     def observe_steps(self, data, s):
@@ -75,15 +79,17 @@ class Beliefs(RuleBasedStateMachine):
         values = [y + self.error(data, s) for y in values]
         self.belief.observe_steps(path, values, noise=s)
         kinds = ["sum"] + ["step"] * (len(path) - 1)
-        self.readings += [(k, n, y, s**2) for k, n, y in zip(kinds, nodes, values, strict=True)]
-        self.told += 1
+        self.observations += [
+            (k, n, y, self.variance(s)) for k, n, y in zip(kinds, nodes, values, strict=True)
+        ]
+        self.count += 1
 
     @rule(data=st.data())
     def observe_many(self, data):
         """Enough children of one node to make groups of them."""
         path = some_path(data, self.tree)
         width = self.tree.children(path)
-        if width < 33 or len(self.readings) > 60:
+        if width < 33 or len(self.observations) > 60:
             return
         start = data.draw(st.integers(0, int(min(width, 200)) - 33))
         stride = data.draw(st.sampled_from([1, 3])) if width > 200 else 1
@@ -91,14 +97,14 @@ class Beliefs(RuleBasedStateMachine):
             child = (*path, k)
             value = self.truth(child) + self.error(data, max(self.noise, 0.3))
             self.belief.observe(child, value, noise=max(self.noise, 0.3))
-            self.readings.append(("sum", child, value, max(self.noise, 0.3) ** 2))
-            self.told += 1
+            self.observations.append(("sum", child, value, self.variance(max(self.noise, 0.3))))
+            self.count += 1
 
     @rule(data=st.data(), own=st.sampled_from([None, None, 0.0, 0.5]))
     def pend(self, data, own):
         path = some_path(data, self.tree)
         s = self.noise if own is None else own
-        self.pending[self.belief.pend(path, noise=own)] = (path, s**2)
+        self.pending[self.belief.pend(path, noise=own)] = (path, self.variance(s))
 
     @precondition(lambda self: self.pending)
     @rule(data=st.data())
@@ -107,8 +113,8 @@ class Beliefs(RuleBasedStateMachine):
         path, s2 = self.pending.pop(token)
         value = self.truth(path) + self.error(data, s2**0.5)
         self.belief.settle(token, value)
-        self.readings.append(("sum", path, value, s2))
-        self.told += 1
+        self.observations.append(("sum", path, value, s2))
+        self.count += 1
 
     @precondition(lambda self: self.pending)
     @rule(data=st.data())
@@ -117,20 +123,20 @@ class Beliefs(RuleBasedStateMachine):
         del self.pending[token]
         self.belief.forget(token)
 
-    @precondition(lambda self: len(self.readings) > 3)
+    @precondition(lambda self: len(self.observations) > 3)
     @rule()
     def clear(self):
         self.belief.clear()
-        self.readings, self.told, self.pending = [], 0, {}
+        self.observations, self.count, self.pending = [], 0, {}
 
-    @precondition(lambda self: len(self.readings) < 14)
+    @precondition(lambda self: len(self.observations) < 14)
     @rule(data=st.data())
     def compare(self, data):
         paths = [some_path(data, self.tree) for _ in range(3)]
-        paths += [path for _, path, _, _ in self.readings[-5:]]
-        oracle = oracle_for(self.v, self.mean, self.readings)
+        paths += [path for _, path, _, _ in self.observations[-5:]]
+        oracle = oracle_for(self.v, self.mean, self.observations)
         mean, covariance, log_density = oracle.posterior(paths)
-        value_scale = max([1.0, *np.abs(mean), *(abs(y) for _, _, y, _ in self.readings)])
+        value_scale = max([1.0, *np.abs(mean), *(abs(y) for _, _, y, _ in self.observations)])
         m, sd = self.belief.posterior(paths)
         assert_close(m, mean, value_scale)
         assert_close(sd**2, np.diag(covariance), self.v.sum())
@@ -140,22 +146,22 @@ class Beliefs(RuleBasedStateMachine):
     @invariant()
     def counts(self):
         if hasattr(self, "belief"):
-            assert len(self.belief) == self.told
+            assert len(self.belief) == self.count
             assert self.belief.pending == len(self.pending)
 
     def teardown(self):
         if hasattr(self, "belief"):
             for token in list(self.pending):
                 self.belief.forget(token)
-            if len(self.readings) <= 40:
+            if len(self.observations) <= 40:
                 self.compare_all()
 
     def compare_all(self):
-        paths = [path for _, path, _, _ in self.readings] or [()]
+        paths = [path for _, path, _, _ in self.observations] or [()]
         paths = paths[:10]
-        oracle = oracle_for(self.v, self.mean, self.readings)
+        oracle = oracle_for(self.v, self.mean, self.observations)
         mean, covariance, _ = oracle.posterior(paths)
-        value_scale = max([1.0, *np.abs(mean), *(abs(y) for _, _, y, _ in self.readings)])
+        value_scale = max([1.0, *np.abs(mean), *(abs(y) for _, _, y, _ in self.observations)])
         m, _ = self.belief.posterior(paths)
         assert_close(m, mean, value_scale)
         assert_close(self.belief.covariance(paths), covariance, self.v.sum())
@@ -212,7 +218,7 @@ def test_a_belief_that_was_cleared_is_as_good_as_new(width):
             path = search.ask()
             search.tell(path, float(random.normal()))
             chosen.append((path, search.belief.highest_upper(2.0).upper, search.best().path))
-        return chosen, search.belief.log_likelihood(), search.belief.subtree_maxima.tolist()
+        return chosen, search.belief.log_likelihood(), search.belief.maxima.records.tolist()
 
     used, new = (GPTS(tree, kernel, 0.1, rng=0) for _ in range(2))
     run(used, 1)
@@ -263,7 +269,7 @@ def test_other_orders_give_the_same_belief():
 
 
 def test_a_long_run_does_not_drift():
-    """After a million observations the evidence is that of a rebuild from the readings."""
+    """After a million observations the evidence is that of a rebuild from the observations."""
     tree = Tree(5, 10)
     belief = Belief(tree, kernels.Gaussian(3.0), 0.3, mean=0.5)
     rng = np.random.default_rng(2)

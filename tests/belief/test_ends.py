@@ -1,4 +1,4 @@
-"""Paths that end where it is learnt that they do: as in a tree whose function knew it all along."""
+"""Paths whose ends are found by evaluation, against a tree whose function knows them."""
 
 import pickle
 
@@ -21,8 +21,8 @@ def complete(path, ends, depth):
 
 
 @st.composite
-def told(draw):
-    """Some ends, none above another, and rewards of paths that heed them."""
+def plays_with_ends(draw):
+    """Some ends, none above another, and rewards of paths that respect them."""
     depth = draw(st.integers(2, 4))
     step = st.integers(0, 2)
     places = draw(st.lists(st.lists(step, min_size=1, max_size=depth).map(tuple), max_size=4))
@@ -32,31 +32,31 @@ def told(draw):
     return depth, ends, [(complete(path, ends, depth), value) for path, value in plays]
 
 
-@given(told(), st.booleans(), st.floats(0.1, 2.0))
-def test_ends_are_as_good_as_a_function_that_knows_them(case, steps, noise):
+@given(plays_with_ends(), st.booleans(), st.floats(0.1, 2.0))
+def test_ends_are_equivalent_to_a_branching_function(case, steps, noise):
     depth, ends, plays = case
     ended = {path for path, _ in plays if path in ends and len(path) < depth}
     ragged = bough.Tree(lambda path: 0 if path in ended else 3, depth, log_arms=9.0)
     known = bough.Belief(ragged, KERNEL, noise)
-    learnt = bough.Belief(bough.Tree(3, depth), KERNEL, noise)
+    found = bough.Belief(bough.Tree(3, depth), KERNEL, noise)
     for path, value in plays:
-        for belief in (known, learnt):
+        for belief in (known, found):
             if steps:
                 belief.observe_steps(path, [value / len(path)] * len(path))
             else:
                 belief.observe(path, value)
         if path in ended:
-            learnt.end(path)
-            learnt.end(path)  # again is no harm
-    learnt = pickle.loads(pickle.dumps(learnt))
+            found.end(path)
+            found.end(path)  # again changes nothing
+    found = pickle.loads(pickle.dumps(found))
     paths = [complete(path, ended, depth) for path in np.ndindex(*[3] * depth)]
-    for one, other in zip(known.posterior(paths), learnt.posterior(paths), strict=True):
+    for one, other in zip(known.posterior(paths), found.posterior(paths), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert known.log_likelihood() == learnt.log_likelihood()
+    assert known.log_likelihood() == found.log_likelihood()
     for b in (0.0, 1.0, 3.0):
-        one, other = known.highest_upper(b), learnt.highest_upper(b)
+        one, other = known.highest_upper(b), found.highest_upper(b)
         assert (one.path, one.upper) == (other.path, other.upper)
-        one, other = known.highest_lower(b), learnt.highest_lower(b)
+        one, other = known.highest_lower(b), found.highest_lower(b)
         assert (one.path, one.lower) == (other.path, other.lower)
 
 
@@ -78,11 +78,11 @@ def test_a_search_does_not_go_below_an_end():
         search.ask()
 
 
-def test_what_cannot_end():
+def test_paths_that_cannot_end():
     belief = bough.Belief(bough.Tree(2, 3), KERNEL, 0.1)
     belief.observe((0, 1, 1), 1.0)
     before = belief.posterior([(0, 1, 1), (1, 1, 1)])
-    with pytest.raises(ValueError, match=r"nothing was told of \(1,\)"):
+    with pytest.raises(ValueError, match=r"no observation at \(1,\)"):
         belief.end((1,))
     with pytest.raises(ValueError, match=r"\(0, 1\) went on before"):
         belief.end((0, 1))

@@ -250,7 +250,7 @@ def test_observations_with_their_own_noise_keep_it():
     for _ in range(40):
         belief.observe(tuple(rng.integers(3, size=2).tolist()), rng.normal(), noise=0.7)
     new, _ = learning.fit(belief, kernels.Linear)
-    assert set(new.readings["variance"]) == {0.7**2}
+    assert set(new.observations["variance"]) == {0.7**2}
 
 
 # ---------------------------------------------------------------------- units

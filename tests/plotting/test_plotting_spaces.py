@@ -79,7 +79,7 @@ def test_with_noise_the_mean_is_labeled_as_that_of_a_cell(exact, noisy):
         assert label in texts
         assert snapshot(result)["convergence"]["of_cell"] is of_cell
     cells = plotting.convergence_data(noisy).mean[-1]
-    best = SearchView.of(noisy).shown.belief._best_played(1.0)
+    best = SearchView.of(noisy).shown.belief.best_observed(1.0)
     assert cells == pytest.approx(best.mean, rel=1e-9)
 
 
@@ -105,7 +105,7 @@ def test_earlier_bounds_are_those_of_a_belief_with_the_final_prior(noisy):
         shown.tree, shown.belief.kernel, shown.belief.noise, mean=shown.belief.mean
     )
     t = 40
-    nodes = paths_of(shown.belief, shown.belief.readings["node"][:t].tolist())
+    nodes = paths_of(shown.belief, shown.belief.observations["node"][:t].tolist())
     for node, value in zip(nodes, noisy.history.values, strict=False):
         again.observe(node, value, depth=shown.tree.depth)
     b = bough.Confidence().sqrt_beta(t + 1, shown.tree.log_arms)

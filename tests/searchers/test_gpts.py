@@ -533,10 +533,10 @@ def test_bad_input_changes_nothing(call, error, message):
     search = GPTS(Tree(3, 2), kernels.Linear(), 0.1, rng=0)
     search.tell((0, 1), 1.0)
     asked = [search.ask(), search.ask()]
-    before = pickle.dumps(search.belief._state())
+    before = pickle.dumps(search.belief.__getstate__())
     with pytest.raises(error, match=message):
         call(search)
-    assert pickle.dumps(search.belief._state()) == before
+    assert pickle.dumps(search.belief.__getstate__()) == before
     assert search.pending == tuple(asked)
 
 

@@ -72,7 +72,7 @@ def test_observing_points_is_observing_their_nodes(space, seed):
     belief = Belief(old.tree, old.kernel, old.noise)
     for point, value, noise in zip(points, values.tolist(), noises.tolist(), strict=True):
         path = cells.partition.path(point)
-        node = path[: belief._told_steps(path) + FINER]
+        node = path[: belief.observed_steps(path) + FINER]
         belief.observe(node, value, noise=None if noise != noise else noise, depth=len(path))
     assert np.ascontiguousarray(belief.nodes).tobytes() == np.ascontiguousarray(old.nodes).tobytes()
     assert belief.readings.tobytes() == old.readings.tobytes()
@@ -89,7 +89,7 @@ def test_the_highest_cell_is_the_largest_without_a_node():
             pickle.loads(pickle.dumps(cells)),
         )
         arm = belief.highest_upper(1.0, rng=seed)
-        cell = cells.partition.cell(arm.path[: belief._existing_steps(arm.path) + 1])
+        cell = cells.partition.cell(arm.path[: belief.explored_steps(arm.path) + 1])
         assert again.highest(1.0, SplitMix64(seed)) == (cell.ranges, cell.chosen)
 
 

@@ -34,7 +34,7 @@ def test_the_posterior_at_a_point_is_that_of_dense_algebra(space, late):
     found = partition_belief(search, 12 if late else 25)
     increments = settings.kernel.increments(found.partition.depth)
     n = len(observations)
-    paths = paths_of(found.belief, found.belief.readings["node"].tolist())
+    paths = paths_of(found.belief, found.belief.observations["node"].tolist())
     K = np.empty((n, n))
     for i in range(n):
         for j in range(n):

@@ -182,8 +182,8 @@ def test_failures_are_poor_rewards_only_in_the_choice_of_points():
         honest = ensemble.belief(turn, search._rng)
         penalized = ensemble.belief(turn, search._rng, penalized=True)
         assert penalized.partition is honest.partition
-        assert sorted(honest.belief.readings["value"]) == sorted(trials.values)
-        values = penalized.belief.readings["value"]
+        assert sorted(honest.belief.observations["value"]) == sorted(trials.values)
+        values = penalized.belief.observations["value"]
         assert len(values) == search.observations + len(trials.failed)
         assert values[rows].tolist() == [poor] * len(rows)
 
@@ -225,7 +225,7 @@ def test_a_failure_is_dropped_when_its_point_is_observed():
     search.tell(params, 7.0)
     assert len(failures) == failed - 1
     penalized = search._ensemble.belief(0, search._rng, penalized=True)
-    values = penalized.belief.readings["value"]
+    values = penalized.belief.observations["value"]
     assert (values == 7.0).sum() == 1
     assert len(values) == search.observations + len(failures)
     play(search, failing(right_side), 30)

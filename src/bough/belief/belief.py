@@ -1,21 +1,28 @@
-"""What is believed of every path after what was observed: the exact posterior."""
+"""The exact posterior of the reward of every path, given the observations."""
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bough._validation import at_least_zero, real, whole
-from bough.belief.core import several
-from bough.belief.maxima import Subtree
+from bough.belief.best_arm import Arm, ArmSearch
+from bough.belief.maxima import Maxima
+from bough.belief.nodes import Nodes
+from bough.belief.posterior import Posterior
+from bough.belief.rng import Rng
+from bough.belief.unexplored import maxima_tables
 from bough.kernels import Kernel, common_steps
-from bough.trees import Path, Tree
+from bough.trees import MOST_CHILDREN, Path, Tree
 
 Array = NDArray[np.float64]
 
+PARTS = ("node_array", "propagation", "arm_search", "maxima")
 
-class Belief(Subtree):
+
+class Belief:
     """The exact posterior of the reward of every path of a tree.
 
     The reward of a path is a sum of independent Gaussian steps, one for each node on it, whose
@@ -26,7 +33,9 @@ class Belief(Subtree):
     tree : Tree
     kernel : bough.kernels.Kernel
     noise : float
-        Standard deviation of an observation. With 0 every value is exact.
+        Standard deviation of an observation. With 0 every value is exact. Other noise is at least
+        1e-6 of the prior standard deviation (the root of the sum of the increments): what is less
+        is raised to that, here and wherever noise is given. (Below 1e-50 it counts as 0.)
     mean : float or function
         The prior mean: a number, or `f(path) -> float` for any node. With a function unexplored
         children are not alike: when a node is first visited all its children (up to 1,000; none
@@ -34,8 +43,20 @@ class Belief(Subtree):
         an unvisited node is taken to have that node's mean. `highest_upper` and the like are exact
         for that prior; `posterior`, `covariance` and `sample` ask f along the paths given.
     arms : "leaves" or "nodes"
-        What there is to choose from: complete paths; or, for iterative deepening, one new child of
-        each node that has unexplored children, and every leaf.
+        The arms to choose from: complete paths; or, for iterative deepening, one new child of each
+        node that has unexplored children, and every leaf.
+
+    Attributes
+    ----------
+    node_array : Nodes
+        The explored part of the tree. The other parts hold a reference to it.
+    propagation : Posterior
+        Observations, pending evaluations, and the messages between nodes.
+    arm_search : ArmSearch
+        Branch and bound for the best arm. It catches up with the nodes when it is queried.
+    maxima : Maxima
+        The distribution of the best arm of each subtree. It catches up after each change, since
+        it is linearized at the posterior mean of that moment.
 
     Examples
     --------
@@ -63,43 +84,211 @@ class Belief(Subtree):
             raise TypeError(f"kernel must be a kernel such as Gaussian(3.0), got {kernel!r}")
         if arms not in ("leaves", "nodes"):
             raise ValueError(f'arms must be "leaves" or "nodes", got {arms!r}')
+        self.tree = tree
         self.kernel = kernel
         self.mean = mean if callable(mean) else real(mean, "mean")
         self.arms = arms
-        increments = kernel.increments(tree.depth)
-        super().__init__(
-            tree, increments, at_least_zero(noise, "noise"), self.mean, arms == "nodes"
-        )
+        self._widths: list[float] | None = None  # those that the maxima were prepared for
+        self._make_parts(at_least_zero(noise, "noise"), self.mean)
 
-    def take_prior(
+    def _make_parts(self, noise: float, mean: float | Callable[[Path], float]) -> None:
+        increments = self.kernel.increments(self.tree.depth)
+        self.node_array = Nodes(self.tree, increments, mean, self.arms == "nodes")
+        self.propagation = Posterior(self.node_array, noise)
+        self.arm_search = ArmSearch(self.node_array)
+        self.maxima = Maxima(self.node_array)
+
+    # ------------------------------------------------------------------ observations
+
+    def observe(
         self,
-        kernel: Kernel,
-        noise: float,
-        mean: float | Callable[[Path], float],
-        likelihood: float,
+        path: Sequence[int],
+        value: SupportsFloat,
+        *,
+        noise: SupportsFloat | None = None,
+        depth: int | None = None,
     ) -> None:
-        """Take another kernel, noise and mean, in O(nodes); what was told stays told.
+        """Condition on a noisy value of F at a node (the reward of an arm, if it is a leaf).
 
-        `likelihood` is what `log_likelihood` is to give, which those who learn a prior know.
+        Parameters
+        ----------
+        path : sequence of int
+            The node.
+        value : float
+        noise : float, optional
+            The standard deviation of this observation, if it is not that of the belief. With 0 the
+            value is exact, and another one for the node is an error.
+        depth : int, optional
+            If the value is that of an unknown node drawn at random below this one: its depth. The
+            increments of the steps in between then count as noise.
         """
-        self._believe(kernel.increments(self.tree.depth), noise, mean, likelihood)
-        self.kernel = kernel
-        self.mean = mean
+        self.propagation.observe(path, value, noise, depth)
+        self.maxima.catch_up()
 
-    def information_gain(self) -> float:
-        """Return how much all readings together tell about the rewards, in nats.
+    def observe_step(
+        self, path: Sequence[int], value: SupportsFloat, *, noise: SupportsFloat
+    ) -> None:
+        """Condition on a noisy value of the step of one node, in the units of the sum.
 
-        It is log det(I + K/noise^2)/2 for readings of a common noise: here a sum over nodes, each
-        with the factor by which what is told below it shrinks the variance of its step. Infinite if
-        something was read exactly.
+        The immediate reward of a node at depth i under a discount is such a step, once it (and
+        its noise) have been multiplied by discount^(i-1). The root's step is that of path `()`.
         """
-        nodes = self.nodes
-        nodes = nodes[nodes["count"] >= 0]
-        prior = self.kernel.increments(self.tree.depth)[nodes["depth"]]
-        uncertain = prior > 0.0
-        left = nodes["g"][uncertain] * (nodes["v"][uncertain] / prior[uncertain])
-        with np.errstate(divide="ignore"):
-            return 0.0 - 0.5 * float(np.log(left).sum())
+        self.propagation.observe_step(path, value, noise)
+        self.maxima.catch_up()
+
+    def observe_steps(
+        self,
+        path: Sequence[int],
+        steps: Sequence[SupportsFloat],
+        *,
+        noise: SupportsFloat | Sequence[SupportsFloat] | None = None,
+        depth: int | None = None,
+    ) -> None:
+        """Condition on the immediate rewards along a path: one observation, of its last node.
+
+        They sum up to F there. So the first is a value of F of the first node (the root's step is
+        part of it), and each other one a value of its own step.
+
+        Parameters
+        ----------
+        path : sequence of int
+            The node, not the root.
+        steps : sequence of float
+            The rewards, one for each step, in the units of the sum.
+        noise : float or sequence of float, optional
+            The standard deviation of each. By default that of the belief is the noise of their sum,
+            divided as `step_shares` says.
+        depth : int, optional
+            If these are the first rewards of a longer path: its length. The noise is that of the
+            whole path.
+        """
+        self.propagation.observe_steps(path, steps, noise, depth)
+        self.maxima.catch_up()
+
+    def step_shares(self, length: int) -> list[float]:
+        """Return the share of each step of a path in the variance of the noise of their sum.
+
+        They are in proportion to the rewards that the kernel expects.
+        """
+        return self.propagation.step_shares(length)
+
+    def pend(
+        self,
+        path: Sequence[int],
+        *,
+        noise: SupportsFloat | None = None,
+        depth: int | None = None,
+    ) -> int:
+        """Count an evaluation that has no value yet, and return a token for it.
+
+        It narrows the standard deviations by which `highest_upper` and `select_by_maxima` choose.
+        Means, and all other standard deviations, stay as they are; but the nodes of the path exist
+        from now on, which fixes its length (if branching is a function) and shows the prior means
+        of their neighbors (if that is a function), and stays so when the token is forgotten.
+        `noise` and `depth` are as for `observe`.
+        """
+        token = self.propagation.pend(path, noise, depth)
+        self.maxima.catch_up()
+        return token
+
+    def settle(
+        self, token: int, value: SupportsFloat, *, noise: SupportsFloat | None = None
+    ) -> None:
+        """Give a pending evaluation its value; `noise` as for `observe`."""
+        self.propagation.settle(token, value, noise)
+        self.maxima.catch_up()
+
+    def forget(self, token: int) -> None:
+        """Drop a pending evaluation: it will not come."""
+        self.propagation.forget(token)
+        self.maxima.catch_up()
+
+    def end(self, path: Sequence[int]) -> None:
+        """Let a path end at a node with observations: nothing lies below it.
+
+        So a tree whose paths end where only an evaluation shows, as those of a simulator do, need
+        not be given as a function. The reward of the path is F of the node, as in any tree.
+        """
+        self.propagation.end(path)
+        self.maxima.catch_up()
+
+    def clear(self) -> None:
+        """Forget all observations and all pending evaluations.
+
+        The belief is then as good as new, but faster to begin with: it keeps its memory.
+        """
+        self.propagation.clear()
+        self.maxima.catch_up()
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of an observation for which no other is given."""
+        return self.propagation.noise
+
+    @property
+    def center(self) -> float:
+        """The prior mean of the root."""
+        return self.node_array.center
+
+    @property
+    def pending(self) -> int:
+        """The number of pending evaluations."""
+        return self.propagation.pending
+
+    @property
+    def observations(self) -> NDArray[np.void]:
+        """All observations in order, as a read-only record array; one along a path has many.
+
+        `node` is a number in `nodes`. `of_step` says whether it is of the node's step (else it is
+        of F), `own_noise` whether its noise is not that of the belief. `variance` is that of its
+        noise: `share` times the belief's (with `own_noise` what was given), and, if it is of an
+        unknown node below at depth `ends`, the increments down to there.
+        """
+        return self.propagation.observations
+
+    @property
+    def nodes(self) -> NDArray[np.void]:
+        """The nodes as a read-only record array, parents by number; 0 is the root.
+
+        Groups of children (see the module `bough.belief.nodes`) have `count == -1`. The view does
+        not follow the belief when the array is moved to grow, so ask for it again.
+        """
+        return self.node_array.records
+
+    @property
+    def node_count(self) -> int:
+        """The number of nodes, groups included."""
+        return self.node_array.used
+
+    def __len__(self) -> int:
+        return self.propagation.count
+
+    # ------------------------------------------------------------------ posterior
+
+    def posterior(self, paths: Sequence[Sequence[int]]) -> tuple[Array, Array]:
+        """Return mean and standard deviation of F at some nodes, as two arrays.
+
+        >>> import bough
+        >>> belief = bough.Belief(bough.Tree(2, 2), bough.kernels.Linear(3.0), noise=1.0)
+        >>> belief.observe((0, 0), 4.0)
+        >>> mean, std = belief.posterior([(0, 0), (0, 1), (1, 1)])
+        >>> mean
+        array([3., 2., 1.])
+        """
+        return self.propagation.posterior(_several(paths))
+
+    def arm(self, path: Sequence[int]) -> Arm:
+        """Return the node as an arm, by observations only, with bounds of no width."""
+        path, mean, std, value, visits = self.propagation.at(path)
+        return Arm(path, None, mean, std, mean, mean, value, visits)
+
+    def explored_steps(self, path: Sequence[int]) -> int:
+        """Return how many steps of a path lead to nodes that exist."""
+        return self.propagation.explored_steps(path)
+
+    def observed_steps(self, path: Sequence[int]) -> int:
+        """Return how many steps of a path lead to nodes with observations there or below."""
+        return self.propagation.observed_steps(path)
 
     def covariance(self, paths: Sequence[Sequence[int]]) -> Array:
         """Return the posterior covariance matrix of F at some nodes.
@@ -107,12 +296,12 @@ class Belief(Subtree):
         That of two nodes is the variance of F where their paths part, times the g of all nodes
         below that on both sides.
         """
-        steps = [self.tree.walk(path)[0] for path in several(paths)]
+        steps = [self.tree.walk(path)[0] for path in _several(paths)]
         longest = max(map(len, steps), default=0)
         variance = np.zeros((len(steps), longest + 1))  # of F along each path
         below = np.ones((len(steps), longest + 1))  # product of the g further down
         for row, path in enumerate(steps):
-            g, _, spread = self._chain(path)
+            g, _, spread = self.propagation.chain(path)
             above = 0.0
             for i in range(len(g)):
                 above = variance[row, i] = spread[i] + g[i] ** 2 * above
@@ -154,9 +343,9 @@ class Belief(Subtree):
         rows: list[tuple[float, float, float]] = []
         parent: list[int] = []
         ends: list[int] = []
-        for given in several(paths):
+        for given in _several(paths):
             path, _ = self.tree.walk(given)
-            chain = self._chain(path)
+            chain = self.propagation.chain(path)
             for i in range(len(path) + 1):
                 if path[:i] not in number:
                     number[path[:i]] = len(parent)
@@ -166,8 +355,187 @@ class Belief(Subtree):
         g, offset, spread = np.array(rows).reshape(-1, 3).T
         return g, offset, spread, parent, ends
 
+    def log_likelihood(self) -> float:
+        """Return the logarithm of the density of all observations.
+
+        An observation that was certain beforehand has no density, and is left out.
+        """
+        return self.propagation.log_likelihood()
+
+    def information_gain(self) -> float:
+        """Return the information in all observations about the rewards, in nats.
+
+        It is log det(I + K/noise^2)/2 for observations of a common noise: here a sum over nodes,
+        each with the factor by which the observations below it shrink the variance of its step.
+        Infinite if an observation was exact.
+        """
+        nodes = self.nodes
+        nodes = nodes[nodes["count"] >= 0]
+        prior = self.kernel.increments(self.tree.depth)[nodes["depth"]]
+        uncertain = prior > 0.0
+        left = nodes["g"][uncertain] * (nodes["v"][uncertain] / prior[uncertain])
+        with np.errstate(divide="ignore"):
+            return 0.0 - 0.5 * float(np.log(left).sum())
+
+    def take_prior(
+        self,
+        kernel: Kernel,
+        noise: float,
+        mean: float | Callable[[Path], float],
+        likelihood: float,
+    ) -> None:
+        """Replace kernel, noise and mean, in O(nodes), and keep the observations.
+
+        Noise that is too small is raised, as in a new belief. `likelihood` is the value that
+        `log_likelihood` is to have, known to those who have fitted the prior.
+        """
+        increments = kernel.increments(self.tree.depth)
+        self.propagation.take_prior(increments, noise, mean, likelihood)
+        self.maxima.drop()
+        self._widths = None
+        self.kernel = kernel
+        self.mean = mean
+
+    # ------------------------------------------------------------------ the best arm
+
+    def highest_upper(self, sqrt_beta: SupportsFloat, *, rng: Rng = None) -> Arm:
+        """Return the arm with the highest mean + sqrt_beta std. Exact.
+
+        The standard deviations count pending evaluations as observations. Ties are broken at
+        random (`rng`: an int or a `numpy.random.Generator`), or without an rng by lowest index.
+        """
+        return self.arm_search.highest_upper(sqrt_beta, rng)
+
+    def highest_upper_unknown(self, sqrt_beta: SupportsFloat, *, rng: Rng = None) -> Arm | None:
+        """Return `highest_upper` over arms that are neither known exactly nor pending, or None."""
+        return self.arm_search.highest_upper_unknown(sqrt_beta, rng)
+
+    def highest_lower(self, sqrt_beta: SupportsFloat, *, rng: Rng = None) -> Arm:
+        """Return the arm with the highest mean - sqrt_beta std, by observations only. Exact."""
+        return self.arm_search.highest_lower(sqrt_beta, rng)
+
+    def highest_mean(self, *, rng: Rng = None) -> Arm:
+        """Return the arm with the highest mean. Exact."""
+        return self.arm_search.highest_mean(rng)
+
+    def upper_bound(self, sqrt_beta: SupportsFloat) -> float:
+        """Return the highest mean + sqrt_beta std of all arms, by observations only. Exact.
+
+        Where arms are nodes, it is that of all nodes that there are or can be, down to the leaves.
+        """
+        return self.arm_search.highest_upper_of_all(sqrt_beta).upper
+
+    def best_observed(self, deviations: SupportsFloat) -> Arm | None:
+        """Return the node with the highest mean - deviations std of those with observations.
+
+        None without observations.
+        """
+        return self.arm_search.best_observed(deviations)
+
+    @property
+    def touched(self) -> int:
+        """The number of nodes that the last search for a best arm looked at."""
+        return self.arm_search.touched
+
+    # ------------------------------------------------------------------ subtree maxima
+
+    def prepare_maxima(self, *, rough: bool = False) -> None:
+        """Keep the distribution of the best arm of each subtree from now on.
+
+        Tables say what to expect of unexplored children. Where branching is a function they are
+        for the average width of the nodes seen so far; so call this again when there are more.
+        `rough` tables have two or three digits, which suffice for a kernel fitted to data. It is
+        also to be called again after `take_prior`.
+        """
+        widths = self._seen_widths() if self.tree.counts is None else list(self.tree.counts)
+        if widths != self._widths:
+            self._widths = widths
+            increments = self.kernel.increments(self.tree.depth)
+            open_ended = self.tree.counts is None
+            self.maxima.prepare(*maxima_tables(increments, widths, open_ended, rough))
+
+    def _prepared_maxima(self) -> Maxima:
+        if not self.maxima.prepared:
+            self.prepare_maxima()
+        return self.maxima
+
+    def _seen_widths(self) -> list[float]:
+        nodes = self.nodes
+        nodes = nodes[nodes["count"] >= 0]
+        if (nodes["branching"] > MOST_CHILDREN).any():
+            return [math.inf] * self.tree.depth
+        seen = np.bincount(nodes["depth"], minlength=self.tree.depth + 1)
+        children = np.bincount(nodes["depth"], nodes["branching"], minlength=self.tree.depth + 1)
+        means = children[:-1] / np.maximum(seen[:-1], 1)
+        return [max(round(mean), 1) for mean in means.tolist()]
+
+    def select_by_maxima(
+        self, exploration: float, *, skip_known: bool = False, rng: Rng = None
+    ) -> Path | None:
+        """Return the path of an arm, chosen from the root down by the maxima of subtrees.
+
+        Parameters
+        ----------
+        exploration : float
+            At each node the child (or the unexplored ones together) is taken whose maximum has the
+            highest mean + exploration sqrt(2 log(1 + visits) / sqrt(options)) std, where visits are
+            those of the node, and options the number of children to choose from.
+        skip_known : bool
+            Leave out arms that are known exactly or pending; None if all are.
+        rng : int or numpy.random.Generator, optional
+            Breaks ties and draws unexplored children.
+        """
+        return self._prepared_maxima().select(exploration, skip_known, rng)
+
+    def best_first_step(self) -> int:
+        """Return the step from the root whose subtree has the highest mean of its maximum."""
+        return self._prepared_maxima().best_first_step()
+
+    def best_value(self) -> tuple[float, float]:
+        """Return mean and standard deviation of the reward of the best arm of all.
+
+        They come from the maxima of subtrees, so they are approximate; pending evaluations count in
+        the standard deviation.
+
+        >>> import bough
+        >>> belief = bough.Belief(bough.Tree(2, 1), bough.kernels.Discounted(1.0), noise=0.0)
+        >>> [round(moment, 2) for moment in belief.best_value()]
+        [0.56, 0.83]
+        """
+        return self._prepared_maxima().best_value()
+
+    # ------------------------------------------------------------------ saving
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = ("tree", "kernel", "mean", "arms", "_widths")
+        parts = {name: self.__dict__[name].state() for name in PARTS}
+        return {name: self.__dict__[name] for name in own} | {"parts": parts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        saved = state.pop("parts")
+        self.__dict__.update(state)
+        self._make_parts(0.0, 0.0)
+        for name in PARTS:
+            self.__dict__[name].restore(saved[name])
+
     def __repr__(self) -> str:
         return (
             f"Belief({self.tree!r}, {self.kernel!r}, noise={self.noise!r}: "
             f"{len(self)} observations, {self.pending} pending)"
         )
+
+
+def _several(paths: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+    """Return a list of paths, or say that it was one."""
+    several: list[Any] | None = None
+    if not isinstance(paths, str | bytes):
+        try:
+            several = list(paths)
+        except TypeError:
+            several = None
+    if several is None:
+        raise TypeError("paths must be a list of paths, such as [(0, 1), (0, 2)]")
+    if several and isinstance(several[0], int | np.integer):
+        raise TypeError(f"paths must be a list of paths, got one path; write [{tuple(several)}]")
+    return several

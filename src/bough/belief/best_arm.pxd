@@ -1,13 +1,20 @@
-"""The C side of `_choice.py`."""
+# cython: language_level=3
+"""Declarations of best_arm.py."""
 
 cimport cython
 
-from bough.belief.refit cimport Reprior
+from bough.belief.nodes cimport GROUP, INF, NONE, NO_ARM, ROOT, UNEXPLORED, Nodes
 from bough.belief.rng cimport SplitMix64
 
-cdef int ROOT, NONE, ENDLESS
-cdef int UPPER, OPEN, CEILING, LOWER, MEAN, PLAYED_LOWER, PLAYED_MEAN, SEARCHES
-cdef double INF
+cdef enum:
+    UPPER = 0
+    UNKNOWN = 1
+    ALL = 2
+    LOWER = 3
+    MEAN = 4
+    OBSERVED_LOWER = 5
+    OBSERVED_MEAN = 6
+    SEARCHES = 7
 
 
 # An upper bound of the best arm below the children of a node, as it was when they were searched.
@@ -19,7 +26,7 @@ cdef struct Bound:
     double gmax  # most and least that an arm below moves with F of the node
     double gmin
     double smax  # largest standard deviation of those arms
-    long long valid  # 0 when something below has changed since
+    long long stamp  # the last change before the search
 
 
 # A node that the search is in the middle of, and a child of it that may be worth entering.
@@ -56,7 +63,9 @@ cdef class Arm:
     cdef readonly int visits
 
 
-cdef class Choice(Reprior):
+@cython.final
+cdef class ArmSearch:
+    cdef Nodes nodes
     cdef readonly long long touched  # nodes, by the last search
 
     cdef Bound[:, ::1] bounds  # one row for each kind of search made so far
@@ -70,7 +79,7 @@ cdef class Choice(Reprior):
     cdef double b  # its b,
     cdef bint counts_pending  # whether its standard deviations count pending evaluations,
     cdef bint skips_known  # whether it leaves out arms that are known exactly or pending,
-    cdef bint played_only  # or those where no reward was told,
+    cdef bint observed_only  # or those without observations,
     cdef bint covers_all  # or counts all nodes there can be, where arms are new nodes only,
     cdef double best  # and the best arm so far; best_node is NONE if there is none
     cdef int best_node
@@ -78,21 +87,13 @@ cdef class Choice(Reprior):
     cdef double best_sd
     cdef int ties
 
-    cdef int _told_on_trail(self) noexcept
-    cdef void _make_frames(self)
-    cdef _longer_bounds(self, int rows, int capacity)
-    cdef void _reserve(self, int more)
-    cdef void _changed(self) noexcept
-    cdef void _reopened(self) noexcept
+    cdef int _make_room(self, int kind) except -1
     cdef object _highest(self, int kind, double b, SplitMix64 rng)
-    cdef void _search(self, int kind, double b, SplitMix64 rng)
+    cdef int _search(self, int kind, double b, SplitMix64 rng) except -1
     cdef double _bound(self, int c, double m, double sd) noexcept
-    cdef int _enter(self, int top, int n, int entry, int entries, double m, double variance, double sd, SplitMix64 rng)
-    cdef double _extra_seen(self, int n, double variance) noexcept
+    cdef int _enter(self, int top, int n, int entry, int entries, double m, double variance, double sd, SplitMix64 rng) except -1
+    cdef double _extra(self, int n, double variance) noexcept
     cdef double _largest_sd(self, int c, double sd) noexcept
     cdef void _leave(self, int top, double hi, int entries) noexcept
     cdef void _consider(self, int n, double m, double sd, SplitMix64 rng) noexcept
     cdef bint _prefer(self, int n, int other, int weight, int total, SplitMix64 rng) noexcept
-    cdef list _path_to(self, int n)
-    cdef list _complete(self, int n, list path, SplitMix64 rng)
-    cdef int _unexplored(self, int n, SplitMix64 rng)

@@ -1,11 +1,13 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False, infer_types=True
-"""The exact best arm, found by touching a few dozen nodes.
+"""The exact best arm, by branch and bound: a few dozen nodes are looked at.
 
 Relative to a node n an arm below has mean A + G m_n and variance S + G^2 V_n, where A, S and
-0 <= G <= 1 depend on what lies inside n's subtree. So what was the maximum below n for another
-(m_n, V_n, b) bounds the maximum now, as long as nothing inside has changed: see `_bound`. (b is the
-number of standard deviations in a bound, sqrt(beta); other notation as in `_core.py`.)
+0 <= G <= 1 depend on the subtree of n alone. So the maximum below n that was found for another
+(m_n, V_n, b) bounds the maximum now, as long as nothing in the subtree has changed, which is what
+the stamp of n tells (and as long as no arm that was left out as known is unknown again): see
+`_bound`. (b is the number of standard deviations in a bound, sqrt(beta); the rest of the notation
+is that of `posterior.py`.)
 """
 
 from __future__ import annotations
@@ -15,20 +17,25 @@ import numpy as np
 from cython.cimports.libc.math import sqrt
 
 if not cython.compiled:
-    from bough.belief.refit import Reprior
+    from bough.belief.nodes import GROUP, INF, NO_ARM, NONE, ROOT, UNEXPLORED, Nodes
+
+    # The searches, each with bounds of its own, since bounds for one b say little about another.
+    UPPER = 0  # standard deviations count pending evaluations, here and in UNKNOWN
+    UNKNOWN = 1  # over arms that are neither known exactly nor pending
+    ALL = 2  # over all arms that there can be
+    LOWER = 3
+    MEAN = 4
+    OBSERVED_LOWER = 5  # over nodes with observations of their own
+    OBSERVED_MEAN = 6
+    SEARCHES = 7
 
 from bough._validation import at_least_zero
-from bough.belief.nodes import aligned, grown, narrow
+from bough.belief.nodes import aligned, grown
 from bough.belief.rng import generator
-
-ROOT = 0
-NONE = -1
-ENDLESS = 2**31 - 1
-INF = float("inf")
 
 BOUND = np.dtype(
     [(name, np.float64) for name in ("top", "m", "sd", "b", "gmax", "gmin", "smax")]
-    + [("valid", np.int64)],
+    + [("stamp", np.int64)],
     align=True,
 )
 
@@ -42,34 +49,24 @@ ENTRY = np.dtype(
     align=True,
 )
 
-# The searches, each with bounds of its own, since bounds for one b say little about another.
-UPPER = 0  # standard deviations count pending evaluations, here and in OPEN; else told ones only
-OPEN = 1  # over arms that are neither known exactly nor pending
-CEILING = 2
-LOWER = 3
-MEAN = 4
-PLAYED_LOWER = 5  # over nodes where a reward was told
-PLAYED_MEAN = 6
-SEARCHES = 7
-
 
 class Arm:
-    """One arm and what is believed of it.
+    """An arm and the posterior of its reward.
 
     Attributes
     ----------
     path : tuple of int
     params : dict or None
-        What the path stands for in a space; None on a plain tree.
+        The parameters that the path stands for in a space; None on a plain tree.
     mean, std : float
         Posterior mean and standard deviation of its reward. For an arm that was never played, and
         whose length is not known (in a tree whose branching is a function), those of full depth.
     lower, upper : float
         `mean` minus and plus as many `std` as the call asked for.
     value : float or None
-        Mean of the rewards told for it, None if there were none.
+        Mean of the rewards observed at it, None if there were none.
     visits : int
-        How many rewards were told for it.
+        The number of rewards observed at it.
     """
 
     def __init__(self, path, params, mean, std, lower, upper, value, visits):
@@ -102,66 +99,21 @@ class Arm:
 FIELDS = ("path", "params", "mean", "std", "lower", "upper", "value", "visits")
 
 
-class Choice(Reprior):
-    """A core that finds its best arm, by upper bound, lower bound or mean."""
+class ArmSearch:
+    """Searches for the best arm, by upper bound, lower bound or mean."""
 
-    def __init__(self, tree, increments, noise, mean, single_steps):
+    def __init__(self, nodes: Nodes):
+        self.nodes = nodes
         self.rows = 0
         self.row = np.full(SEARCHES, NONE, dtype=np.int32)
         self.bounds = aligned(BOUND, (0, 0))
-        self.touched = 0
-        Reprior.__init__(self, tree, increments, noise, mean, single_steps)
-        self._make_frames()
-
-    def clear(self):
-        for row in range(self.rows):
-            for n in range(self.used):
-                self.bounds[row, n].valid = 0
-        Reprior.clear(self)
-
-    def _make_frames(self):
-        self.frames = aligned(FRAME, self.trail.shape[0])
+        self.frames = aligned(FRAME, nodes.trail.shape[0])
         self.entries = aligned(ENTRY, 64)
+        self.best_node = NONE
+        self.touched = 0
 
-    def _reserve(self, more):
-        if self.rows and self.used + more > self.bounds.shape[1]:
-            capacity = max(2 * self.bounds.shape[1], self.used + more)
-            self.bounds = self._longer_bounds(self.rows, capacity)
-        Reprior._reserve(self, more)
-
-    def _longer_bounds(self, rows, capacity):
-        """Return a copy with room for more; what is new is not valid, being zero."""
-        bounds = aligned(BOUND, (rows, capacity if rows else 0))
-        for r in range(self.rows):
-            bounds[r, : self.used] = np.asarray(self.bounds)[r, : self.used]
-        return bounds
-
-    def _changed(self):
-        """Drop the bounds along the trail: even a pending reading made new nodes."""
-        Reprior._changed(self)
-        for i in range(self.trailed):
-            for row in range(self.rows):
-                self.bounds[row, self.trail[i]].valid = 0
-
-    def _reopened(self):
-        """Drop all bounds.
-
-        Those of OPEN left out arms that were known, also where steps without variance hang on them.
-        """
-        for r in range(self.rows):
-            for n in range(self.used):
-                self.bounds[r, n].valid = 0
-
-    def _believe(self, increments, noise, mean, likelihood):
-        Reprior._believe(self, increments, noise, mean, likelihood)
-        self._reopened()
-
-    def highest_upper(self, sqrt_beta, *, rng=None):
-        """Return the arm with the highest mean + sqrt_beta std. Exact.
-
-        The standard deviations count pending evaluations as observations. Ties are broken at
-        random (`rng`: an int or a `numpy.random.Generator`), or without an rng by lowest index.
-        """
+    def highest_upper(self, sqrt_beta, rng):
+        """Return the arm with the highest mean + sqrt_beta std."""
         b: cython.double = (
             sqrt_beta
             if type(sqrt_beta) is float and 0.0 <= sqrt_beta < INF
@@ -169,89 +121,64 @@ class Choice(Reprior):
         )
         return self._highest(UPPER, b, generator(rng))
 
-    def highest_lower(self, sqrt_beta, *, rng=None):
-        """Return the arm with the highest mean - sqrt_beta std, by what was told. Exact."""
+    def highest_upper_unknown(self, sqrt_beta, rng):
+        """Return the same of the arms that are neither known exactly nor pending, or None."""
+        b: cython.double = at_least_zero(sqrt_beta, "sqrt_beta")
+        return self._highest(UNKNOWN, b, generator(rng))
+
+    def highest_upper_of_all(self, sqrt_beta):
+        """Return the same by observations only, of all arms that there are or can be."""
+        b: cython.double = at_least_zero(sqrt_beta, "sqrt_beta")
+        return self._highest(ALL, b, None)
+
+    def highest_lower(self, sqrt_beta, rng):
+        """Return the arm with the highest mean - sqrt_beta std."""
         b: cython.double = at_least_zero(sqrt_beta, "sqrt_beta")
         return self._highest(LOWER, -b, generator(rng))
 
-    def highest_mean(self, *, rng=None):
-        """Return the arm with the highest mean. Exact."""
+    def highest_mean(self, rng):
+        """Return the arm with the highest mean."""
         return self._highest(MEAN, 0.0, generator(rng))
 
-    def _highest_open(self, sqrt_beta, *, rng=None):
-        """Return `highest_upper` over arms that are neither known exactly nor pending, or None."""
-        b: cython.double = at_least_zero(sqrt_beta, "sqrt_beta")
-        return self._highest(OPEN, b, generator(rng))
-
-    def _ceiling(self, sqrt_beta):
-        """Return `highest_upper` by told observations only.
-
-        Where arms are nodes, it is that of all nodes that there are or can be, down to the leaves.
-        """
-        b: cython.double = at_least_zero(sqrt_beta, "sqrt_beta")
-        return self._highest(CEILING, b, None)
-
-    def _best_played(self, deviations):
-        """Return the node with the highest mean - deviations std where a reward was told."""
+    def best_observed(self, deviations):
+        """Return the node with the highest mean - deviations std of those observed, or None."""
         b: cython.double = at_least_zero(deviations, "deviations")
-        return self._highest(PLAYED_LOWER if b > 0.0 else PLAYED_MEAN, -b, None)
+        return self._highest(OBSERVED_LOWER if b > 0.0 else OBSERVED_MEAN, -b, None)
 
-    def _existing_steps(self, path):
-        """Return how many steps of a path lead to nodes that exist."""
-        self._approach(path, False)
-        return self.found
-
-    def _told_steps(self, path):
-        """Return how many steps of a path lead to nodes at or below which something was told."""
-        self._approach(path, False)
-        return self._told_on_trail()
-
-    @cython.final
-    def _told_on_trail(self):
-        """Return how many steps of the trail lead to such nodes."""
-        steps = -1  # the root is no step
-        for i in range(self.trailed):
-            n = self.trail[i]
-            if not self._is_group(n) and (self.nodes_[n].visits > 0 or n == ROOT):
-                steps += 1
-        return steps
-
-    def _arm_at(self, path):
-        """Return the node as an arm, by told observations only, with bounds of no width."""
-        self._approach(path, False)
-        value = None
-        visits = 0
-        n = self.trail[self.trailed - 1]
-        if self.found == self.length and self.nodes_[n].count > 0:
-            visits = self.nodes_[n].count
-            value = self.nodes_[n].average
-        mean = self.m + self.center
-        return Arm(
-            self._path(self.length), None, mean, sqrt(self.variance), mean, mean, value, visits
-        )
+    def _make_room(self, kind):
+        """Make room for a bound of every node; what is new is not valid, its stamp being 0."""
+        capacity = self.nodes.array.shape[0]
+        if self.row[kind] != NONE and self.bounds.shape[1] >= capacity:
+            return 0
+        rows = self.rows + (1 if self.row[kind] == NONE else 0)
+        bounds = aligned(BOUND, (rows, capacity))
+        bounds[: self.rows, : self.bounds.shape[1]] = np.asarray(self.bounds)
+        self.bounds = bounds
+        if rows > self.rows:
+            self.row[kind] = self.rows
+            self.rows = rows
+        return 0
 
     def _highest(self, kind, b, rng):
-        self._check_made()
-        if self.row[kind] == NONE:
-            self.bounds = self._longer_bounds(self.rows + 1, self.nodes_.shape[0])
-            self.row[kind] = self.rows
-            self.rows += 1
+        """Return the best arm of a search, or None."""
+        nodes = self.nodes
+        self._make_room(kind)
         self._search(kind, b, rng)
         n = self.best_node
         if n == NONE:
             return None
-        mean = self.best_m + self.center
+        mean = self.best_m + nodes.center
         sd = self.best_sd
         b = abs(b)
         value = None
         visits = 0
-        path = self._path_to(n)
-        if self.played_only or self._is_arm(n):
-            visits = self.nodes_[n].count
+        if self.observed_only or nodes.is_arm(n):
+            path = nodes.path_to(n)
+            visits = nodes.array[n].count
             if visits:
-                value = self.nodes_[n].average
+                value = nodes.array[n].average
         else:
-            path = self._complete(n, path, rng)  # may ask the user how many children there are
+            path = nodes.complete(n, rng)  # may call the user's branching function
         arm: Arm = Arm.__new__(Arm)  # not by `__init__`, which costs more than the search
         arm.path = tuple(path)
         arm.params = None
@@ -267,25 +194,26 @@ class Choice(Reprior):
         """Find the best arm by branch and bound, depth first; leave it in `best_...`.
 
         Of the children whose bound is above the best arm found so far the highest is
-        entered first; on leaving a node its bound is replaced by what its children said.
+        entered first; on leaving a node its bound is replaced by the best of its children.
         """
-        top = 0  # the frame that we are in
+        nodes = self.nodes
+        top = 0  # the frame that the search is in
         ties = 0
-        m = self.nodes_[ROOT].offset
-        variance = self.nodes_[ROOT].spread
+        m = nodes.array[ROOT].offset
+        variance = nodes.array[ROOT].spread
         self.bounds_row = self.row[kind]
         self.b = b
-        self.counts_pending = kind <= OPEN and self.waiting > 0
-        self.skips_known = kind == OPEN
-        self.played_only = kind >= PLAYED_LOWER
-        self.covers_all = kind == CEILING and self.single_steps
+        self.counts_pending = kind <= UNKNOWN and nodes.waiting > 0
+        self.skips_known = kind == UNKNOWN
+        self.observed_only = kind >= OBSERVED_LOWER
+        self.covers_all = kind == ALL and nodes.single_steps
         if self.counts_pending:
-            variance = self.pending_[ROOT].spread
+            variance = nodes.pending[ROOT].spread
         self.best = -INF
         self.best_node = NONE
         self.ties = 0
         self.touched = 1
-        extra = self._extra_seen(ROOT, variance)
+        extra = self._extra(ROOT, variance)
         if extra >= 0.0:
             self._consider(ROOT, m, sqrt(variance + extra), rng)
         entries = self._enter(0, ROOT, NONE, 0, m, variance, sqrt(variance), rng)
@@ -299,9 +227,9 @@ class Choice(Reprior):
                     ties = 0
                 elif self.entries[i].bound == hi and first != NONE:
                     n = self.entries[i].node
-                    weight = self._weight(n)
+                    weight = nodes.weight(n)
                     if ties == 0:
-                        ties = self._weight(self.entries[first].node)
+                        ties = nodes.weight(self.entries[first].node)
                     ties += weight
                     if self._prefer(n, self.entries[first].node, weight, ties, rng):
                         first = i
@@ -321,15 +249,16 @@ class Choice(Reprior):
                 self._leave(top, hi, entries)
                 entries = self.frames[top].start
                 top -= 1
+        return 0
 
-    @cython.final
     def _bound(self, c, m, sd):
         """Bound the best arm below the children of c, for F_c of mean m and deviation sd.
 
         top + gmax (m - m')+ - gmin (m' - m)+ + gmax (b (sd - sd'))+ + smax (b - b')+
         """
         row = self.bounds_row
-        if not self.bounds[row, c].valid:
+        stamp = self.bounds[row, c].stamp
+        if stamp < self.nodes.array[c].stamp or stamp < self.nodes.reopened:
             return INF
         bound: cython.double = self.bounds[row, c].top
         change = m - self.bounds[row, c].m
@@ -342,10 +271,10 @@ class Choice(Reprior):
             bound += change * self.bounds[row, c].smax
         return bound
 
-    @cython.final
     def _enter(self, top, n, entry, entries, m, variance, sd, rng):
         """Open a frame for n: evaluate its children's arms, list those worth entering."""
-        c = self.nodes_[n].child
+        nodes = self.nodes
+        c = nodes.array[n].child
         best_here = -INF
         gmax: cython.double = 0.0
         gmin: cython.double = 1.0
@@ -353,8 +282,11 @@ class Choice(Reprior):
         row = self.bounds_row
         b: cython.double = self.b
         pending = self.counts_pending
-        selective = self.skips_known or self.played_only or self.covers_all
-        single_steps = self.single_steps
+        selective = self.skips_known or self.observed_only or self.covers_all
+        single_steps = nodes.single_steps
+        unexplored: cython.double = 0.0  # variance that an UNEXPLORED arm of a child adds to V
+        if nodes.array[n].depth < nodes.depth:
+            unexplored = nodes.beyond[nodes.array[n].depth + 1]
         self.frames[top].node = n
         self.frames[top].entry = entry
         self.frames[top].start = entries
@@ -362,17 +294,19 @@ class Choice(Reprior):
         self.frames[top].sd = sd
         while c != NONE:
             self.touched += 1
-            g = self.nodes_[c].g
+            g = nodes.array[c].g
             q = g
-            spread = self.nodes_[c].spread
-            if pending and self.pending_[c].count:
-                q = self.pending_[c].q
-                spread = self.pending_[c].spread
-            child_m = g * m + self.nodes_[c].offset
+            spread = nodes.array[c].spread
+            if pending and nodes.pending[c].count:
+                q = nodes.pending[c].q
+                spread = nodes.pending[c].spread
+            child_m = g * m + nodes.array[c].offset
             child_variance = spread + q * q * variance
-            extra = self.nodes_[c].extra
+            extra = -1.0
+            if nodes.array[c].arm != NO_ARM:
+                extra = unexplored if nodes.array[c].arm == UNEXPLORED else 0.0
             if selective:
-                extra = self._extra_seen(c, child_variance)
+                extra = self._extra(c, child_variance)
             if extra >= 0.0:
                 arm_sd = sqrt(child_variance + extra)
                 value = child_m + b * arm_sd
@@ -383,8 +317,8 @@ class Choice(Reprior):
                 gmax = max(gmax, g)
                 gmin = min(gmin, g)
                 smax = max(smax, arm_sd)
-            # Below a new node that was not played nothing is an arm yet.
-            if self.nodes_[c].child != NONE and not (single_steps and self._is_arm(c)):
+            # Below a new node without observations nothing is an arm yet.
+            if nodes.array[c].child != NONE and not (single_steps and nodes.is_arm(c)):
                 child_sd = sqrt(child_variance)
                 bound = self._bound(c, child_m, child_sd)
                 if bound > self.best:
@@ -402,29 +336,31 @@ class Choice(Reprior):
                     gmax = max(gmax, g * self.bounds[row, c].gmax)
                     gmin = min(gmin, g * self.bounds[row, c].gmin)
                     smax = max(smax, self._largest_sd(c, child_sd))
-            c = self.nodes_[c].sibling
+            c = nodes.array[c].sibling
         self.frames[top].top = best_here
         self.frames[top].gmax = gmax
         self.frames[top].gmin = gmin
         self.frames[top].smax = smax
         return entries
 
-    def _extra_seen(self, n, variance):
-        """Return `extra` of a node as this search sees it: -1 where it sees no arm."""
-        extra = self.nodes_[n].extra
-        if self.played_only:
-            return 0.0 if self.nodes_[n].count > 0 else -1.0
+    def _extra(self, n, variance):
+        """Return the variance that the node's arm adds to V; -1 if this search sees no arm."""
+        nodes = self.nodes
+        if self.observed_only:
+            return 0.0 if nodes.array[n].count > 0 else -1.0
         if self.covers_all:
-            if self._is_group(n):
+            if nodes.array[n].count == GROUP:
                 return -1.0
-            if self.nodes_[n].explored < self.nodes_[n].branching:
-                return self.rest[self.nodes_[n].depth]
+            if nodes.array[n].explored < nodes.array[n].branching:
+                return nodes.below[nodes.array[n].depth]
             return 0.0
-        if self.skips_known and (variance + extra == 0.0 or self._is_awaited(n)):
+        if nodes.array[n].arm == NO_ARM:
+            return -1.0
+        extra = nodes.beyond[nodes.array[n].depth] if nodes.array[n].arm == UNEXPLORED else 0.0
+        if self.skips_known and (variance + extra == 0.0 or nodes.is_awaited(n)):
             return -1.0
         return extra
 
-    @cython.final
     def _largest_sd(self, c, sd):
         """Bound the standard deviation of the arms below c's children, now that F_c has sd."""
         row = self.bounds_row
@@ -433,9 +369,9 @@ class Choice(Reprior):
             return self.bounds[row, c].smax + self.bounds[row, c].gmax * grown_by
         return self.bounds[row, c].smax
 
-    @cython.final
     def _leave(self, top, hi, entries):
-        """Close a frame: keep what was found as the node's bound, and tell the parent's frame."""
+        """Close a frame: keep the best that was found as the bound of the node and its entry."""
+        nodes = self.nodes
         n = self.frames[top].node
         row = self.bounds_row
         gmax: cython.double = self.frames[top].gmax
@@ -443,7 +379,7 @@ class Choice(Reprior):
         smax: cython.double = self.frames[top].smax
         for i in range(self.frames[top].start, entries):
             c = self.entries[i].node
-            g = self.nodes_[c].g
+            g = nodes.array[c].g
             gmax = max(gmax, g * self.bounds[row, c].gmax)
             gmin = min(gmin, g * self.bounds[row, c].gmin)
             smax = max(smax, self._largest_sd(c, self.entries[i].sd))
@@ -455,11 +391,10 @@ class Choice(Reprior):
         self.bounds[row, n].gmax = gmax
         self.bounds[row, n].gmin = gmin
         self.bounds[row, n].smax = smax
-        self.bounds[row, n].valid = 1
+        self.bounds[row, n].stamp = nodes.now
         if self.frames[top].entry != NONE:
             self.entries[self.frames[top].entry].bound = hi
 
-    @cython.final
     def _consider(self, n, m, sd, rng):
         """Take the node's own arm for the best if it is."""
         value = m + self.b * sd
@@ -480,76 +415,27 @@ class Choice(Reprior):
         """Return whether n is preferred to those that are alike: its weight of a total so far."""
         if rng is not None:
             return rng.below(total) < weight
+        nodes = self.nodes
         return (
-            self.nodes_[n].parent == self.nodes_[other].parent
-            and self.nodes_[n].index < self.nodes_[other].index
+            nodes.array[n].parent == nodes.array[other].parent
+            and nodes.array[n].index < nodes.array[other].index
         )
 
-    def _path_to(self, n):
-        """Return the path of a node, as a list."""
-        path = []
-        while self.nodes_[n].parent != NONE:
-            if not self._is_group(n):
-                path.append(int(self.nodes_[n].index))
-            n = self.nodes_[n].parent
-        path.reverse()
-        return path
+    # ------------------------------------------------------------------ saving
 
-    def _complete(self, n, path, rng):
-        """Take the path to n on through an unexplored child, to the end of an arm."""
-        path.append(int(self._unexplored(n, rng)))
-        if self.single_steps:
-            return path
-        for d in range(self.nodes_[n].depth + 1, self.depth):
-            width: cython.int = (
-                narrow(self.tree.children(tuple(path))) if self.ragged else self.widths[d]
-            )
-            if width == 0:
-                break
-            path.append(0 if rng is None or width == ENDLESS else rng.below(width))
-        return path
+    def state(self):
+        """Return what `restore` needs, as plain objects and arrays."""
+        used = self.nodes.used
+        return {
+            "row": np.array(self.row),
+            "bounds": np.array(np.asarray(self.bounds)[:, :used]),
+            "touched": self.touched,
+        }
 
-    def _unexplored(self, n, rng):
-        """Return the index of an unexplored child: a random one, the lowest without an rng.
-
-        Walks the list, which is sorted, and into the one group that holds it.
-        """
-        rank = 0  # how many unexplored children there are before it
-        if rng is not None and self.nodes_[n].branching < ENDLESS:
-            rank = rng.below(self.nodes_[n].branching - self.nodes_[n].explored)
-        after = 0  # the index after what was passed
-        c = self.nodes_[n].child
-        while c != NONE:
-            if rank < self.nodes_[c].index - after:
-                break
-            rank -= self.nodes_[c].index - after
-            after = self.nodes_[c].index
-            if not self._is_group(c):
-                after += 1
-                c = self.nodes_[c].sibling
-                continue
-            size = 1 << self.nodes_[self.nodes_[c].parent].group_bits
-            free = min(size, self.nodes_[n].branching - after) - self.nodes_[c].explored
-            if rank < free:
-                c = self.nodes_[c].child
-            else:
-                rank -= free
-                after += size
-                c = self.nodes_[c].sibling
-        return after + rank
-
-    def _state(self):
-        state = Reprior._state(self)
-        state["row"] = np.array(self.row)
-        state["bounds"] = np.array(np.asarray(self.bounds)[:, : self.used])
-        state["touched"] = self.touched
-        return state
-
-    def __setstate__(self, state):
-        Reprior.__setstate__(self, state)
+    def restore(self, state):
+        """Take the state of another search on equal nodes, which are restored already."""
         self.row = np.array(state["row"])
         self.rows = len(state["bounds"])
         self.bounds = aligned(BOUND, state["bounds"].shape)
         np.asarray(self.bounds)[...] = state["bounds"]
         self.touched = state["touched"]
-        self._make_frames()

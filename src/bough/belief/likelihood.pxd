@@ -1,11 +1,14 @@
-"""The C side of `_evidence.py`."""
+"""The C side of likelihood.py."""
 
-from bough.belief.core cimport Core
+cimport cython
 
-cdef int NONE, STEP, OWN_NOISE
-cdef double INF, LOG_TWO_PI, LEAST, MOST, ROUNDING
+from bough.belief.nodes cimport GROUP, INF, NONE, Nodes
+from bough.belief.posterior cimport Posterior
+
+cdef double LOG_TWO_PI, LEAST, MOST, ROUNDING
 
 
+@cython.final
 cdef class Evidence:
     cdef readonly double shift
     cdef readonly double scale
@@ -19,7 +22,7 @@ cdef class Evidence:
     cdef int[::1] parent
     cdef int[::1] slot  # of its edge, in the arrays below
     cdef double[::1] rise  # of the prior mean along the edge, by `factor`
-    cdef double[:, ::1] weight  # readings of F (row 0) and of the step (row 1)
+    cdef double[:, ::1] weight  # observations of F (row 0) and of the step (row 1)
     cdef double[:, ::1] value
     cdef double[:, ::1] own_precision
     cdef double[:, ::1] own_value
@@ -36,8 +39,8 @@ cdef class Evidence:
     cdef double[::1] spans
     cdef double[::1] slopes
 
-    cdef bint steps_told
-    cdef long long common  # how many readings have the common noise
+    cdef bint has_steps
+    cdef long long common  # the number of observations with the common noise
     cdef long long merged
     cdef double shared
     cdef double scatter
@@ -59,11 +62,11 @@ cdef class Evidence:
     cdef double by_mean
     cdef double by_factor
 
-    cdef void _find_edges(self, Core core)
-    cdef void _read(self, Core core)
+    cdef void _find_edges(self, Posterior posterior)
+    cdef void _collect(self, Posterior posterior)
     cdef void _add_common(self, int row, int k, double y, double share) noexcept
     cdef void _add_own(self, int row, int k, double y, double variance) noexcept
-    cdef void _settle(self, double gap, double variance) noexcept
+    cdef void _add_constant(self, double gap, double variance) noexcept
     cdef void _meet(self, double z, double r, double z2, double r2) noexcept
     cdef void _own(self, int row, int k) noexcept
     cdef void _step(self, int k) noexcept
@@ -74,4 +77,4 @@ cdef class Evidence:
     cdef double _step_square(self, int k, double m_above, double V_above) noexcept
 
 
-cdef int real_parent(Core core, int n) noexcept
+cdef int real_parent(Nodes nodes, int n) noexcept

@@ -1,13 +1,13 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False, infer_types=True
-"""The likelihood of all that was told, and its gradient, for any increments, noise and mean.
+"""The marginal likelihood of all observations, with its gradient, for any increments, noise, mean.
 
-What was told is gathered once; then each likelihood is one pass up the tree and one down. Only
-nodes matter where something was told or where paths part. What is between two of them is one *edge*
-with the sum of its increments, so the passes do not depend on how deep the tree is.
+The observations are collected once; then each likelihood is one pass up the tree and one down. Only
+nodes matter that have observations, or where paths part. The steps between two of them are one
+*edge* with the sum of their increments, so the passes do not depend on the depth of the tree.
 
-Going up, all that is said about F at the bottom of an edge is one normal message, of mean Z and
-variance R. Two messages about the same F meet in the factor N(z2 - z1; 0, R1 + R2). Going down,
+Going up, all observations of F at the bottom of an edge or below are one normal message, of mean Z
+and variance R. Two messages about the same F meet in the factor N(z2 - z1; 0, R1 + R2). Going down,
 (m, V) is the posterior of F. Nothing is divided by an increment or by the noise: both may be 0.
 """
 
@@ -18,10 +18,9 @@ import numpy as np
 from cython.cimports.libc.math import log
 
 if not cython.compiled:
-    from bough.belief.core import Core
+    from bough.belief.nodes import GROUP, INF, NONE
+    from bough.belief.posterior import Posterior
 
-NONE = -1
-INF = float("inf")
 LOG_TWO_PI = float(np.log(2 * np.pi))
 #: Logarithms of products are taken when a product leaves this range.
 LEAST = 1e-200
@@ -30,19 +29,17 @@ MOST = 1e200
 #: Certain values (in units of the rewards' deviation) that differ by more contradict each other.
 ROUNDING = 1e-9
 
-STEP = 1
-OWN_NOISE = 2
-
 
 class Evidence:
-    """What was told to a belief, in units of `scale` from `shift`."""
+    """The observations of a belief, in units of `scale` from `shift`."""
 
-    def __init__(self, core: Core, shift, scale):
+    def __init__(self, belief, shift, scale):
+        posterior: Posterior = belief.propagation
         self.shift = shift
         self.scale = scale
-        self.observations = core.observations
-        self._find_edges(core)
-        self._read(core)
+        self.observations = posterior.count
+        self._find_edges(posterior)
+        self._collect(posterior)
         size = len(self.parent)
         self.R = np.empty(size)
         self.Z = np.empty(size)
@@ -50,27 +47,28 @@ class Evidence:
         self.V = np.empty(size)
         self.rise = np.zeros(size)
 
-    def _find_edges(self, core: Core):
+    def _find_edges(self, posterior):
         """Keep the nodes that matter, parents first, and number their edges by what they span."""
-        used: cython.int = core.used
-        told: cython.int = core.told
+        nodes = posterior.nodes
+        used: cython.int = nodes.used
+        logged: cython.int = posterior.logged
         above: cython.int[::1] = np.full(used, NONE, dtype=np.int32)  # the next that matters
         children: cython.int[::1] = np.zeros(used, dtype=np.int32)
         matters: cython.int[::1] = np.zeros(used, dtype=np.int32)
         n: cython.int
         p: cython.int
         matters[0] = 1
-        beyond: cython.int = 0  # readings that are those of nodes without a name
-        for i in range(told):
-            n = core.readings_[i].node
-            if core.readings_[i].ends > core.nodes_[n].depth:
+        beyond: cython.int = 0  # observations that are those of nodes without a name
+        for i in range(logged):
+            n = posterior.log[i].node
+            if posterior.log[i].ends > nodes.array[n].depth:
                 beyond += 1
             matters[n] = 1
-            if core.readings_[i].kind & STEP and n != 0:
-                matters[real_parent(core, n)] = 1
+            if posterior.log[i].of_step and n != 0:
+                matters[real_parent(nodes, n)] = 1
         for n in range(1, used):
-            if core.nodes_[n].count >= 0 and core.nodes_[n].visits > 0:
-                p = real_parent(core, n)
+            if nodes.array[n].count != GROUP and nodes.array[n].visits > 0:
+                p = real_parent(nodes, n)
                 children[p] += 1
                 if children[p] > 1:
                     matters[p] = 1
@@ -87,76 +85,77 @@ class Evidence:
         bottoms: cython.int[::1] = bottom
         k: cython.int = 0
         for n in range(used):
-            if core.nodes_[n].count < 0:
+            if nodes.array[n].count == GROUP:
                 continue
-            p = NONE if n == 0 else above[real_parent(core, n)]
+            p = NONE if n == 0 else above[real_parent(nodes, n)]
             if matters[n]:
                 self.parent[k] = p
                 self.node[k] = n
                 self.entry[n] = k
                 tops[k] = bottoms[p] + 1 if n != 0 else 0
-                bottoms[k] = core.nodes_[n].depth
+                bottoms[k] = nodes.array[n].depth
                 above[n] = k
                 k += 1
             else:
                 above[n] = p
         self.beyond = k
-        for i in range(told):
-            n = core.readings_[i].node
-            if core.readings_[i].ends > core.nodes_[n].depth:
+        for i in range(logged):
+            n = posterior.log[i].node
+            if posterior.log[i].ends > nodes.array[n].depth:
                 self.parent[k] = self.entry[n]
-                tops[k] = core.nodes_[n].depth + 1
-                bottoms[k] = core.readings_[i].ends
+                tops[k] = nodes.array[n].depth + 1
+                bottoms[k] = posterior.log[i].ends
                 k += 1
         spans, slot = np.unique(
-            top.astype(np.int64) * (core.depth + 2) + bottom, return_inverse=True
+            top.astype(np.int64) * (nodes.depth + 2) + bottom, return_inverse=True
         )
         self.slot = slot.astype(np.int32).reshape(-1)
-        self.tops = (spans // (core.depth + 2)).astype(np.int32)
-        self.bottoms = (spans % (core.depth + 2)).astype(np.int32)
-        self.depth = core.depth
+        self.tops = (spans // (nodes.depth + 2)).astype(np.int32)
+        self.bottoms = (spans % (nodes.depth + 2)).astype(np.int32)
+        self.depth = nodes.depth
         self.spans = np.empty(len(spans))
         self.slopes = np.empty(len(spans))
 
-    def _read(self, core: Core):
-        """Take the readings of each node together.
+    def _collect(self, posterior):
+        """Merge the observations of each node.
 
         Those of F (row 0) and those of the step (row 1) have a noise of their own, or a share of
         the common one.
         """
+        nodes = posterior.nodes
         size = len(self.parent)
         self.weight = np.zeros((2, size))  # sum of 1/share, of those with the common noise
         self.value = np.zeros((2, size))  # their weighted mean
         self.own_precision = np.zeros((2, size))
         self.own_value = np.zeros((2, size))
-        self.steps_told = False
+        self.has_steps = False
         self.common = 0
-        self.scatter = 0.0  # sum of squares about the means of common readings, over their shares
-        self.merged = 0  # common readings that were taken together with others,
+        self.scatter = 0.0  # sum of squares about their means, of those with the common noise
+        self.merged = 0  # observations with the common noise that were merged with others,
         self.shared = 0.0  # and what their shares add to the likelihood
         self.constant = 0.0  # what no parameter changes,
         self.settled = 0  # and the number of factors in it
         k: cython.int
         beyond: cython.int = self.beyond
-        for i in range(core.told):
-            n = core.readings_[i].node
+        for i in range(posterior.logged):
+            n = posterior.log[i].node
             k = self.entry[n]
             row: cython.int = 0
-            y: cython.double = (core.readings_[i].value - self.shift) / self.scale
-            if core.readings_[i].kind & STEP and n != 0:
+            y: cython.double = (posterior.log[i].value - self.shift) / self.scale
+            if posterior.log[i].of_step and n != 0:
                 row = 1
-                self.steps_told = True
-                y = core.readings_[i].value / self.scale
-            if core.readings_[i].ends > core.nodes_[n].depth:
+                self.has_steps = True
+                y = posterior.log[i].value / self.scale
+            if posterior.log[i].ends > nodes.array[n].depth:
                 k = beyond
                 beyond += 1
-            share: cython.double = core.readings_[i].share
-            if core.readings_[i].kind & OWN_NOISE:
+            share: cython.double = posterior.log[i].share
+            if posterior.log[i].own_noise:
+                share = posterior.variance_of(True, share, 0, 0)
                 self._add_own(row, k, y, share / self.scale / self.scale)
             else:
                 self._add_common(row, k, y, share)
 
-    @cython.final
     def _add_common(self, row, k, y, share):
         weight = 1.0 / share
         before = self.weight[row, k]
@@ -168,21 +167,20 @@ class Evidence:
             self.scatter += gap * gap * before * (weight / total)
             self.shared -= 0.5 * log(total / before * share)
         else:
-            # (The message has variance s^2/weight: no factor for a single reading.)
+            # (The message has variance s^2/weight: no factor for a single observation.)
             self.value[row, k] = 0.0
             gap = y
         self.value[row, k] += gap * (weight / total)
         self.weight[row, k] = total
 
-    @cython.final
     def _add_own(self, row, k, y, variance):
         before = self.own_precision[row, k]
         if before == INF:
             if variance > 0.0:
-                self._settle(y - self.own_value[row, k], variance)
+                self._add_constant(y - self.own_value[row, k], variance)
             return
         if before > 0.0:
-            self._settle(y - self.own_value[row, k], variance + 1.0 / before)
+            self._add_constant(y - self.own_value[row, k], variance + 1.0 / before)
         if variance == 0.0:
             self.own_precision[row, k] = INF
             self.own_value[row, k] = y
@@ -191,23 +189,22 @@ class Evidence:
         self.own_value[row, k] += (y - self.own_value[row, k]) / (variance * total)
         self.own_precision[row, k] = total
 
-    @cython.final
-    def _settle(self, gap, variance):
+    def _add_constant(self, gap, variance):
         self.settled += 1
         self.constant -= 0.5 * (LOG_TWO_PI + log(variance) + gap * gap / variance)
 
     # ------------------------------------------------------------------ one likelihood
 
     def likelihood(self, increments, noise_variance, mean, factor, mean_is_free=False):
-        """Return the log density of all that was told, and its derivatives.
+        """Return the log density of all observations, and its derivatives.
 
-        All is in units of `scale`, from `shift`: as it was told, it is the product of `densities`
-        numbers, and so its log density is less by `densities` log `scale`. (It is -inf if exact
-        values contradict each other.) The prior mean of a node is `mean` plus `factor` times its
-        height above the root: see `set_heights`.
+        All is in units of `scale`, from `shift`. In the original units the density, a product of
+        `densities` factors, has a logarithm that is less by `densities` log `scale`. (It is -inf if
+        exact values contradict each other.) The prior mean of a node is `mean` plus `factor` times
+        its height above the root: see `set_heights`.
 
         With `mean_is_free` the mean counts as unknown: `restriction` is added to the density, the
-        logarithm of the integral over all means relative to the highest. Maximised by the mean it
+        logarithm of the integral over all means relative to the highest. Maximized by the mean it
         is then the likelihood with the mean integrated out, which a fitted mean does not bias.
 
         Returns
@@ -226,7 +223,7 @@ class Evidence:
         self.factor = factor
         density: cython.double = self._up()
         self.restriction = 0.0
-        doubt: cython.double = 0.0  # the variance of the mean, given what was told
+        doubt: cython.double = 0.0  # the variance of the mean, given the observations
         if mean_is_free and self.R[0] < INF:
             doubt = self.R[0] + self.spans[self.slot[0]]
             if doubt > 0.0:
@@ -240,9 +237,8 @@ class Evidence:
                 by_increments[i] += self.slopes[j]
         return density, found, self.by_noise, self.by_mean, self.by_factor
 
-    @cython.final
     def _meet(self, z, r, z2, r2):
-        """Take together two messages about one thing; leave what they say as (z, r)."""
+        """Multiply two messages about one thing; leave the result as (z, r)."""
         both = r + r2
         gap = z2 - z
         self.z = z
@@ -267,9 +263,8 @@ class Evidence:
         self.z = z + gap * share
         self.r = r2 * share
 
-    @cython.final
     def _own(self, row, k):
-        """Leave what the node's own readings say as (z, r)."""
+        """Leave the message of the node's own observations as (z, r)."""
         weight = self.weight[row, k]
         precision = self.own_precision[row, k]
         self.z = self.value[row, k]
@@ -279,12 +274,11 @@ class Evidence:
                 self.z, self.r, self.own_value[row, k], 1.0 / precision if precision < INF else 0.0
             )
 
-    @cython.final
     def _step(self, k):
-        """Leave mean and variance of the step along an edge, given its own readings, as (z, r)."""
+        """Leave mean and variance of the step along an edge, given its observations, as (z, r)."""
         v = self.spans[self.slot[k]]
         mu = self._mu(k)
-        if self.steps_told:
+        if self.has_steps:
             self._own(1, k)
             if self.r < INF:
                 self._meet(mu, v, self.z, self.r)
@@ -292,12 +286,10 @@ class Evidence:
         self.z = mu
         self.r = v
 
-    @cython.final
     def _mu(self, k):
         mu = self.factor * self.rise[k]
         return mu + self.mean if k == 0 else mu
 
-    @cython.final
     def _up(self):
         self.factors = 0
         self.square = 0.0
@@ -331,7 +323,6 @@ class Evidence:
             self.densities += self.merged
         return -INF if self.impossible else density
 
-    @cython.final
     def _down(self, doubt):
         """Find the posterior of every node, and the derivatives; the mean has variance `doubt`."""
         self.by_mean = 0.0
@@ -359,24 +350,23 @@ class Evidence:
             if weight > 0.0:
                 gap = self.value[0, k] - self.m[k]
                 squares += weight * (gap * gap + self.V[k])
-            if self.steps_told and self.weight[1, k] > 0.0:
+            if self.has_steps and self.weight[1, k] > 0.0:
                 squares += self._step_square(k, m_above, V_above)
         self.by_noise = 0.0
         if self.s2 > 0.0:
             self.by_noise = 0.5 * (squares / self.s2 - self.common) / self.s2
 
-    @cython.final
     def _derive(self, k, m_above, V_above):
         """Add to the derivatives by the variance of an edge and by the mean of its step.
 
-        With kappa = 1/c the precision of the readings of the step, at rho/kappa = z, they are
-        1/2 (a^2 + b^2 V_above - w) and a; see the module for what stays finite.
+        With kappa = 1/c the precision of the observations of the step, at rho/kappa = z, they are
+        1/2 (a^2 + b^2 V_above - w) and a, which stay finite for v = 0 and for c = 0.
         """
         v = self.spans[self.slot[k]]
         mu = self._mu(k)
         c = INF
         x = 0.0
-        if self.steps_told:
+        if self.has_steps:
             self._own(1, k)
             c = self.r
             x = self.z - mu
@@ -385,7 +375,7 @@ class Evidence:
         if R == INF and c == INF:
             return
         if c == INF:
-            # F alone speaks: T = R + v
+            # of F alone: T = R + v
             T = R + v
             if T == 0.0:
                 return
@@ -416,9 +406,8 @@ class Evidence:
         if k == 0:
             self.by_mean = a
 
-    @cython.final
     def _step_square(self, k, m_above, V_above):
-        """Return the weighted posterior square of the error of the common readings of a step."""
+        """Return the weighted posterior square of the errors of a step with the common noise."""
         self._step(k)
         mu = self.z
         v = self.r
@@ -433,9 +422,9 @@ class Evidence:
         return self.weight[1, k] * (gap * gap + V)
 
     def set_heights(self, heights):
-        """Say how high the prior mean is at each of `node`, up to `mean` and `factor`.
+        """Set the height of the prior mean at each of `node`, up to `mean` and `factor`.
 
-        (-1 in `node`: one without a name, where it is as high as in its parent.)
+        (-1 in `node`: one without a name, whose height is that of its parent.)
         """
         height: cython.double[::1] = np.ascontiguousarray(heights, dtype=np.float64)
         for k in range(self.parent.shape[0]):
@@ -444,9 +433,9 @@ class Evidence:
                 self.rise[k] = (height[k] - height[self.parent[k]]) / self.scale
 
 
-def real_parent(core: Core, n):
+def real_parent(nodes, n):
     """Return the parent, groups passed."""
-    n = core.nodes_[n].parent
-    while core.nodes_[n].count < 0:
-        n = core.nodes_[n].parent
+    n = nodes.array[n].parent
+    while nodes.array[n].count == GROUP:
+        n = nodes.array[n].parent
     return n

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.belief.core import Core
+from bough.belief.belief import Belief
 
 class Evidence:
-    def __init__(self, core: Core, shift: float, scale: float) -> None: ...
+    def __init__(self, belief: Belief, shift: float, scale: float) -> None: ...
     @property
     def shift(self) -> float: ...
     @property

@@ -1,10 +1,11 @@
-"""The C side of `_subtree.py`."""
+# cython: language_level=3
+"""Declarations of maxima.py."""
 
-from bough.belief.best_arm cimport Choice
+cimport cython
+
+from bough.belief.nodes cimport ENDLESS, GROUP, INF, NONE, ROOT, Nodes
 from bough.belief.rng cimport SplitMix64
 
-cdef int ROOT, NONE, ENDLESS
-cdef double INF
 cdef int EXACT_COUNTS
 cdef double COUNT_RATIO, FARTHEST, PLACES
 cdef double[:, ::1] NORMAL
@@ -15,32 +16,33 @@ cdef struct Maximum:
     double a
     double k
     double variance
-    double x  # where it was linearised: the node's posterior mean at the time
+    double x  # where it was linearized: the node's posterior mean at the time
     int closed  # whether all arms below are known exactly or pending,
     int determined  # or would be if F of the node were known
 
 
-cdef class Subtree(Choice):
-    cdef Maximum[::1] maxima
-    cdef int summarised  # how many nodes have one; 0 if nobody asked for maxima
-    cdef double[:, ::1] ahead_mean  # of the best of u fresh children of a node at each depth
-    cdef double[:, ::1] ahead_sd
-    cdef double[::1] means  # posterior means along the trail
-    # The maximum of what was merged so far: its moments at x, and its slope.
+@cython.final
+cdef class Maxima:
+    cdef Nodes nodes
+    cdef readonly bint prepared  # whether there are tables, and maxima are kept
+    cdef Maximum[::1] array
+    cdef int seen  # the last change that they reflect
+    cdef double[:, ::1] table_mean  # of the best of u unexplored children of a node at each depth
+    cdef double[:, ::1] table_sd
+    # The maximum of the variables that were merged so far: its moments at x, and its slope.
     cdef double top
     cdef double top_variance
     cdef double top_slope
     cdef bint merged
 
-    cdef void _reserve(self, int more)
-    cdef void _changed(self) noexcept
-    cdef void _summarise_all(self) noexcept
+    cdef int _make_room(self) except -1
+    cdef int _next_changed(self, int c, int since) noexcept
     cdef void _set_mean(self, int n, int parent) noexcept
-    cdef void _summarise(self, int n, double x) noexcept
+    cdef void _summarize(self, int n, double x) noexcept
     cdef void _merge(self, double mean, double variance, double slope) noexcept
-    cdef double _ahead(self, double[:, ::1] table, int depth, int count) noexcept
-    cdef int _fresh(self, int n) noexcept
-    cdef int _highest_child(self, int n, double m, double variance, double bonus, bint skip, SplitMix64 random)
+    cdef double _look_up(self, double[:, ::1] table, int depth, int count) noexcept
+    cdef int _unexplored(self, int n) noexcept
+    cdef int _highest_child(self, int n, double m, double variance, double bonus, bint skip, SplitMix64 random) noexcept
     cdef bint _is_known(self, int c, double spread, double variance) noexcept
     cdef int _next(self, int c, int n) noexcept
     cdef double _q(self, int n) noexcept

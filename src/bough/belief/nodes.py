@@ -1,11 +1,16 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False, infer_types=True
-"""The nodes of a tree that exist so far: one array of records, found by path and grown by need.
+"""The node array: the explored part of a tree as records, found by path, grown as needed.
 
-What the records hold stands in `_nodes.pxd`, the notation in `_core.py`.
+`nodes.pxd` says what a record holds; the mathematics is in `posterior.py`. Nothing here depends on
+what reads the nodes: a reader that keeps results of its own compares their age with the `stamp` of
+a node, the number of the last change at the node or below.
 
 A node with many children keeps them in *groups*: nodes whose step is 0 for certain (v = 0,
 mu = 0, so g = 1), which change nothing in the mathematics and keep every list of children short.
+
+All compiled modules are Python that Cython compiles; run as it is, it gives the same bits, slowly.
+The `.pxd` files declare records, attributes and methods; other types are inferred.
 """
 
 from __future__ import annotations
@@ -15,28 +20,32 @@ import numpy as np
 
 from bough._validation import real
 
-ROOT = 0
-NONE = -1
-ENDLESS = 2**31 - 1  # the branching of a node that never runs out
-INF = float("inf")
+if not cython.compiled:
+    ROOT = 0
+    NONE = GROUP = NO_ARM = -1
+    ITSELF = 0
+    UNEXPLORED = 1
+    ENDLESS = 2**31 - 1
+    INF = float("inf")
+    TINY = 1e-100
+    LARGEST = 1e50
 
-#: No value, mean or noise may be larger than this, nor the variance of a kernel than that; and no
-#: variance smaller than TINY counts as more than zero. So nothing overflows.
-LARGEST = 1e50
 LARGEST_VARIANCE = 1e110
-TINY = 1e-100
 #: A list of children is split into groups when it would grow longer than this ...
 LONGEST_LIST = 32
-#: ... into at most this many groups, each of a multiple of 2^GROUP_BITS neighbours.
+#: ... into at most this many groups, each of a multiple of 2^GROUP_BITS neighbors.
 MOST_GROUPS = 16
 GROUP_BITS = 4
-#: With a prior mean that is a function, so many children of a visited node become nodes.
+#: With a prior mean that is a function, this many children of a visited node become nodes.
 MOST_FORESEEN = 1000
 
 NODE = np.dtype(
     [(name, np.int32) for name in ("child", "sibling", "parent", "index")]
-    + [(name, np.float64) for name in ("g", "offset", "spread", "extra")]
-    + [(name, np.int32) for name in ("count", "branching", "explored", "group_bits")]
+    + [(name, np.float64) for name in ("g", "offset", "spread")]
+    + [
+        (name, np.int32)
+        for name in ("arm", "stamp", "count", "branching", "explored", "group_bits")
+    ]
     + [
         (name, np.float64)
         for name in (
@@ -54,40 +63,43 @@ PENDING = np.dtype(
 
 
 class Nodes:
-    """The explored part of a tree, and what a prior mean says of it."""
+    """The explored part of a tree, and the prior of its nodes."""
 
     def __init__(self, tree, increments, mean, single_steps):
         self.tree = tree
         self.depth = tree.depth
         self.single_steps = single_steps
         self.ragged = tree.counts is None
-        self._set_prior(increments, mean)
-        self._set_widths()
+        self.set_prior(increments, mean)
+        self.widths = np.zeros(self.depth + 1, dtype=np.int32)
+        for d, count in enumerate(tree.counts or ()):
+            self.widths[d] = narrow(count)
+        # A path has at most 8 groups between one node and the next: an index has 32 bits.
+        self.steps = np.zeros(self.depth + 1, dtype=np.int32)
+        self.trail = np.zeros(9 * (self.depth + 1), dtype=np.int32)
+        self.split = []
+        self.now = 0
+        self.reopened = 0
         self.used = 0
-        self.pending_ = aligned(PENDING, 0)
-        self.nodes_ = aligned(NODE, 0)
-        self.waiting = 0
-        self.last_token = 0
-        self._make_path_scratch()
-        self._reserve(1)
-        self._plant()
-
-    def _plant(self):
-        """Begin with the root alone."""
-        width = narrow(self.tree.children(())) if self.ragged else self.widths[0]
-        self.used = 0
-        self._new_node(NONE, 0, 0, width, 0.0)
+        self.array = aligned(NODE, 0)
+        self.pending = aligned(PENDING, 0)
+        self.reserve(1)
+        self.clear()
 
     def clear(self):
-        """Forget all that was told and all that is pending.
-
-        It is as if the belief were new, but faster to begin with: it keeps its memory.
-        """
+        """Keep the root alone, without observations."""
+        width = narrow(self.tree.children(())) if self.ragged else self.widths[0]
+        if self.pending.shape[0]:
+            for n in range(self.used):
+                self.pending[n].count = 0
+                self.pending[n].own = 0.0
         self.waiting = 0
-        self._plant()
+        self.used = 0
+        self._new_node(NONE, 0, 0, width, 0.0)
+        self.now += 1
 
-    def _set_prior(self, increments, mean):
-        """Take a kernel and a prior mean, or raise an exception and nothing has changed."""
+    def set_prior(self, increments, mean):
+        """Take a kernel and a prior mean, or raise an exception and change nothing."""
         v = np.array(increments, dtype=np.float64)
         if v.shape != (self.depth + 1,) or not np.all(v >= 0) or v.sum() > LARGEST_VARIANCE:
             raise ValueError(
@@ -98,52 +110,18 @@ class Nodes:
         self.center = moderate(mean(()), "mean(())") if callable(mean) else moderate(mean, "mean")
         self.prior_mean = mean if callable(mean) else None
         self.increments = v
-        tail = np.zeros(self.depth + 1)
-        tail[: self.depth] = v[1:] if self.single_steps else np.cumsum(v[1:][::-1])[::-1]
-        self.tail = tail
-        self._set_rest()
-
-    def _set_rest(self):
-        self.rest = np.append(np.cumsum(np.asarray(self.increments)[:0:-1])[::-1], 0.0)
-
-    def _set_widths(self):
-        self.widths = np.zeros(self.depth + 1, dtype=np.int32)
-        for d, count in enumerate(self.tree.counts or ()):
-            self.widths[d] = narrow(count)
-
-    def _make_path_scratch(self):
-        # A path has at most 8 groups between one node and the next: an index has 32 bits.
-        self.steps = np.zeros(self.depth + 1, dtype=np.int32)
-        self.trail = np.zeros(9 * (self.depth + 1), dtype=np.int32)
+        self.below = np.append(np.cumsum(v[:0:-1])[::-1], 0.0)
+        self.beyond = np.append(v[1:], 0.0) if self.single_steps else self.below
 
     @property
-    def nodes(self):
-        """The nodes as a read-only NumPy record array, parents by number; 0 is the root.
-
-        Groups (see the module `_core`) have `count == -1`. The view is not changed by what the
-        belief learns after the array was moved to grow, so ask for it anew.
-        """
-        self._check_made()
-        return read_only(self.nodes_, NODE, self.used)
-
-    def _check_made(self):
-        if self.used == 0:
-            raise RuntimeError("__init__ of this belief was not called")
-
-    @cython.final
-    def _is_group(self, n):
-        return self.nodes_[n].count < 0
-
-    @cython.final
-    def _weight(self, n):
-        """Return how many children a node stands for: 1, or those in the group."""
-        return self.nodes_[n].explored if self._is_group(n) else 1
+    def records(self):
+        """The nodes as a read-only record array."""
+        return read_only(self.array, NODE, self.used)
 
     # ------------------------------------------------------------------ paths
 
-    def _read(self, path):
+    def read(self, path):
         """Check a path, copy it to `steps`, and return its length."""
-        self._check_made()
         if type(path) is tuple and not self.ragged and len(path) <= self.depth:
             given: tuple = path
             length = len(given)
@@ -169,163 +147,249 @@ class Nodes:
                 self.widths[i] = narrow(counts[i])
         return length
 
-    def _path(self, length):
-        """Return the first so many of the `steps`."""
+    def path(self, length):
+        """Return the first `length` of the `steps`."""
         return tuple([int(self.steps[i]) for i in range(length)])
 
-    @cython.final
-    def _find(self, n, index):
-        """Return the child with that index, or NONE; groups passed are put on the trail."""
+    def find(self, n, index):
+        """Return the child with that index, or NONE; append groups on the way to the trail."""
         while True:
-            shift = self.nodes_[n].group_bits
-            c = self.nodes_[n].child
-            while c != NONE and self.nodes_[c].index >> shift != index >> shift:
-                c = self.nodes_[c].sibling
+            shift = self.array[n].group_bits
+            c = self.array[n].child
+            while c != NONE and self.array[c].index >> shift != index >> shift:
+                c = self.array[c].sibling
             if c == NONE or shift == 0:
                 return c
             n = c
             self.trail[self.trailed] = c
             self.trailed += 1
 
-    def _locate(self, length):
-        """Follow `steps` down the nodes that exist; leave the posterior of F where they end.
+    def locate(self, length):
+        """Follow `steps` down the nodes that exist, and return how many do.
 
-        Returns the number of steps that exist.
+        Leaves the trail to the last of them, and the posterior of F there.
         """
         n = ROOT
         self.trail[0] = ROOT
         self.trailed = 1
         self.m_above = 0.0
         self.variance_above = 0.0
-        self.m = self.nodes_[ROOT].offset
-        self.variance = self.nodes_[ROOT].spread
+        self.m = self.array[ROOT].offset
+        self.variance = self.array[ROOT].spread
         for i in range(length + 1):
-            if self.ragged and self.nodes_[n].branching != self.widths[i]:
+            if self.ragged and self.array[n].branching != self.widths[i]:
                 raise ValueError(
                     f"the tree's branching function changed its mind: node "
-                    f"{self._path(i)} had {self.nodes_[n].branching} "
+                    f"{self.path(i)} had {self.array[n].branching} "
                     f"children and now has {self.widths[i]}; it must always give the same answer"
                 )
             if i == length:
                 break
-            n = self._find(n, self.steps[i])
+            n = self.find(n, self.steps[i])
             if n == NONE:
                 return i
             self.trail[self.trailed] = n
             self.trailed += 1
-            g = self.nodes_[n].g
+            g = self.array[n].g
             self.m_above = self.m
             self.variance_above = self.variance
-            self.m = g * self.m + self.nodes_[n].offset
-            self.variance = self.nodes_[n].spread + g * g * self.variance
+            self.m = g * self.m + self.array[n].offset
+            self.variance = self.array[n].spread + g * g * self.variance
         return length
 
-    def _climb(self, n):
-        """Put the way from the root to a node on the trail, with the posterior of F at its end."""
+    def climb(self, n):
+        """Let the trail lead from the root to a node, with the posterior of F there."""
         c = n
         length = 0
         while c != NONE:
             length += 1
-            c = self.nodes_[c].parent
+            c = self.array[c].parent
         self.trailed = length
         for i in range(length - 1, -1, -1):
             self.trail[i] = n
-            n = self.nodes_[n].parent
-        self.length = self.found = self.nodes_[self.trail[length - 1]].depth
+            n = self.array[n].parent
+        self.length = self.found = self.array[self.trail[length - 1]].depth
         self.m = 0.0
         self.variance = 0.0
         for i in range(length):
             n = self.trail[i]
-            g = self.nodes_[n].g
-            self.m = g * self.m + self.nodes_[n].offset
-            self.variance = self.nodes_[n].spread + g * g * self.variance
+            g = self.array[n].g
+            self.m = g * self.m + self.array[n].offset
+            self.variance = self.array[n].spread + g * g * self.variance
 
-    # ------------------------------------------------------------------ nodes
+    def observed_on_trail(self):
+        """Return how many steps of the trail lead to nodes with observations there or below."""
+        steps = -1  # the root is at the end of no step
+        for i in range(self.trailed):
+            n = self.trail[i]
+            if self.array[n].count != GROUP and (self.array[n].visits > 0 or n == ROOT):
+                steps += 1
+        return steps
 
-    def _reserve(self, more):
-        """Make room for so many more nodes: all of it, or an exception and nothing has changed."""
-        capacity = self.nodes_.shape[0]
+    def path_to(self, n):
+        """Return the path of a node, as a list."""
+        path = []
+        while self.array[n].parent != NONE:
+            if self.array[n].count != GROUP:
+                path.append(int(self.array[n].index))
+            n = self.array[n].parent
+        path.reverse()
+        return path
+
+    def complete(self, n, rng):
+        """Return the path of an arm below an unexplored child of n, as a list.
+
+        Children are drawn at random; without an rng they are those of the lowest index.
+        """
+        path = self.path_to(n)
+        path.append(int(self.unexplored_child(n, rng)))
+        if self.single_steps:
+            return path
+        for d in range(self.array[n].depth + 1, self.depth):
+            width: cython.int = (
+                narrow(self.tree.children(tuple(path))) if self.ragged else self.widths[d]
+            )
+            if width == 0:
+                break
+            path.append(0 if rng is None or width == ENDLESS else rng.below(width))
+        return path
+
+    def unexplored_child(self, n, rng):
+        """Return the index of an unexplored child: a random one, the lowest without an rng.
+
+        Walks the list, which is sorted, and into the one group that holds it.
+        """
+        rank = 0  # the number of unexplored children before it
+        if rng is not None and self.array[n].branching < ENDLESS:
+            rank = rng.below(self.array[n].branching - self.array[n].explored)
+        after = 0  # the index after what was passed
+        c = self.array[n].child
+        while c != NONE:
+            if rank < self.array[c].index - after:
+                break
+            rank -= self.array[c].index - after
+            after = self.array[c].index
+            if self.array[c].count != GROUP:
+                after += 1
+                c = self.array[c].sibling
+                continue
+            size = 1 << self.array[self.array[c].parent].group_bits
+            free = min(size, self.array[n].branching - after) - self.array[c].explored
+            if rank < free:
+                c = self.array[c].child
+            else:
+                rank -= free
+                after += size
+                c = self.array[c].sibling
+        return after + rank
+
+    # ------------------------------------------------------------------ single nodes
+
+    def is_arm(self, n):
+        """Return whether the node itself is an arm, so that its path needs no further step."""
+        if self.array[n].count == GROUP:
+            return False
+        if self.array[n].branching == 0:
+            return True
+        return self.single_steps and n != ROOT and not self.is_visited(n)
+
+    def set_arm(self, n):
+        """Update `arm` of a node whose children or visits have changed."""
+        if self.is_arm(n):
+            self.array[n].arm = ITSELF
+        elif self.array[n].explored < self.array[n].branching:
+            self.array[n].arm = UNEXPLORED
+        else:
+            self.array[n].arm = NO_ARM
+
+    def is_awaited(self, n):
+        """Return whether the node is an arm of which an evaluation is pending."""
+        return self.waiting > 0 and self.pending[n].own > 0.0 and self.array[n].branching == 0
+
+    def is_visited(self, n):
+        """Return whether there is an observation, made or pending, at the node or below."""
+        return self.array[n].visits > 0 or (self.waiting and self.pending[n].count > 0)
+
+    def weight(self, n):
+        """Return how many children a node stands for: 1, or those in the group."""
+        return self.array[n].explored if self.array[n].count == GROUP else 1
+
+    def mark_trail(self):
+        """Stamp the nodes on the trail, at the end of which something has changed."""
+        self.now += 1
+        for i in range(self.trailed):
+            self.array[self.trail[i]].stamp = self.now
+            if self.single_steps:
+                self.set_arm(self.trail[i])
+
+    def mark_all(self):
+        """Stamp all nodes."""
+        self.now += 1
+        for n in range(self.used):
+            self.array[n].stamp = self.now
+
+    # ------------------------------------------------------------------ growth
+
+    def reserve(self, more):
+        """Make room for more nodes, or raise an exception and change nothing."""
+        capacity = self.array.shape[0]
         if self.used + more <= capacity:
-            return
+            return 0
         if self.used + more > ENDLESS - 1:
             raise MemoryError("a belief holds at most 2^31 nodes")
         capacity = max(256, 2 * capacity, self.used + more)
-        nodes = grown(self.nodes_, NODE, capacity)
-        pending = grown(self.pending_, PENDING, capacity if self.last_token else 0)
-        self.nodes_ = nodes
-        self.pending_ = pending
+        array = grown(self.array, NODE, capacity)
+        if self.pending.shape[0]:
+            self.pending = grown(self.pending, PENDING, capacity)
+        self.array = array
+        return 0
 
     def _new_node(self, parent, index, depth, branching, mu):
         """Make a node without evidence in the list of `parent`; there must be room for it."""
         n = self.used
         self.used += 1
-        self.nodes_[n].child = NONE
-        self.nodes_[n].sibling = NONE
-        self.nodes_[n].parent = parent
-        self.nodes_[n].index = index
-        self.nodes_[n].depth = depth
-        self.nodes_[n].branching = branching
-        self.nodes_[n].v = self.increments[depth]
-        self.nodes_[n].mu = mu
-        self.nodes_[n].g = 1.0
-        self.nodes_[n].offset = mu
-        self.nodes_[n].spread = self.increments[depth]
-        self.nodes_[n].count = 0
-        self.nodes_[n].visits = 0
-        self.nodes_[n].average = 0.0
-        self.nodes_[n].explored = 0
-        self.nodes_[n].group_bits = 0
-        self.nodes_[n].own_precision = 0.0
-        self.nodes_[n].own_value = 0.0
-        self.nodes_[n].sub_precision = 0.0
-        self.nodes_[n].sub_shift = 0.0
+        self.array[n].child = NONE
+        self.array[n].sibling = NONE
+        self.array[n].parent = parent
+        self.array[n].index = index
+        self.array[n].depth = depth
+        self.array[n].branching = branching
+        self.array[n].stamp = self.now + 1
+        self.array[n].v = self.increments[depth]
+        self.array[n].mu = mu
+        self.array[n].g = 1.0
+        self.array[n].offset = mu
+        self.array[n].spread = self.increments[depth]
+        self.array[n].count = 0
+        self.array[n].visits = 0
+        self.array[n].average = 0.0
+        self.array[n].explored = 0
+        self.array[n].group_bits = 0
+        self.array[n].own_precision = 0.0
+        self.array[n].own_value = 0.0
+        self.array[n].sub_precision = 0.0
+        self.array[n].sub_shift = 0.0
         if parent != NONE:
             self._link(parent, n)
-        self._set_arm(n)
+        self.set_arm(n)
         return n
 
     def _link(self, parent, n):
         """Put n in the list of `parent`, which is in the order of the index."""
         before = NONE
-        after = self.nodes_[parent].child
-        while after != NONE and self.nodes_[after].index < self.nodes_[n].index:
+        after = self.array[parent].child
+        while after != NONE and self.array[after].index < self.array[n].index:
             before = after
-            after = self.nodes_[after].sibling
-        self.nodes_[n].parent = parent
-        self.nodes_[n].sibling = after
+            after = self.array[after].sibling
+        self.array[n].parent = parent
+        self.array[n].sibling = after
         if before == NONE:
-            self.nodes_[parent].child = n
+            self.array[parent].child = n
         else:
-            self.nodes_[before].sibling = n
-
-    def _set_arm(self, n):
-        """Say what the node's own arm is: itself, one of its unexplored children, or none."""
-        if self._is_arm(n):
-            self.nodes_[n].extra = 0.0
-        elif self.nodes_[n].explored < self.nodes_[n].branching:
-            self.nodes_[n].extra = self.tail[self.nodes_[n].depth]
-        else:
-            self.nodes_[n].extra = -1.0
-
-    def _is_arm(self, n):
-        """Return whether the node itself is an arm, so that its path needs no further step."""
-        if self._is_group(n):
-            return False
-        if self.nodes_[n].branching == 0:
-            return True
-        return self.single_steps and n != ROOT and not self._is_visited(n)
-
-    @cython.final
-    def _is_awaited(self, n):
-        """Return whether the node is an arm of which an evaluation is pending."""
-        return self.waiting > 0 and self.pending_[n].own > 0.0 and self.nodes_[n].branching == 0
-
-    def _is_visited(self, n):
-        """Return whether there was a reading, told or pending, at the node or below."""
-        return self.nodes_[n].visits > 0 or (self.waiting and self.pending_[n].count > 0)
+            self.array[before].sibling = n
 
     def _add_child(self, n, index, width, mu):
-        """Make a child of n, which has none with that index; the trail goes on to the child.
+        """Make a child of n, which has none with that index, and append it to the trail.
 
         There must be room for it, and for MOST_GROUPS + 1 groups.
         """
@@ -333,41 +397,41 @@ class Nodes:
             # The trail ends in n or in a group of n's children: there the child belongs.
             place = self.trail[self.trailed - 1]
             length = 0
-            c = self.nodes_[place].child
+            c = self.array[place].child
             while c != NONE:
                 length += 1
-                c = self.nodes_[c].sibling
+                c = self.array[c].sibling
             if length < LONGEST_LIST:
                 break
-            self._regroup(place)
-            self._find(place, index)
-        if self.nodes_[place].group_bits > 0:
-            place = self._new_group(place, index, self.nodes_[place].group_bits)
+            self._split(place)
+            self.find(place, index)
+        if self.array[place].group_bits > 0:
+            place = self._new_group(place, index, self.array[place].group_bits)
             self.trail[self.trailed] = place
             self.trailed += 1
-        c = self._new_node(place, index, self.nodes_[n].depth + 1, width, mu)
+        c = self._new_node(place, index, self.array[n].depth + 1, width, mu)
         self.trail[self.trailed] = c
         self.trailed += 1
         while place != n:
-            self.nodes_[place].explored += 1
-            place = self.nodes_[place].parent
-        self.nodes_[n].explored += 1
-        self._set_arm(n)
+            self.array[place].explored += 1
+            place = self.array[place].parent
+        self.array[n].explored += 1
+        self.set_arm(n)
         return c
 
     def _new_group(self, place, index, shift):
-        """Make an empty group of 2^shift neighbours in the list of `place`."""
-        c = self._new_node(place, (index >> shift) << shift, self.nodes_[place].depth, 0, 0.0)
-        self.nodes_[c].v = 0.0
-        self.nodes_[c].spread = 0.0
-        self.nodes_[c].count = -1
-        self.nodes_[c].extra = -1.0
+        """Make an empty group of 2^shift neighbors in the list of `place`."""
+        c = self._new_node(place, (index >> shift) << shift, self.array[place].depth, 0, 0.0)
+        self.array[c].v = 0.0
+        self.array[c].spread = 0.0
+        self.array[c].count = GROUP
+        self.array[c].arm = NO_ARM
         return c
 
-    def _regroup(self, place):
+    def _split(self, place):
         """Split the list of a node or group into groups, as small as make at most MOST_GROUPS."""
-        items = self.nodes_[place].child
-        old = self.nodes_[place].group_bits
+        items = self.array[place].child
+        old = self.array[place].group_bits
         shift = old
         heads = set()
         while True:
@@ -375,53 +439,47 @@ class Nodes:
             heads.clear()
             c = items
             while c != NONE:
-                heads.add(self.nodes_[c].index >> shift)
-                c = self.nodes_[c].sibling
+                heads.add(self.array[c].index >> shift)
+                c = self.array[c].sibling
             if len(heads) <= MOST_GROUPS:
                 break
-        self.nodes_[place].child = NONE
+        self.array[place].child = NONE
         for head in sorted(heads):
             group = self._new_group(place, head << shift, shift)
-            self.nodes_[group].group_bits = old
+            self.array[group].group_bits = old
+            self.split.append(group)
         while items != NONE:
-            after = self.nodes_[items].sibling
-            group = self.nodes_[place].child
-            while self.nodes_[group].index >> shift != self.nodes_[items].index >> shift:
-                group = self.nodes_[group].sibling
+            after = self.array[items].sibling
+            group = self.array[place].child
+            while self.array[group].index >> shift != self.array[items].index >> shift:
+                group = self.array[group].sibling
             self._link(group, items)
-            self.nodes_[group].explored += self._weight(items)
-            self.nodes_[group].visits += self.nodes_[items].visits
+            self.array[group].explored += self.weight(items)
+            self.array[group].visits += self.array[items].visits
             if self.waiting:
-                self.pending_[group].count += self.pending_[items].count
+                self.pending[group].count += self.pending[items].count
             items = after
-        self.nodes_[place].group_bits = shift
-        c = self.nodes_[place].child
-        while c != NONE:
-            self._gather(c)
-            c = self.nodes_[c].sibling
+        self.array[place].group_bits = shift
 
-    def _gather(self, group):
-        """Take together the evidence of those in a new group."""
-
-    # ------------------------------------------------------------------ growing the tree
-
-    def _prior(self, path):
+    def prior(self, path):
+        """Return the prior mean of a node, which must be a function, checked."""
         return moderate(self.prior_mean(path), f"mean({path})")
 
-    def _approach(self, path, growing):
+    def approach(self, path, growing):
         """Read a path, and find the posterior of F at its end and the nodes on it that exist.
 
-        If it is to be grown, return what the prior mean has to say of the nodes to come: for each
-        depth the children to make, as (index, branching, mu); None if the mean is a constant. All
-        is asked before anything is changed, since the user's functions may raise. And when they
-        have been asked the path is read again, since they may have used this belief.
+        If it is to be grown, return what the prior mean says of the nodes to come: for each depth
+        the children to make, as (index, branching, mu); None if the mean is a constant. The user's
+        functions are called before anything is changed, since they may raise. And when they have
+        been called the path is read again, since they may have used this belief.
         """
-        self.length = self._read(path)
-        self.found = self._locate(self.length)
+        self.length = self.read(path)
+        self.found = self.locate(self.length)
         n = self.trail[self.trailed - 1]
-        if self.found < self.length and self.nodes_[n].branching == 0 and not self._is_group(n):
+        leaf = self.array[n].branching == 0 and self.array[n].count != GROUP
+        if self.found < self.length and leaf:
             raise ValueError(
-                f"path {self._path(self.length)} goes on below {self._path(self.found)}, "
+                f"path {self.path(self.length)} goes on below {self.path(self.found)}, "
                 "where it ended"
             )
         self.step_prior = 0.0
@@ -429,21 +487,22 @@ class Nodes:
         if self.prior_mean is not None:
             length = self.length
             found = self.found
-            path = self._path(length)
-            visited = 0  # how many nodes of the path were visited before
+            path = self.path(length)
+            visited = 0  # the number of nodes on the path that were visited before
             for i in range(self.trailed):
-                if not self._is_group(self.trail[i]) and self._is_visited(self.trail[i]):
+                n = self.trail[i]
+                if self.array[n].count != GROUP and self.is_visited(n):
                     visited += 1
             rise = 0.0
             step_prior = 0.0
             if found < length:
-                end = self._prior(path)
-                rise = end - self._prior(path[:found])
-                step_prior = end - self._prior(path[: length - 1])
+                end = self.prior(path)
+                rise = end - self.prior(path[:found])
+                step_prior = end - self.prior(path[: length - 1])
             if growing:
                 plan = self._foresee(path, found, visited)
-            self.length = self._read(path)
-            self.found = self._locate(length)
+            self.length = self.read(path)
+            self.found = self.locate(length)
             if self.found != found:
                 raise RuntimeError("the belief was changed while its prior mean was asked")
             self.m += rise
@@ -453,7 +512,7 @@ class Nodes:
         return plan
 
     def _foresee(self, path, found, visited):
-        """Return what `_approach` says, of a path whose first nodes exist or were visited."""
+        """Return the plan of `approach` for a path of which some nodes exist or were visited."""
         plan = {}
         for i in range(min(found, visited), len(path) + 1):
             node = path[:i]
@@ -466,86 +525,67 @@ class Nodes:
                 continue
             if i < len(path) and (i == found or i >= visited) and path[i] not in indices:
                 indices.append(path[i])
-            here = self._prior(node)
+            here = self.prior(node)
             plan[i] = [
-                (k, narrow(self.tree.children((*node, k))), self._prior((*node, k)) - here)
+                (k, narrow(self.tree.children((*node, k))), self.prior((*node, k)) - here)
                 for k in indices
             ]
         return plan
 
-    def _grow(self, plan):
+    def grow(self, plan):
         """Make the nodes of the path that do not exist, and return its end."""
         if plan:
             return self._grow_as_foreseen(plan)
         # Of all that is new only the first node goes into a list that may have to be split.
-        self._reserve(self.length - self.found + MOST_GROUPS + 1)
+        self.reserve(self.length - self.found + MOST_GROUPS + 1)
         n = self.trail[self.trailed - 1]
-        while self._is_group(n):
-            n = self.nodes_[n].parent
+        while self.array[n].count == GROUP:
+            n = self.array[n].parent
         for i in range(self.found, self.length):
             n = self._add_child(n, self.steps[i], self.widths[i + 1], 0.0)
         return n
 
     def _grow_as_foreseen(self, plan):
         # A child may need a group, and every MOST_GROUPS of them a list be split into as many.
-        self._reserve(sum([3 * len(children) + MOST_GROUPS + 1 for children in plan.values()]))
+        self.reserve(sum([3 * len(children) + MOST_GROUPS + 1 for children in plan.values()]))
         n = ROOT
         self.trail[0] = ROOT
         self.trailed = 1
         for i in range(self.length + 1):
             trailed = self.trailed
             for index, width, mu in plan.get(i, ()):
-                if self._find(n, index) == NONE:
+                if self.find(n, index) == NONE:
                     self._add_child(n, index, width, mu)
                 self.trailed = trailed
             if i < self.length:
-                n = self._find(n, self.steps[i])
+                n = self.find(n, self.steps[i])
                 self.trail[self.trailed] = n
                 self.trailed += 1
         return n
 
     # ------------------------------------------------------------------ saving
 
-    def __reduce__(self):
-        return _blank, (type(self),), self._state()
-
-    def _state(self):
-        """Return all there is to save, as plain objects and arrays."""
+    def state(self):
+        """Return what `restore` needs, as plain objects and arrays."""
         return {
-            "own": getattr(self, "__dict__", None),
-            "tree": self.tree,
             "prior_mean": self.prior_mean,
             "center": self.center,
-            "single_steps": bool(self.single_steps),
             "increments": np.array(self.increments),
-            "tail": np.array(self.tail),
-            "nodes": np.array(np.asarray(self.nodes_)[: self.used]),
-            "pending": np.array(np.asarray(self.pending_)[: self.used]),
-            "last_token": self.last_token,
+            "records": np.array(self.records),
+            "pending": np.array(np.asarray(self.pending)[: self.used]),
+            "waiting": self.waiting,
+            "stamps": (self.now, self.reopened),
         }
 
-    def __setstate__(self, state):
-        if state["own"] is not None:
-            self.__dict__.update(state["own"])
-        self.tree = state["tree"]
-        self.depth = self.tree.depth
-        self.ragged = self.tree.counts is None
+    def restore(self, state):
+        """Take the state of other nodes of an equal tree."""
+        self.set_prior(state["increments"], state["center"])
         self.prior_mean = state["prior_mean"]
-        self.center = state["center"]
-        self.single_steps = state["single_steps"]
-        self.increments = np.array(state["increments"])  # the state may be read-only
-        self.tail = np.array(state["tail"])
-        self._set_rest()
-        self._set_widths()
-        self.used = len(state["nodes"])
-        self.nodes_ = grown(state["nodes"], NODE, self.used)
-        self.pending_ = grown(state["pending"], PENDING, len(state["pending"]))
-        self.last_token = state["last_token"]
-        self._make_path_scratch()
-
-
-def _blank(cls):
-    return cls.__new__(cls)
+        self.used = len(state["records"])
+        self.array = grown(state["records"], NODE, self.used)
+        self.pending = grown(state["pending"], PENDING, len(state["pending"]))
+        self.waiting = state["waiting"]
+        self.now, self.reopened = state["stamps"]
 
 
 def moderate(value, name):
@@ -575,7 +615,7 @@ def aligned(dtype, shape):
 def read_only(array, dtype, count):
     """Return a view of the first records that cannot be written to.
 
-    (As bytes: to ask NumPy what records a compiled module has takes it half a millisecond.)
+    (By their bytes: to ask NumPy what records a compiled module has takes it half a millisecond.)
     """
     raw = np.frombuffer(array, dtype=np.uint8)[: count * dtype.itemsize]
     return np.frombuffer(memoryview(raw).toreadonly(), dtype=dtype)
@@ -583,7 +623,7 @@ def read_only(array, dtype, count):
 
 def grown(array, dtype, capacity):
     """Return a longer copy, with zeros behind."""
-    # (A memoryview knows its array; to make one of it anew is slow for records.)
+    # (A memoryview knows its array; to make one again is slow for records.)
     old = array if isinstance(array, np.ndarray) else array.base
     new = aligned(dtype, capacity)
     new[: len(old)] = old

@@ -1,20 +1,28 @@
 """Types of the compiled module."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.trees import Tree
+from bough.trees import Path, Tree
 
 NODE: np.dtype[np.void]
 
 def moderate(value: object, name: str) -> float: ...
 
 class Nodes:
-    @property
-    def tree(self) -> Tree: ...
-    @property
-    def center(self) -> float: ...
-    @property
-    def used(self) -> int: ...
-    @property
-    def nodes(self) -> NDArray[np.void]: ...
+    def __init__(
+        self,
+        tree: Tree,
+        increments: NDArray[np.float64],
+        mean: float | Callable[[Path], float],
+        single_steps: bool,
+    ) -> None: ...
+    tree: Tree
+    center: float
+    used: int
+    records: NDArray[np.void]
+    def state(self) -> Any: ...
+    def restore(self, state: Any) -> None: ...

@@ -1,4 +1,4 @@
-"""The C side of `_random.py`."""
+"""Declarations of rng.py."""
 
 cimport cython
 

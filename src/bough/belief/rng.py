@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, infer_types=True
-"""A small generator that is as fast in C as it is the same in Python."""
+"""SplitMix64: a random generator that gives the same numbers compiled and uncompiled."""
 
 from __future__ import annotations
 
@@ -34,6 +34,10 @@ class SplitMix64:
 
     def __repr__(self):
         return f"SplitMix64({self.state})"
+
+
+#: Where an rng is asked for.
+Rng = SplitMix64 | np.random.Generator | int | None
 
 
 def generator(rng):

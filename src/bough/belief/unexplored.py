@@ -1,4 +1,4 @@
-"""What to expect of the best of many unexplored paths: the maximum of a branching random walk."""
+"""Tables of the best of many unexplored paths: the maximum of a branching random walk."""
 
 import math
 from collections.abc import Sequence
@@ -11,16 +11,17 @@ from bough.belief.maxima import table_counts
 
 Array = NDArray[np.float64]
 
-#: Points of the grid on which distributions are kept, for trees up to so deep, and for deeper ones.
+#: Points of the grid on which distributions are kept, for trees up to a depth of DEEP.
 POINTS = 2048
 DEEP = 200
+#: The same for deeper ones, and where two or three digits are enough.
 FEWER_POINTS = 512
-#: Enough for two or three digits, which is all that a kernel learnt from data deserves.
-ROUGH_POINTS = 512
+#: The most unexplored children that are tabulated where the branching is a function.
+MOST_UNEXPLORED = 10_000
 
 
 class Spread:
-    """A distribution as masses on a grid, which is laid out anew when it gets too narrow.
+    """A distribution as masses on a grid, which is laid out again when it gets too narrow.
 
     All masses are sums of products that are not negative, and tails are summed from their far end,
     so that even the smallest of them is right to many digits: the maximum of 5^30 paths lives where
@@ -66,7 +67,7 @@ class Spread:
         self.mass = np.convolve(self.mass, kernel)[reach : reach + self.points]
 
     def best_of(self, counts: Array) -> Array:
-        """Return the masses of the highest of so many independent ones, a row for each count."""
+        """Return the masses of the highest of some independent ones, a row for each count."""
         above = np.cumsum(self.mass[::-1])[::-1] / self.mass.sum()  # that it is here or higher
         with np.errstate(divide="ignore"):
             above = -np.expm1(np.multiply.outer(counts, np.log1p(-np.minimum(above, 1.0))))
@@ -75,10 +76,25 @@ class Spread:
         return masses
 
 
-def fresh_maxima(
+def maxima_tables(
+    increments: Array, widths: Sequence[float], open_ended: bool, rough: bool
+) -> tuple[Array, Array]:
+    """Return the tables for a tree with some number of children at each depth, perhaps infinite.
+
+    If it is open-ended, nodes may have more children than that. Rough tables have two or three
+    digits.
+    """
+    if math.inf in widths:
+        return one_level_maxima(increments, MOST_UNEXPLORED)
+    most = MOST_UNEXPLORED if open_ended else None
+    points = FEWER_POINTS if rough else POINTS
+    return unexplored_maxima(increments, [int(width) for width in widths], most, points)
+
+
+def unexplored_maxima(
     increments: Array, widths: Sequence[int], most: int | None = None, points: int = POINTS
 ) -> tuple[Array, Array]:
-    """Tabulate the best of u fresh children of a node at each depth, relative to F of the node.
+    """Tabulate the best of u unexplored children of a node at each depth, relative to F there.
 
     That best is the maximum over u children of w + M, where w is the child's step and M the same
     for all of its own children. Its distribution is found from the bottom up.
@@ -88,7 +104,7 @@ def fresh_maxima(
     increments
         v_0 .. v_D.
     widths
-        How many children a node at depth 0 .. D-1 has.
+        The number of children of a node at depth 0 .. D-1.
     most
         The largest u to tabulate, if it is not the largest of the widths.
     points
@@ -100,11 +116,11 @@ def fresh_maxima(
         Of shape (D + 1, len(counts)), where counts = `table_counts(most)`.
     """
     variances = tuple(np.asarray(increments, dtype=np.float64).tolist())
-    return _fresh_maxima(variances, tuple(widths), most, points)
+    return _unexplored_maxima(variances, tuple(widths), most, points)
 
 
-@lru_cache(maxsize=64)  # a planner makes the same belief anew for every decision
-def _fresh_maxima(
+@lru_cache(maxsize=64)  # a planner makes the same belief for every decision
+def _unexplored_maxima(
     increments: tuple[float, ...], widths: tuple[int, ...], most: int | None, points: int
 ) -> tuple[Array, Array]:
     depth = len(increments) - 1
@@ -131,10 +147,10 @@ def _fresh_maxima(
 
 
 def one_level_maxima(increments: Array, most: int) -> tuple[Array, Array]:
-    """Tabulate the best of u fresh children of a node at each depth, not looking further down.
+    """Tabulate the best of u unexplored children of a node at each depth, not looking further down.
 
-    All that makes sense where a node has no end of children.
+    This is all that makes sense where a node has no end of children.
     """
-    unit_mean, unit_sd = fresh_maxima(np.array([0.0, 1.0]), [1], most)
+    unit_mean, unit_sd = unexplored_maxima(np.array([0.0, 1.0]), [1], most)
     steps = np.append(np.sqrt(increments[1:]), 0.0)[:, None]
     return steps * unit_mean[0], steps * unit_sd[0]

@@ -15,7 +15,7 @@ from bough.belief.nodes import moderate
 from bough.kernels import Geometric, Kernel
 from bough.learning.fitting import lbfgs, newton
 from bough.learning.model import WEAK, Mean, Model, Prior, Settings, is_free
-from bough.learning.posterior import OWN_NOISE, STEP, Optimum, Posterior, standardized
+from bough.learning.posterior import Optimum, Posterior, standardized
 from bough.means import Cached, Heuristic
 from bough.trees import Path
 
@@ -145,7 +145,7 @@ class Learner:
 
         Then the search need not find out by playing an arm again and again.
         """
-        arm = belief._arm_at(node)
+        arm = belief.arm(node)
         if arm.visits < 2:
             return
         if arm.value != value:
@@ -244,10 +244,10 @@ def looks_exact(belief: Belief) -> bool:
     discrete, and agree by chance as often as the most common of them occurs. From only two values
     nothing is concluded: an arm that nearly always wins looks like one that always does.
     """
-    readings, depth = belief.readings, belief.nodes["depth"]
-    common = (readings["kind"] & OWN_NOISE) == 0
-    at_nodes = readings[common & (readings["ends"] == depth[readings["node"]])]
-    what = 2 * at_nodes["node"].astype(np.int64) + (at_nodes["kind"] & STEP)
+    observed, depth = belief.observations, belief.nodes["depth"]
+    common = observed["own_noise"] == 0
+    at_nodes = observed[common & (observed["ends"] == depth[observed["node"]])]
+    what = 2 * at_nodes["node"].astype(np.int64) + at_nodes["of_step"]
     order = np.argsort(what, kind="stable")
     what, value = what[order], at_nodes["value"][order]
     again = what[1:] == what[:-1]

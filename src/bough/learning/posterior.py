@@ -25,7 +25,6 @@ from bough.trees import Path
 Array = NDArray[np.float64]
 
 #: Flags of observations, as in `bough.belief`: of a single step, with a noise of its own.
-STEP, OWN_NOISE = 1, 2
 #: Rewards smaller than this count as 0: a belief treats noise below 1e-50 as none.
 SMALLEST = 1e-45
 
@@ -186,10 +185,10 @@ def standardized(belief: Belief, mean: Any) -> Evidence:
 
 def location_and_scale(belief: Belief) -> tuple[float, float]:
     """Return mean and standard deviation of the rewards; if all are equal, their size."""
-    readings, nodes = belief.readings, belief.nodes
-    values, weights = readings["value"], None
+    observed, nodes = belief.observations, belief.nodes
+    values, weights = observed["value"], None
     size = float(np.abs(values).max())
-    if ((readings["kind"] & STEP) != 0).any():
+    if observed["of_step"].any():
         # Rewards observed step by step: nodes hold their sums, where the paths end.
         nodes = nodes[nodes["count"] > 0]
         values, weights = nodes["average"], nodes["count"].astype(float)

@@ -19,7 +19,6 @@ import numpy as np
 
 from bough.belief.belief import Belief
 from bough.belief.rng import SplitMix64
-from bough.belief.unexplored import fresh_maxima
 from bough.confidence import Confidence
 from bough.kernels import Discounted
 from bough.planning.playouts import Playout, RolloutPolicy
@@ -173,8 +172,7 @@ class GPTSPolicy:
         belief = self._belief
         if belief is None or belief.noise != self.noise:
             belief = self._belief = Belief(self.tree, self._kernel, self.noise)
-            widths = [int(self.tree.branching(()))] * self.tree.depth
-            belief.look_ahead(*fresh_maxima(self._kernel.increments(self.tree.depth), widths))
+            belief.prepare_maxima()
         else:
             belief.clear()
         for playout in self.playouts:
@@ -218,7 +216,7 @@ class GPTSPolicy:
     def ask(self) -> Path:
         """Return the next path to simulate."""
         exploration = SUBTREE_EXPLORATION * self._confidence.scale
-        path = self.belief.descend(exploration, False, self._selection_rng)
+        path = self.belief.select_by_maxima(exploration, rng=self._selection_rng)
         assert path is not None  # no path is left out
         return path
 

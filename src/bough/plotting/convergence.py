@@ -108,10 +108,10 @@ def _bounds(
     for mark in marks:
         history.advance(mark)
         b = _sqrt_beta(search, belief, len(again) + 1)
-        recommended = again._best_played(0.0 if belief.noise == 0.0 else 1.0)
+        recommended = again.best_observed(0.0 if belief.noise == 0.0 else 1.0)
         assert recommended is not None  # there are observations
         mean, lower = recommended.mean, again.highest_lower(b).lower
-        upper = math.inf if belief.tree.log_arms is None else again._ceiling(b).upper
+        upper = math.inf if belief.tree.log_arms is None else again.upper_bound(b)
         if exact is not None and exact[mark - 1] > -math.inf:  # as in the certificate
             mean = float(exact[mark - 1])
             if mean >= lower or plan is not None:

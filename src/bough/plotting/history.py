@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.belief.belief import Belief
-from bough.learning.posterior import STEP, paths_of
+from bough.learning.posterior import paths_of
 from bough.planning import Plan
 from bough.plotting.shown import ShownTree
 from bough.spaces import Forest
@@ -26,12 +26,12 @@ class Observation(NamedTuple):
 
 def observations(belief: Belief) -> list[Observation]:
     """Return the observations of a belief, one for each reward."""
-    readings = belief.readings
-    paths = paths_of(belief, readings["node"].tolist())
-    values = readings["value"].tolist()
-    noises = np.sqrt(readings["variance"]).tolist()
-    # The steps of a reward are stored from the last one upward; only the first is not a STEP.
-    ends = (np.flatnonzero((readings["kind"] & STEP) == 0) + 1).tolist()
+    observed = belief.observations
+    paths = paths_of(belief, observed["node"].tolist())
+    values = observed["value"].tolist()
+    noises = np.sqrt(observed["variance"]).tolist()
+    # The steps of a reward are stored from the last one upward; only the first is of F.
+    ends = (np.flatnonzero(observed["of_step"] == 0) + 1).tolist()
     begins = [0, *ends[:-1]]
     return [
         Observation(paths[begin] or (), values[begin:end][::-1], noises[begin:end][::-1])

@@ -75,7 +75,7 @@ class ShownTree:
         if self.cover is None or self.space is None or params is None:
             return path
         there = self.cover.partition.path(self.space.point(params))
-        return there[: self.cover.belief._existing_steps(there)]
+        return there[: self.cover.belief.explored_steps(there)]
 
     @property
     def exact(self) -> bool:

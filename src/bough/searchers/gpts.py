@@ -22,21 +22,18 @@ import numpy as np
 from bough._validation import at_least_zero
 from bough.belief.belief import Belief
 from bough.belief.best_arm import Arm
-from bough.belief.unexplored import POINTS, ROUGH_POINTS, fresh_maxima, one_level_maxima
 from bough.confidence import Confidence
 from bough.exceptions import Contradiction, Exhausted
 from bough.kernels import Kernel
 from bough.learning.learner import Learner
 from bough.learning.model import Settings
 from bough.searchers.base import Certificate, Searcher, check_rule, new_generator, reward_of
-from bough.trees import MOST_CHILDREN, Path, Tree
+from bough.trees import Path, Tree
 
 #: The exploration constant of the subtree rule at scale 1, and the default scale of the arm rule.
 #: Both did best over eight problems: see `benchmarks/README.md`.
 SUBTREE_EXPLORATION = 1.15
 ARM_SCALE = 0.5
-#: The most unexplored children that are tabulated if their number is unknown.
-MOST_FRESH = 10_000
 
 
 @dataclass
@@ -143,9 +140,8 @@ class GPTS(Searcher):
         self._highest_reward = -math.inf
         self._highest_at: Path = ()
         self._rollouts: dict[Path, Rollouts] = {}  # by the node at which they were observed
-        self._widths: list[float] | None = None  # expected numbers of children, by depth
         if select == "subtree":
-            self._look_ahead()
+            self._prepare_maxima()
 
     # ------------------------------------------------------------------ ask: choose an arm
 
@@ -169,10 +165,13 @@ class GPTS(Searcher):
     def _choose(self, skip: bool) -> Path | None:
         """Return the selected arm; if `skip`, one that is neither known nor pending, or None."""
         if self.select == "subtree":
-            return self.belief.descend(self._exploration, skip, self._random)
+            return self.belief.select_by_maxima(
+                self._exploration, skip_known=skip, rng=self._random
+            )
         t = len(self.belief) + (self.belief.pending if self._pending else 0) + 1
         b = self._sqrt_beta(self.confidence, t)
-        choose = self.belief._highest_open if skip and t > 1 else self.belief.highest_upper
+        belief = self.belief
+        choose = belief.highest_upper_unknown if skip and t > 1 else belief.highest_upper
         arm = choose(b, rng=self._random)
         return None if arm is None else arm.path
 
@@ -243,7 +242,7 @@ class GPTS(Searcher):
             return None, path
         if path == self._asked:
             return None, self._asked_at
-        return None, path[: self.belief._existing_steps(path) + 1]
+        return None, path[: self.belief.explored_steps(path) + 1]
 
     def _observe(
         self,
@@ -293,7 +292,7 @@ class GPTS(Searcher):
         if self.tree.counts is None and self.select == "subtree":
             has_doubled = self.observations & (self.observations - 1) == 0
             if has_doubled:
-                self._look_ahead()
+                self._prepare_maxima()
 
     def refit(self) -> None:
         """Fit the hyperparameters to all observations now, if there are any to fit."""
@@ -305,39 +304,16 @@ class GPTS(Searcher):
     def _new_prior(self) -> None:
         """Continue with a belief whose prior has changed."""
         self._exact = self.belief.noise == 0.0
-        self._widths = None
         if self.select == "subtree":
-            self._look_ahead()
+            self._prepare_maxima()
 
-    def _look_ahead(self) -> None:
+    def _prepare_maxima(self) -> None:
         """Tabulate the distribution of the best arm below unexplored children.
 
-        If the numbers of children are known from a function only, averages over the nodes so far
-        take their place, and are updated each time the observations have doubled.
+        If branching is a function, averages over the nodes so far take the place of the numbers of
+        children, and are updated each time the observations have doubled.
         """
-        counts = self.tree.counts
-        widths = self._average_widths() if counts is None else list(counts)
-        if widths == self._widths:
-            return
-        self._widths = widths
-        increments = self.belief.kernel.increments(self.tree.depth)
-        if math.inf in widths:
-            self.belief.look_ahead(*one_level_maxima(increments, MOST_FRESH))
-        else:
-            most = MOST_FRESH if counts is None else None
-            points = POINTS if self._learner is None else ROUGH_POINTS
-            whole = [int(width) for width in widths]
-            self.belief.look_ahead(*fresh_maxima(increments, whole, most, points))
-
-    def _average_widths(self) -> list[float]:
-        depth, nodes = self.tree.depth, self.belief.nodes
-        nodes = nodes[nodes["count"] >= 0]
-        if (nodes["branching"] > MOST_CHILDREN).any():
-            return [math.inf] * depth
-        seen = np.bincount(nodes["depth"], minlength=depth + 1)
-        children = np.bincount(nodes["depth"], nodes["branching"], minlength=depth + 1)
-        means = children[:-1] / np.maximum(seen[:-1], 1)
-        return [max(round(mean), 1) for mean in means.tolist()]
+        self.belief.prepare_maxima(rough=self._learner is not None)
 
     def forget(self, path: Sequence[int]) -> None:
         """Drop a pending evaluation of the path, the oldest if there are several."""
@@ -366,7 +342,7 @@ class GPTS(Searcher):
         log_arms = self.tree.log_arms
         if log_arms is None:
             # A working value: as many arms as nodes, each with unexplored children.
-            log_arms = math.log(2 * self.belief.used)
+            log_arms = math.log(2 * self.belief.node_count)
         elif self.growth == "deepening":
             log_arms += math.log(self.tree.depth + 1)  # every node of a path has a reward
         return confidence.sqrt_beta(t, log_arms)
@@ -380,7 +356,7 @@ class GPTS(Searcher):
         """The incumbent and its gap, at level delta whatever the scale of the search."""
         b = self._theoretical()
         lower = self.belief.highest_lower(b)
-        upper = math.inf if self.tree.log_arms is None else self.belief._ceiling(b).upper
+        upper = math.inf if self.tree.log_arms is None else self.belief.upper_bound(b)
         return Certificate(
             path=lower.path,
             lower=lower.lower,
@@ -410,16 +386,16 @@ class GPTS(Searcher):
         if self.observations == 0:
             raise ValueError("no observations yet: call tell() before best()")
         if rule == "observed":
-            arm = self.belief._arm_at(self._highest_at)
+            arm = self.belief.arm(self._highest_at)
         else:
-            found = self.belief._best_played(1.0 if rule == "lower" else 0.0)
+            found = self.belief.best_observed(1.0 if rule == "lower" else 0.0)
             assert found is not None  # there are observations
             arm = found
         value, visits = arm.value, arm.visits
         if self.growth == "rollout":  # the best completion of the path to the node
             rollouts = self._rollouts[arm.path]
             value, visits = rollouts.average, rollouts.count
-            arm = self.belief._arm_at(rollouts.path)
+            arm = self.belief.arm(rollouts.path)
         spread = self._theoretical() * arm.std
         return Arm(
             arm.path, None, arm.mean, arm.std,
@@ -437,7 +413,7 @@ class GPTS(Searcher):
         if self.tree.is_leaf(()):
             raise ValueError("the root of this tree is a leaf: it has no actions")
         if self.select == "arm":
-            self._look_ahead()
+            self._prepare_maxima()
         return self.belief.best_first_step()
 
     def __repr__(self) -> str:

@@ -1,10 +1,8 @@
 """The C declarations of `cells.py`."""
 
-from bough.belief.best_arm cimport Choice
-from bough.belief.rng cimport SplitMix64
-
-cdef int NONE, OWN_NOISE
-cdef double TINY
+from bough.belief.best_arm cimport ArmSearch
+from bough.belief.nodes cimport GROUP, NONE, TINY, Nodes
+from bough.belief.posterior cimport Posterior
 
 
 cdef struct Cut:
@@ -15,7 +13,10 @@ cdef struct Cut:
 
 cdef class CellIndex:
     cdef readonly object partition
-    cdef readonly Choice belief
+    cdef readonly object belief
+    cdef Nodes nodes  # the parts of the belief
+    cdef Posterior posterior_
+    cdef ArmSearch search
     cdef readonly int finer
 
     # Of each parameter: whether it is discrete, and the end of its positions.

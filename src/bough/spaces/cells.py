@@ -16,13 +16,10 @@ from cython.cimports.libc.math import fabs, isnan, sqrt
 if not cython.compiled:
     from math import fabs, isnan, sqrt
 
-    from bough.belief.best_arm import Choice
+    from bough.belief.nodes import GROUP, NONE, TINY
 
 from bough.belief.nodes import aligned
 
-NONE = -1
-OWN_NOISE = 2
-TINY = 1e-100
 CUT = np.dtype([("share", np.float64), ("slot", np.int32), ("last", np.int32)], align=True)
 
 
@@ -38,9 +35,12 @@ class CellIndex:
         The number of steps from the last node with observations to that of a new one.
     """
 
-    def __init__(self, partition, belief: Choice, finer):
+    def __init__(self, partition, belief, finer):
         self.partition = partition
         self.belief = belief
+        self.nodes = belief.node_array
+        self.posterior_ = belief.propagation
+        self.search = belief.arm_search
         self.finer = finer
         counts = partition.counts
         self.single = np.array([count is not None for count in counts], dtype=np.int32)
@@ -99,7 +99,7 @@ class CellIndex:
         `widths`, and the cell where it ends in `low` and `high`. Without a point, the path in
         `steps` is followed.
         """
-        core = self.belief
+        nodes = self.nodes
         by_point = point is not None
         for slot in range(self.size.shape[0]):
             self.low[slot] = 0.0
@@ -115,16 +115,16 @@ class CellIndex:
                 high = self.high[slot]
                 if self.single[slot] and (self.cuts[i].last or high - low == 1.0):
                     if by_point:
-                        core.steps[at] = cython.cast(cython.int, point[slot] - low)
-                        core.widths[at] = cython.cast(cython.int, high - low)
-                    self.low[slot] = low + core.steps[at]
+                        nodes.steps[at] = cython.cast(cython.int, point[slot] - low)
+                        nodes.widths[at] = cython.cast(cython.int, high - low)
+                    self.low[slot] = low + nodes.steps[at]
                     self.high[slot] = self.low[slot] + 1.0
                 else:
                     cut = self._cut(i, slot, low, high)
                     if by_point:
-                        core.steps[at] = 1 if point[slot] >= cut else 0
-                        core.widths[at] = 2
-                    if core.steps[at]:
+                        nodes.steps[at] = 1 if point[slot] >= cut else 0
+                        nodes.widths[at] = 2
+                    if nodes.steps[at]:
                         self.low[slot] = cut
                     else:
                         self.high[slot] = cut
@@ -133,9 +133,9 @@ class CellIndex:
             if slot < 0 or at == length:
                 return at
             if by_point:
-                core.steps[at] = cython.cast(cython.int, point[slot])
-                core.widths[at] = len(self.plans[p].options)
-            step = core.steps[at]
+                nodes.steps[at] = cython.cast(cython.int, point[slot])
+                nodes.widths[at] = len(self.plans[p].options)
+            step = nodes.steps[at]
             self.low[slot] = step
             self.high[slot] = step + 1.0
             p = self._plan_after(p, step)
@@ -143,15 +143,15 @@ class CellIndex:
 
     def path(self, point):
         """Return the complete path of a point, and the numbers of children along it."""
-        core = self.belief
-        length = self._descend(point, core.depth)
-        core.widths[length] = 0
-        path = [int(core.steps[i]) for i in range(length)]
-        return tuple(path), [int(core.widths[i]) for i in range(length + 1)]
+        nodes = self.nodes
+        length = self._descend(point, nodes.depth)
+        nodes.widths[length] = 0
+        path = [int(nodes.steps[i]) for i in range(length)]
+        return tuple(path), [int(nodes.widths[i]) for i in range(length + 1)]
 
     def _cells(self, length):
         """Return the cell at the end of the first `length` steps: ranges and choices, by slot."""
-        core = self.belief
+        nodes = self.nodes
         self._descend(None, length)
         cells = {}
         chosen = {}
@@ -163,8 +163,8 @@ class CellIndex:
                 cells[slot] = (self.low[slot], self.high[slot])
             at += self.first[p + 1] - self.first[p]
             if at < length:
-                chosen[self.choice[p]] = int(core.steps[at])
-                p = self.after[p, core.steps[at]]
+                chosen[self.choice[p]] = int(nodes.steps[at])
+                p = self.after[p, nodes.steps[at]]
                 at += 1
         return cells, chosen
 
@@ -172,13 +172,13 @@ class CellIndex:
 
     def paths(self, points):
         """Return the paths of points as rows of steps, padded with -1."""
-        core = self.belief
+        nodes = self.nodes
         rows: cython.double[:, ::1] = points
-        found = np.full((len(points), core.depth), NONE, dtype=np.int32)
+        found = np.full((len(points), nodes.depth), NONE, dtype=np.int32)
         steps: cython.int[:, ::1] = found
         for row in range(rows.shape[0]):
-            for i in range(self._descend(rows[row], core.depth)):
-                steps[row, i] = core.steps[i]
+            for i in range(self._descend(rows[row], nodes.depth)):
+                steps[row, i] = nodes.steps[i]
         return found
 
     def observe(self, points, values, noises, depths):
@@ -194,19 +194,19 @@ class CellIndex:
             The maximum depths of the nodes of the first observations. Each of the others goes
             `finer` steps below the last node with observations on its path.
         """
-        core = self.belief
+        nodes = self.nodes
         rows: cython.double[:, ::1] = points
         value: cython.double[::1] = values
         noise: cython.double[::1] = noises
         given: cython.int[::1] = depths
         for row in range(rows.shape[0]):
-            ends = self._descend(rows[row], core.depth)
-            core.widths[ends] = 0
+            ends = self._descend(rows[row], nodes.depth)
+            nodes.widths[ends] = 0
             if row < given.shape[0]:
                 length = given[row]
             else:
-                core._locate(ends)
-                length = core._told_on_trail() + self.finer
+                nodes.locate(ends)
+                length = nodes.observed_on_trail() + self.finer
             self._observe(min(length, ends), ends, value[row], noise[row])
 
     def _observe(self, length, ends, value, noise):
@@ -214,41 +214,41 @@ class CellIndex:
 
         The point itself is at the end of the first `ends` steps.
         """
-        core = self.belief
-        kind = 0
+        nodes = self.nodes
+        posterior = self.posterior_
+        own_noise = not isnan(noise)
         share = 1.0
-        if not isnan(noise):
-            kind = OWN_NOISE
+        if own_noise:
             share = noise * noise if noise * noise >= TINY else 0.0
-        core.length = length
-        core.found = core._locate(length)
-        for i in range(core.found, length):
-            core.variance += core.increments[i + 1]
-        s2 = core._variance_of(kind, share, length, ends)
-        core._check_exact(value, s2)
-        core._tell(core._grow(None), value, s2, kind, ends, share)
+        nodes.length = length
+        nodes.found = nodes.locate(length)
+        for i in range(nodes.found, length):
+            nodes.variance += nodes.increments[i + 1]
+        s2 = posterior.variance_of(own_noise, share, length, ends)
+        posterior.observe_at_trail(None, value, s2, own_noise, ends, share)
+        return 0
 
     def slots(self):
         """Return the slot that the step to each node of the belief cuts; -1 for none."""
-        core = self.belief
-        found = np.full(core.used, NONE, dtype=np.int32)
-        plans = np.zeros(core.used, dtype=np.int32)
+        nodes = self.nodes
+        found = np.full(nodes.used, NONE, dtype=np.int32)
+        plans = np.zeros(nodes.used, dtype=np.int32)
         cut: cython.int[::1] = found
         plan: cython.int[::1] = plans
-        for n in range(1, core.used):  # parents come first, but for groups
-            if core._is_group(n):
+        for n in range(1, nodes.used):  # parents come first, but for groups
+            if nodes.array[n].count == GROUP:
                 continue
-            above = core.nodes_[n].parent
-            while core._is_group(above):
-                above = core.nodes_[above].parent
+            above = nodes.array[n].parent
+            while nodes.array[above].count == GROUP:
+                above = nodes.array[above].parent
             p = plan[above]
-            i = self.first[p] + core.nodes_[above].depth - self.begins[p]
+            i = self.first[p] + nodes.array[above].depth - self.begins[p]
             if i < self.first[p + 1]:
                 cut[n] = self.cuts[i].slot
                 plan[n] = p
             else:
                 cut[n] = self.choice[p]
-                plan[n] = self._plan_after(p, core.nodes_[n].index)
+                plan[n] = self._plan_after(p, nodes.array[n].index)
         return found
 
     # ------------------------------------------------------------------ queries
@@ -261,14 +261,15 @@ class CellIndex:
         cell (without the observation), plus the variance within the cell, are the prior of the
         point, which the observation then updates.
         """
-        core = self.belief
-        n: cython.int = core.readings_[number].node
-        core._climb(n)
-        m = core.m + core.center
-        V = core.variance
-        value = core.readings_[number].value
-        s2 = core._variance_of(core.readings_[number].kind, core.readings_[number].share, 0, 0)
-        rest = core.rest[core.nodes_[n].depth] - core.rest[core.readings_[number].ends]
+        nodes = self.nodes
+        log = self.posterior_.log
+        n: cython.int = log[number].node
+        nodes.climb(n)
+        m = nodes.m + nodes.center
+        V = nodes.variance
+        value = log[number].value
+        s2 = self.posterior_.variance_of(log[number].own_noise, log[number].share, 0, 0)
+        rest = nodes.below[nodes.array[n].depth] - nodes.below[log[number].ends]
         if rest <= 0.0 or V <= 0.0:
             return m, V
         if rest + s2 <= V:  # rounding: the cell has no other information
@@ -281,10 +282,10 @@ class CellIndex:
 
     def best_played(self, deviations):
         """Return the last observation of the cell with the highest mean - deviations std."""
-        core = self.belief
-        core._best_played(deviations)
-        for i in range(core.told - 1, -1, -1):
-            if core.readings_[i].node == core.best_node:
+        posterior = self.posterior_
+        self.search.best_observed(deviations)
+        for i in range(posterior.logged - 1, -1, -1):
+            if posterior.log[i].node == self.search.best_node:
                 return i
         return NONE
 
@@ -293,14 +294,14 @@ class CellIndex:
 
         It is the largest cell around the arm with that bound that has no node yet.
         """
-        core = self.belief
-        arm = core.highest_upper(sqrt_beta, rng=rng)
-        length: cython.int = core.nodes_[core.best_node].depth
+        nodes = self.nodes
+        arm = self.search.highest_upper(sqrt_beta, rng)
+        length: cython.int = nodes.array[self.search.best_node].depth
         path = arm.path
         for i in range(length):
-            core.steps[i] = path[i]
+            nodes.steps[i] = path[i]
         if length < len(path):
-            core.steps[length] = path[length]
+            nodes.steps[length] = path[length]
             length += 1
         return self._cells(length)
 

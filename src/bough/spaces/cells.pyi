@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.belief.best_arm import Choice
+from bough.belief.belief import Belief
 
 Array = NDArray[np.float64]
 Ranges = dict[int, tuple[float, float]]
 
 class CellIndex:
-    def __init__(self, partition: Any, belief: Choice, finer: int) -> None: ...
+    def __init__(self, partition: Any, belief: Belief, finer: int) -> None: ...
     def path(self, point: Array) -> tuple[tuple[int, ...], list[int]]: ...
     def paths(self, points: Array) -> NDArray[np.int32]: ...
     def observe(

@@ -119,7 +119,7 @@ class PartitionBelief:
                 path, widths = self.cells.path(row)
                 if self._tree is not None:
                     self._tree.expect(path, widths)
-                node = path[: self.belief._told_steps(path) + FINER]
+                node = path[: self.belief.observed_steps(path) + FINER]
                 self._pending[point] = ticket, self.belief.pend(node, depth=len(path))
 
     def relevance(self) -> Array:

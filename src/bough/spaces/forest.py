@@ -351,7 +351,7 @@ class Forest(SpaceSearcher):
         trials, found = self.trials, self.asking
         b = self._sqrt_beta(found)
         lower = found.belief.highest_lower(b)
-        upper = found.belief._ceiling(b).upper
+        upper = found.belief.upper_bound(b)
         point, bound = self.space.center(found.partition.cell(lower.path)), lower.lower
         if trials.noisy is False and len(trials) and trials[trials.best].value >= bound:
             point, bound, _ = trials[trials.best]  # which is exact

@@ -12,13 +12,10 @@ from uncompiled import load
 
 import bough
 from bough import Belief, Float, Int, Space, Tree, kernels
-from bough.belief.best_arm import BOUND, Choice
-from bough.belief.core import Core
+from bough.belief.best_arm import BOUND
 from bough.belief.likelihood import Evidence
-from bough.belief.maxima import Subtree
 from bough.belief.nodes import NODE
 from bough.belief.rng import SplitMix64
-from bough.belief.unexplored import fresh_maxima
 from bough.searchers.baselines.tallies import bernoulli_upper
 from bough.spaces import cells
 from bough.spaces.partition import PartitionTree
@@ -26,15 +23,14 @@ from bough.spaces.partition import PartitionTree
 MODULES = [
     "bough." + name
     for name in (
-        "belief.rng", "belief.nodes", "belief.core", "belief.steps", "belief.pending",
-        "belief.refit", "belief.best_arm", "belief.maxima", "belief.likelihood",
-        "spaces.cells",
+        "belief.rng", "belief.nodes", "belief.posterior", "belief.best_arm", "belief.maxima",
+        "belief.likelihood", "belief.unexplored", "belief.belief", "spaces.cells",
     )
 ]  # fmt: skip
 
 
 class Compiled:
-    SplitMix64, Choice, Subtree, Evidence = SplitMix64, Choice, Subtree, Evidence
+    SplitMix64, Belief, Evidence = SplitMix64, Belief, Evidence
     cells = cells
 
 
@@ -45,59 +41,59 @@ def source():
     try:
         for name in kept:
             load(name, keep=True)
-        random, _, core, _, _, _, choice, subtree, evidence, cells = (
-            sys.modules[name] for name in MODULES
-        )
+        rng, nodes, *_, likelihood, _, belief, cells = (sys.modules[name] for name in MODULES)
     finally:
         sys.modules.update(kept)
-    assert core.__file__.endswith(".py")
-    assert issubclass(subtree.Subtree, choice.Choice)
-    assert issubclass(choice.Choice, core.Core)
+    assert nodes.__file__.endswith(".py")
+    assert belief.Nodes is nodes.Nodes
 
     class Source:
-        SplitMix64, Choice, Subtree = random.SplitMix64, choice.Choice, subtree.Subtree
-        Evidence = evidence.Evidence
+        SplitMix64, Belief, Evidence = rng.SplitMix64, belief.Belief, likelihood.Evidence
 
     Source.cells = cells
 
     return Source
 
 
-def play(module, tree, kernel, noise, mean, single_steps, steps):
+def bits(belief):
+    return belief.nodes.tobytes() + belief.observations.tobytes()
+
+
+def play(module, tree, kernel, noise, mean, arms, steps):
     """Return everything that a few hundred steps of all kinds give."""
-    core = module.Choice(tree, kernel.increments(tree.depth), noise, mean, single_steps)
+    belief = module.Belief(tree, kernel, noise, mean=mean, arms=arms)
     rng = module.SplitMix64(7)
     seen = []
     tokens = []
     for t in range(1, steps):
-        arm = core.highest_upper(1.0 + 0.01 * t, rng=rng)
+        arm = belief.highest_upper(1.0 + 0.01 * t, rng=rng)
         seen.append((arm.path, arm.mean, arm.std, arm.upper, arm.value, arm.visits))
         y = noise_of(3, arm.path)
         if t % 5 == 0:
-            tokens.append(core.pend(arm.path))
+            tokens.append(belief.pend(arm.path))
         elif t % 7 == 0 and arm.path:
-            core.observe_step(arm.path[:1], y, noise=0.3)
+            belief.observe_step(arm.path[:1], y, noise=0.3)
         elif t % 11 == 0 and arm.path:
             steps = [y / (i + 1) for i in range(len(arm.path))]
-            core.observe_steps(arm.path, steps, noise=0.4)
+            belief.observe_steps(arm.path, steps, noise=0.4)
         else:
-            core.observe(arm.path, y, noise=None if t % 3 else 0.5)
+            belief.observe(arm.path, y, noise=None if t % 3 else 0.5)
         if len(tokens) == 3:
-            core.settle(tokens.pop(0), 0.25)
-            core.forget(tokens.pop(0))
+            belief.settle(tokens.pop(0), 0.25)
+            belief.forget(tokens.pop(0))
         if t % 10 == 0:
-            lower, mean_arm = core.highest_lower(2.0, rng=rng), core.highest_mean(rng=rng)
+            lower, mean_arm = belief.highest_lower(2.0, rng=rng), belief.highest_mean(rng=rng)
             seen.append((lower.path, lower.lower, mean_arm.path, mean_arm.mean))
-    seen.append(core.log_likelihood())
-    seen.append(core.posterior([(), arm.path])[0].tolist())
-    return seen, np.ascontiguousarray(core.nodes).tobytes() + core.readings.tobytes()
+    seen.append(belief.log_likelihood())
+    seen.append(belief.posterior([(), arm.path])[0].tolist())
+    return seen, bits(belief)
 
 
 CASES = {
-    "leaves": (Tree(3, 4), kernels.Gaussian(2.0), 0.3, 0.5, False, 150),
-    "precise": (Tree(3, 4), kernels.Linear(), 1e-7, 0.5, False, 60),
-    "wide": (Tree(100, 2), kernels.Linear(), 0.3, 0.0, False, 120),
-    "ragged nodes": (Tree(Ragged(3, 2), 5), kernels.Discounted(0.8), 0.3, Hill(1), True, 100),
+    "leaves": (Tree(3, 4), kernels.Gaussian(2.0), 0.3, 0.5, "leaves", 150),
+    "precise": (Tree(3, 4), kernels.Linear(), 1e-7, 0.5, "leaves", 60),
+    "wide": (Tree(100, 2), kernels.Linear(), 0.3, 0.0, "leaves", 120),
+    "ragged nodes": (Tree(Ragged(3, 2), 5), kernels.Discounted(0.8), 0.3, Hill(1), "nodes", 100),
 }
 
 
@@ -114,9 +110,8 @@ def place(module):
     model = bough.Choice({"a": Space(x=Float(0, 1), n=Int(1, 50, log=True)), "b": None})
     space = Space(model=model, y=Float(-1, 1))
     tree = PartitionTree(space.partition, log_arms=space.log_cells)
-    increments = kernels.Geometric(0.8).increments(tree.depth)
-    core = module.Choice(tree, increments, 0.2, 0.1, False)
-    index, rng = module.cells.CellIndex(space.partition, core, 3), module.SplitMix64(5)
+    belief = module.Belief(tree, kernels.Geometric(0.8), 0.2, mean=0.1)
+    index, rng = module.cells.CellIndex(space.partition, belief, 3), module.SplitMix64(5)
     points = [space.point(space.decode(random_path(space.tree, i))) for i in range(30)]
     table = np.array([[np.nan if x is None else x for x in point] for point in points])
     values, noises = np.sin(np.arange(30.0)), np.where(np.arange(30) % 3, np.nan, 0.5)
@@ -128,7 +123,7 @@ def place(module):
         seen.append([index.posterior(k) for k in range(i + 6)])
         seen.append(index.best_played(1.0))
     seen += [index.paths(table).tolist(), index.path(table[0]), index.slots().tolist()]
-    return seen, np.ascontiguousarray(core.nodes).tobytes() + core.readings.tobytes()
+    return seen, bits(belief)
 
 
 def random_path(tree, seed):
@@ -158,60 +153,56 @@ def test_the_source_has_quadratics_with_the_same_bits(source):
     assert cells.solve(-matrix, centre) is None
 
 
-def descend(module, noise, branching):
-    """Return what a hundred descents by subtree maxima give."""
-    tree, kernel = Tree(branching, 3), kernels.Gaussian(1.5)
-    core = module.Subtree(tree, kernel.increments(3), noise, 0.25, False)
-    core.look_ahead(*fresh_maxima(kernel.increments(3), [branching] * 3))
+def select(module, noise, branching):
+    """Return the result of a hundred selections by subtree maxima."""
+    belief = module.Belief(Tree(branching, 3), kernels.Gaussian(1.5), noise, mean=0.25)
     rng = module.SplitMix64(7)
     paths, token = [], None
     for t in range(100):
-        path = core.descend(0.7, noise == 0.0 and t > 0, rng)
+        path = belief.select_by_maxima(0.7, skip_known=noise == 0.0 and t > 0, rng=rng)
         if path is None:
             break
         paths.append(path)
         if t % 6 == 5:
-            token = core.pend(path)
+            token = belief.pend(path)
         elif token is not None:
-            core.settle(token, noise_of(3, path))
+            belief.settle(token, noise_of(3, path))
             token = None
         else:
-            core.observe(path, noise_of(3, path))
-    return paths, np.ascontiguousarray(core.subtree_maxima).tobytes()
+            belief.observe(path, noise_of(3, path))
+    return paths, belief.best_value(), belief.maxima.records.tobytes()
 
 
 @pytest.mark.parametrize(("noise", "branching"), [(0.3, 3), (0.0, 3), (0.3, 50)])
 def test_the_source_of_the_subtree_maxima_gives_the_same_bits(source, noise, branching):
-    fast = descend(Compiled, noise, branching)
-    slow = descend(source, noise, branching)
+    fast = select(Compiled, noise, branching)
+    slow = select(source, noise, branching)
     assert fast == slow
 
 
-def learn(module):
-    """Return likelihoods with their derivatives, and what another prior makes of the nodes."""
-    tree, kernel = Tree(3, 4), kernels.Gaussian(1.5)
-    core = module.Subtree(tree, kernel.increments(4), 0.3, 0.25, False)
+def fit(module):
+    """Return likelihoods with their derivatives, and the nodes after a change of prior."""
+    belief = module.Belief(Tree(3, 4), kernels.Gaussian(1.5), 0.3, mean=0.25)
     rng = module.SplitMix64(9)
     for t in range(60):
         path = tuple([rng.below(3) for _ in range(1 + rng.below(4))])
         y = noise_of(t, path)
         if t % 5 == 0:
-            core.observe_steps(path, [y / (i + 1) for i in range(len(path))])
+            belief.observe_steps(path, [y / (i + 1) for i in range(len(path))])
         elif t % 7 == 0:
-            core.observe(path, y, noise=0.5, depth=4)
+            belief.observe(path, y, noise=0.5, depth=4)
         else:
-            core.observe(path, y)
-    core.pend((0, 1, 2, 0))
-    evidence = module.Evidence(core, 0.1, 1.5)
+            belief.observe(path, y)
+    belief.pend((0, 1, 2, 0))
+    evidence = module.Evidence(belief, 0.1, 1.5)
     found = evidence.likelihood(kernels.Linear().increments(4), 0.2, 0.3, 1.0)
-    core._believe(kernels.Linear().increments(4), 0.4, 0.5, -1.0)
-    core.look_ahead(*fresh_maxima(kernels.Linear().increments(4), [3] * 4))
-    arrays = core.nodes, core.readings, core.subtree_maxima
-    return [np.asarray(x).tobytes() for x in found], [np.array(a).tobytes() for a in arrays]
+    belief.take_prior(kernels.Linear(), 0.4, 0.5, -1.0)
+    belief.prepare_maxima()
+    return [np.asarray(x).tobytes() for x in found], bits(belief), belief.maxima.records.tobytes()
 
 
-def test_the_source_of_learning_gives_the_same_bits(source):
-    assert learn(Compiled) == learn(source)
+def test_the_source_of_the_likelihood_gives_the_same_bits(source):
+    assert fit(Compiled) == fit(source)
 
 
 def test_splitmix_is_the_published_generator(source):
@@ -221,7 +212,7 @@ def test_splitmix_is_the_published_generator(source):
     assert [rng.draw() for _ in published] == published
 
 
-@pytest.mark.parametrize("described", [Core.posterior, bernoulli_upper])
+@pytest.mark.parametrize("described", [bernoulli_upper])
 def test_examples_in_the_compiled_docstrings(described):
     """Pytest collects no doctests from a compiled module."""
     names = {"bernoulli_upper": bernoulli_upper}

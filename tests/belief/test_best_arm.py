@@ -12,7 +12,7 @@ from bough.belief.rng import SplitMix64
 
 
 class Arms:
-    """All arms, found without the belief's help: played leaves, and one arm of each frontier."""
+    """All arms, found without the belief's help: leaves, and one arm of unexplored children."""
 
     def __init__(self, belief):
         self.belief = belief
@@ -78,13 +78,13 @@ SETTINGS = {
 def check(belief, twin, arms, b, rng, scale):
     """Compare all three choices with brute force; return the arm to play."""
     nodes, extra = arms.all()
-    m, told_sd = belief.posterior(nodes)
-    told = np.sqrt(told_sd**2 + extra)
-    narrow = told if twin is None else np.sqrt(twin.posterior(nodes)[1] ** 2 + extra)
+    m, observed_sd = belief.posterior(nodes)
+    observed = np.sqrt(observed_sd**2 + extra)
+    narrow = observed if twin is None else np.sqrt(twin.posterior(nodes)[1] ** 2 + extra)
     tolerance = 1e-9 * max(scale, np.abs(m).max())
     play = belief.highest_upper(b, rng=rng)
     lower, mean = belief.highest_lower(b, rng=rng), belief.highest_mean(rng=rng)
-    for arm, sd, sign in ((play, narrow, 1), (lower, told, -1), (mean, told, 0)):
+    for arm, sd, sign in ((play, narrow, 1), (lower, observed, -1), (mean, observed, 0)):
         value = arm.upper if sign > 0 else arm.lower if sign < 0 else arm.mean
         assert value == pytest.approx((m + sign * b * sd).max(), rel=0, abs=tolerance)
         at, at_sd = belief.posterior([arm.path])
@@ -109,14 +109,14 @@ def run(tree, kernel, noise, *, steps, scale=1.0, mean=0.0, arms="leaves", value
     rng = SplitMix64(3)
     unit = math.sqrt(kernel.increments(tree.depth).sum() + noise**2)
     confidence = Confidence(scale=scale)
-    told, tokens = [], []
+    observed, tokens = [], []
     for t in range(1, steps + 1):
         # Now and then another b altogether: the bounds are loose then, and must still hold.
         b = confidence.sqrt_beta(t, tree.log_arms or 10.0) if t % 29 else (t % 5) / 3
         twin = None
         if tokens:
             twin = Belief(tree, kernel, noise, mean=mean, arms=arms)
-            for path, y in told + [(path, 0.0) for _, path in tokens]:
+            for path, y in observed + [(path, 0.0) for _, path in tokens]:
                 twin.observe(path, y, noise=max(noise, 1e-6 * unit))
         arm = check(belief, twin, known, b, rng, unit)
         path = arm.path
@@ -125,7 +125,7 @@ def run(tree, kernel, noise, *, steps, scale=1.0, mean=0.0, arms="leaves", value
         if batch == 1:
             belief.observe(path, reward)
             known.visit(path)
-            told.append((path, reward))
+            observed.append((path, reward))
             continue
         tokens.append((belief.pend(path), path))
         known.visit(path)
@@ -133,11 +133,11 @@ def run(tree, kernel, noise, *, steps, scale=1.0, mean=0.0, arms="leaves", value
             token, path = tokens.pop(t * 7 % batch)
             if t % 3:
                 belief.settle(token, reward)
-                told.append((path, reward))
+                observed.append((path, reward))
             else:
                 belief.forget(token)
                 # Its nodes stay, but are not visited any more unless by others.
-                paths = [path for path, _ in told] + [path for _, path in tokens]
+                paths = [path for path, _ in observed] + [path for _, path in tokens]
                 known.visited = {path[:i] for path in paths for i in range(len(path) + 1)}
     return belief
 
@@ -182,7 +182,7 @@ def test_choice_is_exact_when_all_is_tied(name):
     run(tree, 0.0 * kernel, 0.1, steps=60, scale=0.3, value=0.0)
 
 
-def test_steps_that_are_told_move_the_choice():
+def test_observed_steps_move_the_choice():
     tree, kernel = Tree(3, 4), kernels.Discounted(0.8)
     belief = Belief(tree, kernel, 0.1)
     arms = Arms(belief)

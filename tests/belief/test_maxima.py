@@ -5,16 +5,16 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from strategies import noise_of
+from strategies import Hill, Ragged, noise_of
 
 from bough import Belief, Tree, kernels
 from bough.belief.maxima import table_counts
 from bough.belief.rng import SplitMix64
-from bough.belief.unexplored import fresh_maxima
+from bough.belief.unexplored import unexplored_maxima
 
 
 def simulate(increments, widths, depth, count, draws, rng):
-    """Draw the best of `count` fresh children of a node at that depth."""
+    """Draw the best of `count` unexplored children of a node at that depth."""
     if depth == len(widths):
         return np.zeros(draws)
     best = np.full(draws, -np.inf)
@@ -38,7 +38,7 @@ def simulate(increments, widths, depth, count, draws, rng):
 )
 def test_tables_agree_with_monte_carlo(kernel, widths):
     v = kernel.increments(len(widths))
-    mean, sd = fresh_maxima(v, widths)
+    mean, sd = unexplored_maxima(v, widths)
     counts = table_counts(max(widths))
     rng = np.random.default_rng(0)
     draws = 40_000
@@ -66,7 +66,7 @@ def test_tables_of_deep_trees_agree_with_a_population(kernel, width, depth):
     """Steps small beside others, and tails far out, at every depth."""
     rng = np.random.default_rng(0)
     v = kernel.increments(depth)
-    mean, sd = fresh_maxima(v, [width] * depth)
+    mean, sd = unexplored_maxima(v, [width] * depth)
     draws = np.zeros(40_000)
     for i in range(depth - 1, -1, -1):
         steps = math.sqrt(v[i + 1]) * rng.standard_normal((len(draws), width))
@@ -80,7 +80,7 @@ def test_the_best_of_very_many_independent_arms(depth):
     """All variance in the last step: the maximum of 5^depth normal variables, by its quantiles."""
     v = np.zeros(depth + 1)
     v[depth] = 1.0
-    mean, sd = fresh_maxima(v, [5] * depth)
+    mean, sd = unexplored_maxima(v, [5] * depth)
     mpmath.mp.dps = 40
     quantile = []
     for share in ("0.25", "0.5", "0.75"):
@@ -99,7 +99,7 @@ def test_the_best_of_very_many_independent_arms(depth):
 
 def test_one_level_has_a_closed_form():
     """The best of 1, 2 and 3 standard normal variables."""
-    mean, sd = fresh_maxima(np.array([0.0, 4.0]), [3])
+    mean, sd = unexplored_maxima(np.array([0.0, 4.0]), [3])
     np.testing.assert_allclose(
         mean[0], [0, 2 / math.sqrt(math.pi), 3 / math.sqrt(math.pi)], atol=1e-4
     )
@@ -111,23 +111,23 @@ def test_one_level_has_a_closed_form():
 
 def test_tables_scale_exactly():
     v = kernels.Gaussian(2.0).increments(6)
-    one, two = fresh_maxima(v, [3] * 6), fresh_maxima(4.0 * v, [3] * 6)
+    one, two = unexplored_maxima(v, [3] * 6), unexplored_maxima(4.0 * v, [3] * 6)
     for a, b in zip(one, two, strict=True):
         assert np.array_equal(2.0 * a, b)
-    zero = fresh_maxima(0.0 * v, [3] * 6)
+    zero = unexplored_maxima(0.0 * v, [3] * 6)
     assert not np.any(zero)
 
 
 def test_wide_nodes_are_interpolated():
     v = np.array([0.0, 1.0])
-    mean, sd = fresh_maxima(v, [1000])
+    mean, sd = unexplored_maxima(v, [1000])
     counts = np.array(table_counts(1000))
     belief = Belief(Tree(1000, 1), kernels.Discounted(1.0), 0.1)
-    belief.look_ahead(mean, sd)
+    belief.maxima.prepare(mean, sd)
     assert np.all(np.diff(counts) > 0)
-    # One child is explored, 999 are fresh; the child is so bad that it does not matter.
+    # One child is explored, 999 are unexplored; the child is so bad that it does not matter.
     belief.observe((0,), -50.0)
-    top = belief.subtree_maxima[0]
+    top = belief.maxima.records[0]
     found = top["a"] + top["k"] * belief.posterior([()])[0][0]
     true = np.interp(math.log(999), np.log(counts), mean[0]) + belief.posterior([()])[0][0]
     assert found == pytest.approx(true, abs=1e-3)
@@ -135,7 +135,9 @@ def test_wide_nodes_are_interpolated():
 
 def with_tables(tree, kernel, noise, **keywords):
     belief = Belief(tree, kernel, noise, **keywords)
-    belief.look_ahead(*fresh_maxima(kernel.increments(tree.depth), [int(c) for c in tree.counts]))
+    belief.maxima.prepare(
+        *unexplored_maxima(kernel.increments(tree.depth), [int(c) for c in tree.counts])
+    )
     return belief
 
 
@@ -159,8 +161,8 @@ def clark(parts):
 
 def check_from_scratch(belief, kernel):
     """Recompute every maximum from those of its children, at the same reference point."""
-    nodes, maxima = belief.nodes, belief.subtree_maxima
-    mean, sd = fresh_maxima(
+    nodes, maxima = belief.nodes, belief.maxima.records
+    mean, sd = unexplored_maxima(
         kernel.increments(belief.tree.depth), [int(c) for c in belief.tree.counts]
     )
     assert len(nodes) == len(maxima)
@@ -178,10 +180,10 @@ def check_from_scratch(belief, kernel):
                 )
             )
             c = nodes["sibling"][c]
-        fresh = nodes["branching"][n] - nodes["explored"][n] if nodes["count"][n] >= 0 else 0
+        unexplored = nodes["branching"][n] - nodes["explored"][n] if nodes["count"][n] >= 0 else 0
         depth = nodes["depth"][n]
-        if fresh:
-            parts.append((x + mean[depth, fresh - 1], sd[depth, fresh - 1] ** 2, 1.0))
+        if unexplored:
+            parts.append((x + mean[depth, unexplored - 1], sd[depth, unexplored - 1] ** 2, 1.0))
         if not parts:
             parts.append((x, 0.0, 1.0))
         m, v, k = clark(parts)
@@ -198,7 +200,7 @@ def test_maxima_are_those_of_a_recomputation(branching, noise):
     belief = with_tables(tree, kernel, noise)
     rng = SplitMix64(4)
     for t in range(150):
-        path = belief.descend(0.7, noise == 0.0 and t > 0, rng)
+        path = belief.select_by_maxima(0.7, skip_known=noise == 0.0 and t > 0, rng=rng)
         if path is None:
             break
         belief.observe(path, noise_of(6, path) + noise * noise_of(7, t))
@@ -212,10 +214,10 @@ def test_a_recomputation_is_never_below_the_best_mean():
     belief = with_tables(tree, kernel, 0.2)
     rng = SplitMix64(4)
     for t in range(300):
-        path = belief.descend(0.7, False, rng)
+        path = belief.select_by_maxima(0.7, rng=rng)
         belief.observe(path, noise_of(6, path) + 0.2 * noise_of(7, t))
-    belief.look_ahead(*fresh_maxima(kernel.increments(4), [3] * 4))
-    nodes, maxima = belief.nodes, belief.subtree_maxima
+    belief.maxima.prepare(*unexplored_maxima(kernel.increments(4), [3] * 4))
+    nodes, maxima = belief.nodes, belief.maxima.records
     for n in range(len(nodes)):
         path, p = [], n
         while p > 0:
@@ -232,7 +234,7 @@ def test_one_child_and_a_tree_searched_out():
     one = with_tables(Tree(1, 5), kernels.Linear(), 0.1)
     one.observe((0,) * 5, 2.0)
     mean, std = one.posterior([(0,) * 5])
-    top = one.subtree_maxima[0]
+    top = one.maxima.records[0]
     assert top["a"] + top["k"] * top["x"] == pytest.approx(mean[0], abs=1e-12)
     spread = one.nodes["spread"][0]
     assert top["variance"] + top["k"] ** 2 * spread == pytest.approx(std[0] ** 2, abs=1e-12)
@@ -240,12 +242,12 @@ def test_one_child_and_a_tree_searched_out():
     out = with_tables(Tree(2, 3), kernels.Linear(), 0.0)
     values = {}
     for t in range(8):
-        path = out.descend(0.7, t > 0, SplitMix64(t))
+        path = out.select_by_maxima(0.7, skip_known=t > 0, rng=SplitMix64(t))
         values[path] = noise_of(1, path)
         out.observe(path, values[path])
     assert len(values) == 8
-    assert out.descend(0.7, True, SplitMix64(1)) is None
-    top = out.subtree_maxima[0]
+    assert out.select_by_maxima(0.7, skip_known=True, rng=SplitMix64(1)) is None
+    top = out.maxima.records[0]
     assert top["a"] + top["k"] * top["x"] == pytest.approx(max(values.values()), abs=1e-12)
     assert top["variance"] == 0.0
     assert top["closed"]
@@ -254,29 +256,86 @@ def test_one_child_and_a_tree_searched_out():
 def test_pending_arms_are_counted_and_forgotten():
     belief = with_tables(Tree(3, 3), kernels.Linear(), 0.3)
     rng = SplitMix64(1)
-    told = []
+    observed = []
     for t in range(30):
-        told.append(belief.descend(0.7, False, rng))
-        belief.observe(told[-1], noise_of(6, told[-1]) + 0.3 * noise_of(7, t))
-    belief.look_ahead(*fresh_maxima(kernels.Linear().increments(3), [3] * 3))
-    before = belief.subtree_maxima.copy()
-    tokens = [belief.pend(path) for path in told[:7]]
-    counted = belief.subtree_maxima.copy()
+        observed.append(belief.select_by_maxima(0.7, rng=rng))
+        belief.observe(observed[-1], noise_of(6, observed[-1]) + 0.3 * noise_of(7, t))
+    belief.maxima.prepare(*unexplored_maxima(kernels.Linear().increments(3), [3] * 3))
+    before = belief.maxima.records.copy()
+    tokens = [belief.pend(path) for path in observed[:7]]
+    counted = belief.maxima.records.copy()
     assert counted["variance"][0] < before["variance"][0]
     for token in tokens:
         belief.forget(token)
     for name in ("a", "k", "variance", "x"):
-        np.testing.assert_allclose(belief.subtree_maxima[name], before[name], atol=1e-12)
+        np.testing.assert_allclose(belief.maxima.records[name], before[name], atol=1e-12)
 
 
-def test_what_is_pending_sends_the_search_elsewhere():
+def test_pending_arms_send_the_search_elsewhere():
     belief = with_tables(Tree(3, 3), kernels.Linear(), 0.3)
     rng = SplitMix64(1)
     for t in range(6):
-        path = belief.descend(0.7, False, rng)
+        path = belief.select_by_maxima(0.7, rng=rng)
         belief.observe(path, noise_of(6, path) + 0.3 * noise_of(7, t))
     batch = []
     for _ in range(10):
-        batch.append(belief.descend(0.7, True, rng))
+        batch.append(belief.select_by_maxima(0.7, skip_known=True, rng=rng))
         belief.pend(batch[-1])
     assert len(set(batch)) == 10
+
+
+def test_maxima_of_groups_with_a_mean_function():
+    """All children become nodes at the first visit, in groups and groups of groups."""
+    tree, kernel = Tree([600, 40], 2), kernels.Gaussian(1.5)
+    belief = with_tables(tree, kernel, 0.3, mean=Hill(2))
+    for path in ((0, 0), (300, 1), (17, 39)):
+        belief.observe(path, 1.0)
+        check_from_scratch(belief, kernel)
+
+
+def test_maxima_catch_up_with_several_changes():
+    tree, kernel = Tree(3, 4), kernels.Linear()
+    belief = with_tables(tree, kernel, 0.3)
+    rng = np.random.default_rng(0)
+    for path in [tuple(p) for p in rng.integers(0, 3, (40, 4)).tolist()]:
+        belief.propagation.observe(path, noise_of(6, path), None, None)
+    assert belief.maxima.records["x"][0] == belief.nodes["offset"][0]
+    check_from_scratch(belief, kernel)
+
+
+@pytest.mark.parametrize("tree", [Tree(3, 3), Tree(Ragged(3, 2), 3), Tree(math.inf, 2)])
+def test_the_best_value_of_all(tree):
+    """It is that of the root's maximum, with or without maxima kept before."""
+    belief = Belief(tree, kernels.Linear(), 0.3, mean=5.0)
+    before = belief.best_value()
+    for k in range(3):
+        belief.observe(belief.select_by_maxima(1.0, rng=k), 6.0)
+    mean, std = belief.best_value()
+    assert mean != before[0]
+    assert std < before[1]
+    top = belief.maxima.records[0]
+    root = belief.nodes["offset"][0], belief.nodes["spread"][0]
+    assert mean == pytest.approx(5.0 + top["a"] + top["k"] * root[0])
+    assert std**2 == pytest.approx(top["variance"] + top["k"] ** 2 * root[1])
+    belief.take_prior(kernels.Linear(4.0), 0.3, 5.0, 0.0)
+    assert belief.best_value()[1] > std
+
+
+def test_the_best_value_agrees_with_samples():
+    """As closely as the module says."""
+    belief = Belief(Tree(3, 3), kernels.Linear(), 0.3)
+    for k in range(12):
+        path = belief.select_by_maxima(1.0, rng=k)
+        belief.observe(path, noise_of(6, path))
+    arms = [(a, b, c) for a in range(3) for b in range(3) for c in range(3)]
+    best = belief.sample(arms, 20_000, 0).max(axis=1)
+    mean, std = belief.best_value()
+    assert abs(mean - best.mean()) < best.std() / 4
+    assert std == pytest.approx(best.std(), rel=0.4)
+
+
+def test_the_best_value_of_a_tree_searched_out():
+    belief = Belief(Tree(2, 2), kernels.Linear(), 0.0)
+    for path, value in zip(((0, 0), (0, 1), (1, 0), (1, 1)), (1.0, 4.0, 2.0, 3.0), strict=True):
+        belief.observe(path, value)
+    assert belief.best_value() == (pytest.approx(4.0), 0.0)

@@ -1,4 +1,4 @@
-"""The likelihood from scratch, with its gradient, against dense algebra; and another prior."""
+"""The marginal likelihood with its gradient against dense algebra, and the change of prior."""
 
 import math
 
@@ -16,49 +16,49 @@ from bough.learning.posterior import paths_of
 HILL = Hill(5)
 
 
-def tell(belief, data, count):
-    """Tell readings of all kinds; return them as (kind, path, value, how its variance arises)."""
+def observe(belief, data, count):
+    """Make observations of all kinds; return (kind, path, value, how its variance arises)."""
     tree = belief.tree
     values = st.integers(-300, 300).map(lambda k: k / 100)
-    told = []
+    observed = []
     for _ in range(count):
         path = some_path(data, tree)
         how = data.draw(st.sampled_from(["plain", "own", "step", "steps", "below"]), label="how")
         y = data.draw(values, label="value")
         if how == "own":
             belief.observe(path, y, noise=0.5)
-            told.append(("sum", path, y, ("own", 0.25)))
+            observed.append(("sum", path, y, ("own", 0.25)))
         elif how == "step":
             belief.observe_step(path, y, noise=0.4)
-            told.append(("step", path, y, ("own", 0.16)))
+            observed.append(("step", path, y, ("own", 0.16)))
         elif how == "steps" and path:
             steps = [data.draw(values, label="reward") for _ in path]
             shares = belief.step_shares(len(path))
             belief.observe_steps(path, steps)
             for i, (r, share) in enumerate(zip(steps, shares, strict=True)):
-                told.append(("step" if i else "sum", path[: i + 1], r, ("share", share)))
+                observed.append(("step" if i else "sum", path[: i + 1], r, ("share", share)))
         elif how == "below" and tree.counts is not None:
             ends = data.draw(st.integers(len(path), tree.depth), label="ends")
             belief.observe(path, y, depth=ends)
-            told.append(("sum", path, y, ("below", len(path), ends)))
+            observed.append(("sum", path, y, ("below", len(path), ends)))
         else:
             belief.observe(path, y)
-            told.append(("sum", path, y, ("share", 1.0)))
-    return told
+            observed.append(("sum", path, y, ("share", 1.0)))
+    return observed
 
 
-def readings(told, v, s2):
-    """Return the readings as the oracle takes them."""
+def resolved(observed, v, s2):
+    """Return the observations as the oracle takes them."""
     variance = {
         "own": lambda own: own,
         "share": lambda share: share * s2,
         "below": lambda top, ends: s2 + float(np.sum(v[top + 1 : ends + 1])),
     }
-    return [(kind, path, y, variance[how[0]](*how[1:])) for kind, path, y, how in told]
+    return [(kind, path, y, variance[how[0]](*how[1:])) for kind, path, y, how in observed]
 
 
-def dense(told, v, s2, mean):
-    return Oracle(v, mean, readings(told, v, s2), exact=False).posterior([])[2]
+def dense(observed, v, s2, mean):
+    return Oracle(v, mean, resolved(observed, v, s2), exact=False).posterior([])[2]
 
 
 def derivative(f, x, h=1e-4):
@@ -74,7 +74,7 @@ def test_gradient_is_that_of_the_dense_likelihood(data):
     v, noise = kernel.increments(tree.depth), 0.6
     by_function = data.draw(st.booleans(), label="by function")
     belief = Belief(tree, kernel, noise, mean=HILL if by_function else 0.7)
-    told = tell(belief, data, data.draw(st.integers(1, 12), label="readings"))
+    observed = observe(belief, data, data.draw(st.integers(1, 12), label="observations"))
     shift, scale = 0.3, 1.7
     evidence = Evidence(belief, shift, scale)
     root = 0.7
@@ -87,7 +87,7 @@ def test_gradient_is_that_of_the_dense_likelihood(data):
         def prior(path):
             return mean + (factor * (HILL(path) - HILL(())) if by_function else 0.0)
 
-        return dense(told, v, s2, prior)
+        return dense(observed, v, s2, prior)
 
     found = evidence.likelihood(v / scale**2, (noise / scale) ** 2, (root - shift) / scale, 1.0)
     likelihood = found[0] - evidence.densities * math.log(scale)
@@ -106,7 +106,7 @@ def test_gradient_is_that_of_the_dense_likelihood(data):
         assert found[4] == pytest.approx(slope, rel=1e-6, abs=1e-6)
 
 
-def test_exact_readings_have_a_likelihood():
+def test_exact_observations_have_a_likelihood():
     belief = Belief(Tree(3, 3), kernels.Linear(), 0.0)
     for path, y in (((0, 0, 0), 1.0), ((0, 0, 1), 0.5), ((2, 1, 1), -0.25), ((0, 0, 0), 1.0)):
         belief.observe(path, y)
@@ -118,29 +118,29 @@ def test_exact_readings_have_a_likelihood():
 
 @given(st.data())
 @settings(deadline=None)
-def test_another_prior_is_as_if_it_had_been_there_from_the_start(data):
+def test_changing_the_prior_equals_starting_with_it(data):
     tree = data.draw(trees(most_children=4, most_depth=5), label="tree")
     mean = data.draw(st.sampled_from([0.7, HILL]), label="mean")
     belief = Belief(tree, data.draw(some_kernel(tree.depth), label="kernel"), 0.6, mean=mean)
-    told = tell(belief, data, data.draw(st.integers(0, 12), label="readings"))
+    observed = observe(belief, data, data.draw(st.integers(0, 12), label="observations"))
     pending = [some_path(data, tree) for _ in range(data.draw(st.integers(0, 3), label="pending"))]
     tokens = [belief.pend(path) for path in pending]
     if data.draw(st.booleans(), label="searched before"):
         belief.highest_upper(1.0)
     kernel, noise = kernels.Geometric(0.6, 2.0, 0.2), 0.3
     v = kernel.increments(tree.depth)
-    belief.take_prior(kernel, noise, mean, dense(told, v, noise**2, mean))
-    told = readings(told, v, noise**2)
-    oracle = Oracle(v, mean, told, exact=False)
-    paths = [some_path(data, tree) for _ in range(5)] + [path for _, path, _, _ in told]
+    belief.take_prior(kernel, noise, mean, dense(observed, v, noise**2, mean))
+    observed = resolved(observed, v, noise**2)
+    oracle = Oracle(v, mean, observed, exact=False)
+    paths = [some_path(data, tree) for _ in range(5)] + [path for _, path, _, _ in observed]
     m, C, likelihood = oracle.posterior(paths)
     found = belief.posterior(paths)
     np.testing.assert_allclose(found[0], m, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found[1] ** 2, np.diag(C), rtol=1e-9, atol=1e-9)
     assert belief.log_likelihood() == pytest.approx(likelihood, rel=1e-9, abs=1e-9)
-    # What is told from now on, and what is chosen, is right too.
+    # Later observations and choices are right too.
     new = Belief(tree, kernel, noise, mean=mean)
-    for kind, path, y, s2 in told:
+    for kind, path, y, s2 in observed:
         if kind == "sum":
             new.observe(path, y, noise=s2**0.5)
         else:

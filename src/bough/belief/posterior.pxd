@@ -1,0 +1,80 @@
+# cython: language_level=3
+"""Declarations of posterior.py."""
+
+cimport cython
+
+from bough.belief.nodes cimport GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes
+
+cdef double LOG_TWO_PI, LEAST_NOISE
+
+
+cdef struct Observation:
+    int node
+    int ends  # the depth of what was observed: the node's own, or of an unknown node below it
+    int of_step  # whether it is of the node's step, not of F
+    int own_noise  # whether its noise is not that of the belief
+    double value
+    double variance  # of the noise, with that of the steps down to where it ends
+    double share  # of the variance of the common noise; with `own_noise`, the variance that was given
+
+
+@cython.final
+cdef class Posterior:
+    cdef readonly Nodes nodes
+    cdef readonly double noise
+    cdef readonly long long count  # the number of observations; one along a path counts once
+    cdef double least_variance  # of noise that is not 0
+    cdef double likelihood  # a compensated sum: the total is likelihood + likelihood_rest
+    cdef double likelihood_rest
+    cdef Observation[::1] log  # every observation as it came
+    cdef int logged  # their number
+
+    cdef long long last_token  # of a pending evaluation
+    cdef dict tokens  # of pending evaluations: node, s^2, and own_noise, ends, share as observed
+    cdef dict waiting_at  # the number that is pending at a node, for each s^2
+
+    # Scratch space.
+    cdef double[::1] values  # the last rewards of single steps,
+    cdef double[::1] variances  # of their noise,
+    cdef double[::1] shares  # their `share`,
+    cdef double[::1] residuals  # how far each was from what was predicted,
+    cdef double[::1] predicted  # and the variance of that, without the noise
+
+    cdef int _grow(self, dict plan) except -1
+    cdef int _reserve_log(self) except -1
+    cdef double _precision(self, int n) noexcept
+    cdef double _known_value(self, int n) noexcept
+    cdef double _shift(self, int n) noexcept
+    cdef double _tau(self, int n) noexcept
+    cdef double _eta(self, int n) noexcept
+    cdef void _refresh(self, int n) noexcept
+    cdef void _add_message(self, int n, double tau, double eta) noexcept
+    cdef void _gather(self, int group) noexcept
+    cdef void _pass_up(self, double tau, double eta) noexcept
+    cdef void _conclude(self, double tau, double eta, double residual, double variance) noexcept
+    cdef void _finish(self) noexcept
+    cdef void _add_density(self, double residual, double variance) noexcept
+    cdef void _record(self, int n, bint of_step, bint own_noise, int ends, double share, double value, double s2) noexcept
+    cdef double variance_of(self, bint own_noise, double share, int depth, int ends) noexcept
+    cdef double _squared(self, noise) except? -1.0
+    cdef int _ends(self, depth) except -1
+    cdef int check_exact(self, double y, double s2) except -1
+    cdef double _rounding(self, double y) noexcept
+    cdef double _step_rounding(self, int n, double r) noexcept
+    cdef int observe_at_trail(self, dict plan, double y, double s2, bint own_noise, int ends, double share) except -1
+    cdef void _observe_value(self, int n, double y, double s2, bint own_noise, int ends, double share) noexcept
+    cdef void _take_value(self, int n, double y, double s2) noexcept
+    cdef void _take_step(self, int n, double r, double s2) noexcept
+    cdef int _observe_steps(self, path, list rewards, list shares, bint own_noise) except -1
+    cdef int _predict_steps(self, dict plan) except -1
+    cdef void _take_steps(self, bint own_noise) noexcept
+    cdef double _certain_rounding(self, int i, int n) noexcept
+    cdef void _count_pending(self, int n) noexcept
+    cdef int _sum_own(self, int n) except -1
+    cdef int _withdraw(self, token) except -1
+    cdef void _observe_again(self, int i) noexcept
+    cdef int _pend_again(self) except -1
+    cdef void _gather_all(self) noexcept
+
+
+cdef double inverse(double x) noexcept
