@@ -249,7 +249,7 @@ def test_a_third_party_kernel_on_the_command_line(tmp_path):
     options = "--branching 3 --depth 3 --budget 20 --seed 0 --json --kernel even"
     outcome = CliRunner().invoke(main, ["search", f"{tmp_path}/mine.py:total", *options.split()])
     assert outcome.exit_code == 0, outcome.output
-    assert json.loads(outcome.stdout)["learnt"]["kernel"] == "Even"
+    assert json.loads(outcome.stdout)["fitted"]["kernel"] == "Even"
 
 
 def test_kernels_as_text():

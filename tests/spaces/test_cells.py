@@ -75,7 +75,7 @@ def test_observing_points_is_observing_their_nodes(space, seed):
         node = path[: belief.observed_steps(path) + FINER]
         belief.observe(node, value, noise=None if noise != noise else noise, depth=len(path))
     assert np.ascontiguousarray(belief.nodes).tobytes() == np.ascontiguousarray(old.nodes).tobytes()
-    assert belief.readings.tobytes() == old.readings.tobytes()
+    assert belief.observations.tobytes() == old.observations.tobytes()
 
 
 def test_the_highest_cell_is_the_largest_without_a_node():

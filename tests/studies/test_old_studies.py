@@ -1,6 +1,5 @@
 """Study files of version 0.1.0 still open: replayed bit for bit, or loaded as observations."""
 
-import inspect
 import json
 import shutil
 import warnings
@@ -49,20 +48,6 @@ def test_a_study_of_0_1_0_resumes_bit_for_bit(name, tmp_path):
         assert [place, best.mean, best.std] == expected["best"]
 
 
-@pytest.fixture
-def without_truncate(monkeypatch):
-    """Take the option `truncate` from HOO, if it still has it."""
-    if "truncate" not in inspect.signature(bough.HOO).parameters:
-        return
-    original = bough.HOO.__init__
-
-    def init(self, tree, *, nu=1.0, rng=None):
-        original(self, tree, nu=nu, rng=rng)
-
-    monkeypatch.setattr(bough.HOO, "__init__", init)
-
-
-@pytest.mark.usefixtures("without_truncate")
 def test_a_study_with_an_option_that_no_longer_exists_is_loaded_as_observations(tmp_path):
     file = shutil.copy(FOLDER / "hoo-truncate.db", tmp_path)
     expected = EXPECTED["hoo-truncate"]
@@ -90,7 +75,6 @@ def test_a_study_with_an_option_that_no_longer_exists_is_loaded_as_observations(
     assert "differs" not in str(caught[0].message)
 
 
-@pytest.mark.usefixtures("without_truncate")
 def test_an_option_at_its_default_that_no_longer_exists_changes_nothing(tmp_path):
     """A file says so once, and is replayed."""
     file = tmp_path / "run.db"

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough import Choice, Float, Space, Study, StudyError, Tree, kernels
-from bough.cli.search import main
+from bough.cli import main
 from bough.exceptions import Locked
 
 TREE = Tree(4, 6)
