@@ -372,7 +372,7 @@ def scenario(file, presses, collect):
         for _ in range(presses):
             os.kill(os.getpid(), signal.SIGINT)
             sys.stderr.event.wait(60)
-        if collect:
+        if collect and presses == 1:  # a second press leaves them running
             ended.set()
 
     threading.Thread(target=press, daemon=True).start()
