@@ -9,22 +9,22 @@ from typing import Any, Protocol, runtime_checkable
 from bough._validation import listed
 from bough.exceptions import Unfaithful
 from bough.planning.environments import (
+    OBSERVERS,
     VALUES,
     Outcome,
     actions_of,
     checked,
     equal_states,
     further_copy,
+    generators_of,
     is_deterministic,
     is_environment,
-    is_known_wrapper,
     is_random_state,
     known_of,
     private_copy,
     reachable,
     record_of,
     reseed,
-    reseed_one,
     step_in,
     why_not_underway,
     wrappers_of,
@@ -179,7 +179,7 @@ class EnvironmentSimulator:
 
     def reseed(self, seed: int) -> None:
         """Let the model draw other random numbers than the environment will."""
-        reseed(self._model, seed)
+        reseed(generators_of(self._model), seed)
 
     def same(self, snapshot: Any, other: Any) -> bool:
         """Return whether two snapshots are of the same state."""
@@ -198,7 +198,7 @@ class NativeSimulator(EnvironmentSimulator):
     def __init__(self, env: Any, actions: list[Any], deterministic: bool) -> None:
         super().__init__(env, actions, deterministic)
         self._model = model = private_copy(env)
-        self._generator = model.unwrapped.np_random  # the only one
+        self._generators = [model.unwrapped.np_random]  # the only one
         self.snapshot: Callable[[], Any] = partial(attrgetter(*_state_names(model)), model)
         self._read_present = attrgetter(*_state_names(env))
         owners = [name.rpartition(".") for name in _state_names(model)]
@@ -223,7 +223,7 @@ class NativeSimulator(EnvironmentSimulator):
 
     def reseed(self, seed: int) -> None:
         """Let the model draw other random numbers than the environment will."""
-        reseed_one(self._generator, seed)
+        reseed(self._generators, seed)
 
 
 def _state_names(env: Any) -> list[str]:
@@ -358,7 +358,8 @@ def simulator_of(
     if hasattr(env, "single_action_space"):
         raise TypeError(f"env must be one environment, not a vector of several, got {env}")
     actions = actions_of(env.action_space, values)
-    native = known_of(env) is not None and all(map(is_known_wrapper, wrappers_of(env)))
+    names = {type(wrapper).__name__ for wrapper in wrappers_of(env)}
+    native = known_of(env) is not None and names <= OBSERVERS | {"TimeLimit"}
     if how == "native" and not native:
         raise ValueError(
             f"the state of {env} is not known, or that of its wrappers: leave out how='native'"
