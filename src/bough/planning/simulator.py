@@ -2,8 +2,6 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from functools import partial
-from operator import attrgetter
 from typing import Any, Protocol, runtime_checkable
 
 from bough._validation import listed
@@ -87,12 +85,8 @@ class Simulator(Protocol):
 class GenerativeModel:
     """A simulator with all optional members filled in.
 
-    Parameters
-    ----------
-    simulator : Simulator
-    counted : int, optional
-        Number of the simulator's own steps (`replayed`) that are not to be reported; by default
-        all steps until now.
+    `counted` is the number of the simulator's own steps (`replayed`) that are not to be reported,
+    by default all until now.
     """
 
     def __init__(self, simulator: Any, *, counted: int | None = None) -> None:
@@ -115,34 +109,28 @@ class GenerativeModel:
         self.same: Callable[[Any, Any], bool] | None = getattr(simulator, "same", None)
         #: Whether a snapshot costs about as much as a step.
         self.heavy = bool(getattr(simulator, "heavy", False))
-        self._follows_world = hasattr(simulator, "present")
         self._present: Callable[[], Any] = getattr(simulator, "present", simulator.snapshot)
-        self._trusted = self.deterministic or self.reseed is not None
         self._counted = self._replayed() if counted is None else counted
 
     def present(self) -> Any:
         """Return a snapshot of the current state of the world."""
         snapshot = self._present()
-        if not self._trusted:
-            if any(map(is_random_state, reachable(snapshot))):
-                raise ValueError(
-                    "snapshots of the simulator hold a random generator, or the state of one, so "
-                    "that every playout would draw the same numbers and foresee the future: give "
-                    "it reseed(seed), or deterministic = True if nothing is random"
-                )
-            self._trusted = True
+        needs_reseed = self.reseed is None and not self.deterministic
+        if needs_reseed and any(map(is_random_state, reachable(snapshot))):
+            raise ValueError(
+                "snapshots of the simulator hold a random generator, or the state of one, so "
+                "that every playout would draw the same numbers and foresee the future: give "
+                "it reseed(seed), or deterministic = True if nothing is random"
+            )
         return snapshot
 
     def leave(self, snapshot: Any) -> None:
         """Restore the state before planning, if the simulator is the world itself."""
-        if not self._follows_world:
+        if not hasattr(self.simulator, "present"):
             self.restore(snapshot)
 
     def newly_replayed(self) -> int:
-        """Return the number of steps that the simulator took on its own since the last call.
-
-        They led back to a previous state of the world, or checked the simulator.
-        """
+        """Return the number of steps since the last call that led back to a state, or checked."""
         before, self._counted = self._counted, self._replayed()
         return self._counted - before
 
@@ -168,10 +156,15 @@ class EnvironmentSimulator:
         self.replayed = 0
         self._model: Any = None
 
-    def _check_underway(self) -> None:
+    def present(self) -> Any:
+        """Return a snapshot of the environment."""
         reason = why_not_underway(self.env)
         if reason is not None:
             raise ValueError(f"{reason}: call env.reset() first")
+        return self._read_env()
+
+    def _read_env(self) -> Any:
+        raise NotImplementedError
 
     def step(self, action: Any) -> Outcome:
         """Take an action in the model."""
@@ -199,17 +192,15 @@ class NativeSimulator(EnvironmentSimulator):
         super().__init__(env, actions, deterministic)
         self._model = model = private_copy(env)
         self._generators = [model.unwrapped.np_random]  # the only one
-        self.snapshot: Callable[[], Any] = partial(attrgetter(*_state_names(model)), model)
-        self._read_present = attrgetter(*_state_names(env))
-        owners = [name.rpartition(".") for name in _state_names(model)]
-        self._owners = [attrgetter(owner)(model) if owner else model for owner, _, _ in owners]
-        self._names = [name for _, _, name in owners]
+        self._owners, self._names = zip(*_state_attributes(model), strict=True)
         self._step = model.step
 
-    def present(self) -> Any:
-        """Return a snapshot of the environment."""
-        self._check_underway()
-        return self._read_present(self.env)
+    def _read_env(self) -> Any:
+        return tuple(getattr(owner, name) for owner, name in _state_attributes(self.env))
+
+    def snapshot(self) -> Any:
+        """Return the state of the model."""
+        return tuple(map(getattr, self._owners, self._names))
 
     def restore(self, snapshot: Any) -> None:
         """Set the state of the model."""
@@ -226,16 +217,12 @@ class NativeSimulator(EnvironmentSimulator):
         reseed(self._generators, seed)
 
 
-def _state_names(env: Any) -> list[str]:
-    """Return the attributes that hold the state, as dotted names from the outermost wrapper."""
-    names, prefix = [], ""
-    for wrapper in wrappers_of(env):
-        if type(wrapper).__name__ == "TimeLimit":
-            names.append(prefix + "_elapsed_steps")
-        prefix += "env."
+def _state_attributes(env: Any) -> list[tuple[Any, str]]:
+    """Return the owner and the name of each attribute that holds the state."""
+    limits = [w for w in wrappers_of(env) if type(w).__name__ == "TimeLimit"]
     known = known_of(env)
-    names += [prefix + name for name in (known.attributes if known is not None else ())]
-    return names if len(names) > 1 else 2 * names  # (`attrgetter` of one name returns no tuple)
+    names = known.attributes if known is not None else ()
+    return [(w, "_elapsed_steps") for w in limits] + [(env.unwrapped, name) for name in names]
 
 
 class CopySimulator(EnvironmentSimulator):
@@ -244,9 +231,7 @@ class CopySimulator(EnvironmentSimulator):
     how = "deep copies"
     heavy = True
 
-    def present(self) -> Any:
-        """Return a copy of the environment."""
-        self._check_underway()
+    def _read_env(self) -> Any:
         return private_copy(self.env)
 
     def snapshot(self) -> Any:
@@ -279,7 +264,9 @@ class ReplaySimulator(EnvironmentSimulator):
                 "and step the one that `recorded` returned, which is also the `env` of an agent, "
                 "and not the one within"
             )
-        self._check_underway()
+        return super().present()
+
+    def _read_env(self) -> Any:
         done = tuple(self.record.done)
         observation = self._replay(done)
         if not equal_states(observation, self.record.last):
@@ -295,7 +282,7 @@ class ReplaySimulator(EnvironmentSimulator):
 
     def restore(self, snapshot: Any) -> None:
         """Reset the model and replay the actions."""
-        if not self.deterministic or not equal_states(snapshot, self._done):
+        if not self.same(snapshot, self._done):
             self._replay(snapshot)
 
     def _replay(self, done: tuple[Any, ...]) -> Any:
@@ -313,7 +300,7 @@ class ReplaySimulator(EnvironmentSimulator):
         return outcome
 
     def same(self, snapshot: Any, other: Any) -> bool:
-        """Return whether the same actions were taken."""
+        """Return whether the same actions were taken, and have the same outcome each time."""
         return self.deterministic and equal_states(snapshot, other)
 
 
@@ -358,36 +345,36 @@ def simulator_of(
     if hasattr(env, "single_action_space"):
         raise TypeError(f"env must be one environment, not a vector of several, got {env}")
     actions = actions_of(env.action_space, values)
-    names = {type(wrapper).__name__ for wrapper in wrappers_of(env)}
-    native = known_of(env) is not None and names <= OBSERVERS | {"TimeLimit"}
-    if how == "native" and not native:
-        raise ValueError(
-            f"the state of {env} is not known, or that of its wrappers: leave out how='native'"
-        )
-    if native and how in (None, "native"):
+    known = known_of(env) is not None
+    wrappers = {type(wrapper).__name__ for wrapper in wrappers_of(env)}
+    if known and wrappers <= OBSERVERS | {"TimeLimit"} and how in (None, "native"):
         if deterministic is None:
             deterministic = is_deterministic(env)
         return NativeSimulator(env, actions, deterministic)
+    if how == "native":
+        raise ValueError(
+            f"the state of {env} is not known, or that of its wrappers: leave out how='native'"
+        )
     make = make or maker_of(env)
     check = checked(env, make)
     if deterministic is None:
-        deterministic = check.deterministic and (known_of(env) is None or is_deterministic(env))
+        deterministic = check.deterministic and (not known or is_deterministic(env))
     wrong = check.difference
-    simulator: EnvironmentSimulator | None = None
+    simulator: EnvironmentSimulator
     if how in (None, "copy") and wrong is None:
         simulator = CopySimulator(env, actions, deterministic)
     elif how in (None, "replay") and record_of(env) is not None and make is not None:
         simulator = ReplaySimulator(env, actions, deterministic, make)
         simulator.how += "" if wrong is None else f" ({wrong})"
-    if simulator is not None:
-        simulator.replayed, check.steps = check.steps, 0
-        return simulator
-    raise Unfaithful(
-        ("" if wrong is None else f"{env} cannot be simulated on copies: {wrong}; ")
-        + "to replay its actions instead, wrap it before it is reset, "
-        "env = bough.planning.recorded(env)"
-        + ("" if make is not None else ", and pass make=, since its spec cannot make another one")
-    )
+    else:
+        raise Unfaithful(
+            ("" if wrong is None else f"{env} cannot be simulated on copies: {wrong}; ")
+            + "to replay its actions instead, wrap it before it is reset, "
+            "env = bough.planning.recorded(env)"
+            + ("" if make else ", and pass make=, since its spec cannot make another one")
+        )
+    simulator.replayed, check.steps = check.steps, 0
+    return simulator
 
 
 def model_of(env_or_simulator: Any) -> GenerativeModel:
@@ -406,16 +393,10 @@ def maker_of(env: Any) -> Callable[[], Any] | None:
     if spec is None:
         return None
     import gymnasium
-    from gymnasium.envs.registration import load_env_creator
 
     spec.additional_wrappers = tuple(w for w in spec.additional_wrappers if w.name != "Recorded")
-    for wrapper in spec.additional_wrappers:
-        try:
-            load_env_creator(wrapper.entry_point)
-        except (ImportError, AttributeError):  # its class cannot be imported
-            return None
-        if wrapper.kwargs is None:
-            return None
+    if any(wrapper.kwargs is None for wrapper in spec.additional_wrappers):
+        return None
     spec.kwargs.pop("render_mode", None)
     spec.disable_env_checker = True
     return lambda: gymnasium.make(spec)
