@@ -29,9 +29,8 @@ from bough._validation import whole
 VALUES = 5
 #: Maximum number of actions: a tree with more at every node is hopeless.
 MOST_ACTIONS = 10_000
-#: Number of steps that a check compares, after this many others.
+#: Number of steps that a check compares, after this many others; its arbitrary seeds.
 CHECK_STEPS = 10
-#: Arbitrary seeds of the checks.
 CHECK_SEED, OTHER_SEED = 12_345, 54_321
 #: Sources of random numbers. All of them can be reseeded in place.
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
@@ -48,26 +47,22 @@ class Known(NamedTuple):
     has_ended: Callable[[Any], bool] = lambda env: False
 
 
-#: Environments whose state is known, by the module (in `gymnasium.envs`) and name of their class.
+def _is_at_goal(env: Any) -> bool:
+    return bool(env.state[0] >= env.goal_position)
+
+
+#: Environments of Gymnasium whose state is known, by the name of their class.
 KNOWN = {
-    "classic_control.acrobot.AcrobotEnv": Known(("state",), lambda env: env._terminal()),
-    "classic_control.cartpole.CartPoleEnv": Known(
+    "AcrobotEnv": Known(("state",), lambda env: env._terminal()),
+    "CartPoleEnv": Known(
         ("state", "steps_beyond_terminated"), lambda env: env.steps_beyond_terminated is not None
     ),
-    "classic_control.continuous_mountain_car.Continuous_MountainCarEnv": Known(
-        ("state",), lambda env: env.state[0] >= env.goal_position
-    ),
-    "classic_control.mountain_car.MountainCarEnv": Known(
-        ("state",), lambda env: env.state[0] >= env.goal_position
-    ),
-    "classic_control.pendulum.PendulumEnv": Known(("state", "last_u")),
-    "toy_text.cliffwalking.CliffWalkingEnv": Known(
-        ("s", "lastaction"), lambda env: env.s == env.nS - 1
-    ),
-    "toy_text.frozen_lake.FrozenLakeEnv": Known(
-        ("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H")
-    ),
-    "toy_text.taxi.TaxiEnv": Known(
+    "Continuous_MountainCarEnv": Known(("state",), _is_at_goal),
+    "MountainCarEnv": Known(("state",), _is_at_goal),
+    "PendulumEnv": Known(("state", "last_u")),
+    "CliffWalkingEnv": Known(("s", "lastaction"), lambda env: env.s == env.nS - 1),
+    "FrozenLakeEnv": Known(("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H")),
+    "TaxiEnv": Known(
         ("s", "lastaction", "fickle_step", "taxi_orientation"),
         lambda env: len(set(tuple(env.decode(env.s))[2:])) == 1,  # passenger at the destination
     ),
@@ -82,29 +77,23 @@ def is_environment(thing: Any) -> bool:
     return hasattr(thing, "action_space") and hasattr(thing, "unwrapped")
 
 
-def wrappers_of(env: Any) -> list[Any]:
-    """Return the wrappers of an environment, the outermost first."""
+def wrappers_of(env: Any, kind: str | None = None) -> list[Any]:
+    """Return the wrappers of an environment, or those of one kind, the outermost first."""
     found = []
     while env is not env.unwrapped:
         found.append(env)
         env = env.env
-    return found
-
-
-def record_of(env: Any) -> Any | None:
-    """Return the wrapper that `recorded` put around an environment, if there is one."""
-    return next((w for w in wrappers_of(env) if type(w).__name__ == "Recorded"), None)
-
-
-def known_of(env: Any) -> Known | None:
-    """Return the entry of an environment in `KNOWN`, if it has one."""
-    kind = type(env.unwrapped)
-    module = str(kind.__module__).removeprefix("gymnasium.envs.")
-    return KNOWN.get(f"{module}.{kind.__qualname__}")
+    return [wrapper for wrapper in found if kind in (None, type(wrapper).__name__)]
 
 
 def _module_of(thing: Any) -> str:
     return str(getattr(type(thing), "__module__", ""))  # some classes of C libraries have none
+
+
+def known_of(env: Any) -> Known | None:
+    """Return the entry of an environment in `KNOWN`, if it has one."""
+    is_included = _module_of(env.unwrapped).startswith("gymnasium.envs.")
+    return KNOWN.get(type(env.unwrapped).__name__) if is_included else None
 
 
 def _table_of(env: Any) -> Any:
@@ -130,12 +119,9 @@ def why_not_underway(env: Any) -> str | None:
     if not is_reset:
         return "the environment was not reset yet"
     ended = known is not None and known.has_ended(env.unwrapped)
-    for wrapper in wrappers_of(env):
-        kind = type(wrapper).__name__
-        if kind == "TimeLimit":
-            ended = ended or (wrapper._elapsed_steps or 0) >= wrapper._max_episode_steps
-        elif kind == "Recorded":
-            ended = ended or wrapper.ended
+    for limit in wrappers_of(env, "TimeLimit"):
+        ended = ended or (limit._elapsed_steps or 0) >= limit._max_episode_steps
+    ended = ended or any(record.ended for record in wrappers_of(env, "Recorded"))
     return "the episode has ended" if ended else None
 
 
@@ -151,8 +137,7 @@ def step_in(env: Any, action: Any) -> Outcome:
 def actions_of(space: Any, values: int = VALUES) -> list[Any]:
     """Return the actions of a Discrete, MultiDiscrete, MultiBinary or bounded Box space.
 
-    Each dimension of a Box is covered by evenly spaced values, its ends included; all combinations
-    are actions.
+    Each dimension of a Box is covered by evenly spaced values, its ends included.
 
     >>> from gymnasium.spaces import Box
     >>> [action.tolist() for action in actions_of(Box(-2, 2), values=3)]
@@ -165,7 +150,7 @@ def actions_of(space: Any, values: int = VALUES) -> list[Any]:
         return [int(space.start) + k for k in range(int(space.n))]
     if kind == "MultiDiscrete":
         starts, counts = np.ravel(space.start), np.ravel(space.nvec)
-        ranges = [[int(s) + k for k in range(int(n))] for s, n in zip(starts, counts, strict=True)]
+        ranges = [np.arange(s, s + n).tolist() for s, n in zip(starts, counts, strict=True)]
     elif kind == "MultiBinary":
         ranges = [[0, 1]] * int(np.prod(space.shape))
     elif kind == "Box":
@@ -184,8 +169,8 @@ def actions_of(space: Any, values: int = VALUES) -> list[Any]:
             f"{space} makes {count} actions, more than the maximum of {MOST_ACTIONS}"
             + ("; pass fewer values, simulator_of(env, values=2)" if kind == "Box" else "")
         )
-    shape, dtype = space.shape, space.dtype
-    return [np.array(row, dtype=dtype).reshape(shape) for row in itertools.product(*ranges)]
+    rows = itertools.product(*ranges)
+    return [np.array(row, dtype=space.dtype).reshape(space.shape) for row in rows]
 
 
 def _covering(low: float, high: float, values: int, dtype: Any) -> list[Any]:

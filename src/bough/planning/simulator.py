@@ -21,7 +21,6 @@ from bough.planning.environments import (
     known_of,
     private_copy,
     reachable,
-    record_of,
     reseed,
     step_in,
     why_not_underway,
@@ -33,14 +32,7 @@ from bough.planning.environments import (
 class Simulator(Protocol):
     """A generative model of the world: it answers where an action would lead.
 
-    Attributes
-    ----------
-    actions
-        The actions of every state, in any form that `step` accepts.
-
-    Notes
-    -----
-    Optional members:
+    `actions` are those of every state, in any form that `step` accepts. Optional members:
 
     `deterministic` (False if it is missing)
         Whether the same actions from the same state always have the same outcome. If so, no step is
@@ -219,7 +211,7 @@ class NativeSimulator(EnvironmentSimulator):
 
 def _state_attributes(env: Any) -> list[tuple[Any, str]]:
     """Return the owner and the name of each attribute that holds the state."""
-    limits = [w for w in wrappers_of(env) if type(w).__name__ == "TimeLimit"]
+    limits = wrappers_of(env, "TimeLimit")
     known = known_of(env)
     names = known.attributes if known is not None else ()
     return [(w, "_elapsed_steps") for w in limits] + [(env.unwrapped, name) for name in names]
@@ -252,7 +244,7 @@ class ReplaySimulator(EnvironmentSimulator):
         self, env: Any, actions: list[Any], deterministic: bool, make: Callable[[], Any]
     ) -> None:
         super().__init__(env, actions, deterministic)
-        self.record: Any = record_of(env)
+        self.record = wrappers_of(env, "Recorded")[0]
         self._model = make()
         self._done: tuple[Any, ...] = ()
 
@@ -363,7 +355,7 @@ def simulator_of(
     simulator: EnvironmentSimulator
     if how in (None, "copy") and wrong is None:
         simulator = CopySimulator(env, actions, deterministic)
-    elif how in (None, "replay") and record_of(env) is not None and make is not None:
+    elif how in (None, "replay") and make is not None and wrappers_of(env, "Recorded"):
         simulator = ReplaySimulator(env, actions, deterministic, make)
         simulator.how += "" if wrong is None else f" ({wrong})"
     else:
