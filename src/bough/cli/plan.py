@@ -13,7 +13,7 @@ import click
 
 from bough.cli.shell import INTERRUPTED, Finite, echo
 from bough.planning.agent import Agent, Summary
-from bough.planning.planner import NAMES, Settings
+from bough.planning.decision import NAMES, Settings
 
 
 @click.command("plan", short_help="Act in a Gymnasium environment.")

@@ -10,9 +10,9 @@ import numpy as np
 
 from bough._validation import whole
 from bough.exceptions import Unfaithful
-from bough.planning.decision import Plan
+from bough.planning.decision import Plan, Settings
 from bough.planning.environments import is_environment
-from bough.planning.planner import Planner, Settings, new_rng
+from bough.planning.planner import Planner, new_rng
 from bough.planning.simulator import maker_of, model_of, recorded
 from bough.run.progress import Bar
 

@@ -1,4 +1,4 @@
-"""Plans: the results of planning one decision."""
+"""Decisions: the settings and the results of planning one."""
 
 import math
 from collections import Counter
@@ -6,8 +6,92 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from bough._validation import above_zero, real, whole
 from bough.searchers.base import Certificate, Searcher
+from bough.searchers.registry import PLANNERS, SEARCHERS
+from bough.theory.depth import paper_depth, useful_depth
 from bough.trees import Path
+
+#: Names of the searchers for planning.
+NAMES = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
+#: Weight of a reward at the horizon.
+LEAST_WEIGHT = 0.1
+#: Least number of paths of full depth that a budget allows.
+LEAST_PATHS = 5
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked arguments of `plan`."""
+
+    discount: float = 0.95
+    budget: int | None = None
+    seconds: float | None = None
+    depth: Any = None
+    searcher: Any = "gpts"
+    rewards: str = "steps"
+    repeat: int = 1
+
+    def __post_init__(self) -> None:
+        searcher, names = self.searcher, ", ".join(NAMES)
+        if not 0 < real(self.discount, "discount") <= 1:
+            raise ValueError(f"discount must be above 0 and at most 1, got {self.discount!r}")
+        if self.budget is None and self.seconds is None:
+            raise ValueError("give a budget, in steps of the simulator, or a time limit in seconds")
+        whole(self.repeat, "repeat", least=1)
+        if self.budget is not None and whole(self.budget, "budget", least=1) < self.repeat:
+            raise ValueError(
+                f"a budget of {self.budget} steps is too small for one action, "
+                f"which is repeated {self.repeat} times"
+            )
+        if self.seconds is not None:
+            above_zero(self.seconds, "seconds")
+        if self.rewards not in ("steps", "sum"):
+            raise ValueError(f'rewards must be "steps" or "sum", got {self.rewards!r}')
+        if isinstance(searcher, str) and searcher not in NAMES:
+            why = "is not a searcher" if searcher not in SEARCHERS else "is not made for planning"
+            raise ValueError(f"searcher must be one of {names}: {searcher!r} {why}")
+        if not isinstance(searcher, str) and not callable(searcher):
+            raise TypeError(
+                "searcher must be a name or a function of the tree that makes a searcher, "
+                f"got {searcher!r}"
+            )
+        horizon(self.depth, 2, 0.5, 1)  # raises an error if the depth is invalid
+        if self.discount == 1.0 and searcher in (*PLANNERS, "best_first"):
+            raise ValueError(f"{searcher} needs a discount below 1, got {self.discount!r}")
+
+    @property
+    def action_discount(self) -> float:
+        """The discount of one action, which may be repeated for several steps."""
+        return self.discount**self.repeat
+
+
+def horizon(depth: Any, actions: int, discount: float, budget: int) -> int:
+    """Return the depth of the tree: a number, "paper" for the paper's D(T), or None for ours.
+
+    Ours is the larger of the smallest useful depth for the budget (erratum 39 of the paper) and the
+    horizon of the discount, log 0.1 / log discount; but at most a fifth of the budget.
+
+    >>> horizon(None, 2, 0.95, budget=1000), horizon("paper", 2, 0.95, budget=100)
+    (45, 5)
+    """
+    if depth is None:
+        steps = budget
+        if discount < 1.0:
+            steps = math.ceil(math.log(LEAST_WEIGHT) / math.log(discount))
+        useful = useful_depth(actions, discount, budget) if actions > 1 else 1
+        return max(min(max(useful, steps), budget // LEAST_PATHS), 1)
+    if not isinstance(depth, str):
+        return whole(depth, "depth", least=1)
+    if depth != "paper":
+        raise ValueError(f'depth must be an int, "paper" or None, got {depth!r}')
+    if actions < 2:
+        return 1
+    # T paths of D steps make up the budget; the depth is the paper's for T paths.
+    steps = 1
+    while (steps + 1) * actions**steps < budget:
+        steps += 1
+    return max(paper_depth(actions, max(budget // steps, 1)), 1)
 
 
 class ActionValue(NamedTuple):
