@@ -14,7 +14,7 @@ from bough.exceptions import Unfaithful
 from bough.planning.decision import Plan, Settings
 from bough.planning.environments import is_environment
 from bough.planning.planner import Planner, new_rng
-from bough.planning.simulator import maker_of, model_of, recorded
+from bough.planning.simulator import GenerativeModel, maker_of, recorded
 from bough.run.progress import Bar
 
 
@@ -138,12 +138,12 @@ class Agent:
         # (A simulator that was made for an environment refers to it.)
         self.env = env if is_environment(env) else getattr(env, "env", env)
         try:
-            self.model = model_of(env)
+            self.model = GenerativeModel(env)
         except Unfaithful:
             if maker_of(env) is None:
                 raise
             self.env = recorded(env)
-            self.model = model_of(self.env)
+            self.model = GenerativeModel(self.env)
         self.planner = Planner(self.model, self.settings, rng)
         self.last: Plan | None = None
         self.surprises = 0

@@ -108,53 +108,24 @@ class ActionValue(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """The result of planning one decision.
+    """The result of planning one decision."""
 
-    Attributes
-    ----------
-    actions
-        The next actions; as many as the best path has.
-    path
-        Their indices: `available[path[0]]` is the first action.
-    value, std
-        Discounted sum of rewards along that path and its standard deviation; it is exact if
-        transitions are deterministic.
-    calls
-        Number of steps of the simulator, at most the budget.
-    replayed
-        Number of further steps, which only led back to a previous state.
-    plays, kept
-        Numbers of new playouts, and of those reused from the decision before.
-    depth
-        Number of actions of a path.
-    how, deterministic
-        The kind of simulator.
-    stopped_by
-        "budget", "seconds", or "exhausted" if nothing was left to find.
-    seconds
-        Duration of planning.
-    available
-        All actions.
-    note
-        The reason why an agent reused no playouts, if it could have.
-    """
-
-    actions: tuple[Any, ...]
-    path: Path
-    value: float
-    std: float
-    calls: int
-    replayed: int
-    plays: int
-    kept: int
-    depth: int
-    how: str
+    actions: tuple[Any, ...]  # the next ones; as many as the best path has
+    path: Path  # their indices: `available[path[0]]` is the first action
+    value: float  # discounted sum of rewards along that path
+    std: float  # its standard deviation; 0 if transitions are deterministic
+    calls: int  # steps of the simulator, at most the budget
+    replayed: int  # further ones, which only led back to a previous state
+    plays: int  # new playouts
+    kept: int  # playouts reused from the decision before
+    depth: int  # number of actions of a path
+    how: str  # kind of simulator
     deterministic: bool
-    stopped_by: str
-    seconds: float
-    available: tuple[Any, ...]
+    stopped_by: str  # "budget", "seconds", or "exhausted" if nothing was left to find
+    seconds: float  # duration of planning
+    available: tuple[Any, ...]  # all actions
     policy: Any = field(compare=False)
-    note: str | None = None
+    note: str | None = None  # the reason why an agent reused no playouts, if it could have
 
     @property
     def action(self) -> Any:
@@ -180,48 +151,41 @@ class Plan:
     def choices(self) -> tuple[ActionValue, ...]:
         """The value of each action."""
         counts = self._counts(1)
-        values = []
-        for k, action in enumerate(self.available):
-            mean, std = self.policy.value((k,))
-            values.append(ActionValue(action, mean, std, counts[k,]))
-        return tuple(values)
+        values = [self.policy.value((k,)) for k in range(len(self.available))]
+        return tuple(
+            ActionValue(action, mean, std, counts[k,])
+            for k, (action, (mean, std)) in enumerate(zip(self.available, values, strict=True))
+        )
 
     def tree(self, depth: int = 3, most: int = 8) -> str:
         """Return the beginning of the tree as text: mean and standard deviation of each node.
 
-        Parameters
-        ----------
-        depth
-            Number of levels.
-        most
-            Maximum number of children of a node, those visited most.
+        It has `depth` levels, and at most the `most` visited children of each node.
         """
         lines = [f"{'the next actions':<30} {'sum of rewards':>22}   paths"]
-        self._branch((), self._counts(depth), depth, most, lines)
+        counts = self._counts(depth)
+
+        def add_below(node: Path) -> None:
+            indent = "  " * len(node)
+            children = [(*node, a) for a in range(len(self.available)) if (*node, a) in counts]
+            children.sort(key=lambda child: -counts[child])
+            for child in children[:most]:
+                mean, std = self.policy.value(child)
+                mark = "*" if child == self.path[: len(child)] else " "
+                name = f"{indent}{mark} {_text(self.available[child[-1]])}"
+                spread = f" +- {std:.3g}" if math.isfinite(std) else ""
+                lines.append(f"{name:<30} {f'{mean:.4g}{spread}':>22}   {counts[child]}")
+                add_below(child)
+            if len(children) > most:
+                lines.append(f"{indent}  ({len(children) - most} more)")
+
+        add_below(())
         return "\n".join(lines)
 
     def _counts(self, depth: int) -> Counter[Path]:
         """Return the number of playouts through each node, up to a depth."""
         paths = [playout.path for playout in self.policy.playouts]
         return Counter(path[:i] for path in paths for i in range(1, min(depth, len(path)) + 1))
-
-    def _branch(
-        self, node: Path, counts: Counter[Path], depth: int, most: int, lines: list[str]
-    ) -> None:
-        if len(node) == depth:
-            return
-        indent = "  " * len(node)
-        children = [(*node, a) for a in range(len(self.available)) if (*node, a) in counts]
-        children.sort(key=lambda child: -counts[child])
-        for child in children[:most]:
-            mean, std = self.policy.value(child)
-            mark = "*" if child == self.path[: len(child)] else " "
-            name = f"{indent}{mark} {_text(self.available[child[-1]])}"
-            spread = f" +- {std:.3g}" if math.isfinite(std) else ""
-            lines.append(f"{name:<30} {f'{mean:.4g}{spread}':>22}   {counts[child]}")
-            self._branch(child, counts, depth, most, lines)
-        if len(children) > most:
-            lines.append(f"{indent}  ({len(children) - most} more)")
 
     def __repr__(self) -> str:
         actions = ", ".join(_text(action) for action in self.actions[:10])

@@ -13,7 +13,7 @@ from bough.planning.decision import Plan, Settings, horizon
 from bough.planning.playouts import Playout, Playouts, RolloutPolicy
 from bough.planning.policies import BaselinePolicy, GPTSPolicy, TreePolicy
 from bough.planning.rewards import RewardScale
-from bough.planning.simulator import GenerativeModel, model_of
+from bough.planning.simulator import GenerativeModel
 from bough.searchers.base import new_generator
 from bough.searchers.baselines.olop import OLOP
 from bough.searchers.registry import PLANNERS
@@ -89,7 +89,7 @@ class Planner:
             value=value,
             std=std,
             calls=calls,
-            replayed=self.model.newly_replayed(),
+            replayed=self.model.take_replayed(),
             plays=len(policy.playouts) - kept,
             kept=kept,
             depth=policy.tree.depth,
@@ -278,7 +278,7 @@ def plan(
     """
     settings = Settings(discount, budget, seconds, depth, searcher, rewards, repeat)
     rng = new_rng(rng)
-    model = model_of(env_or_simulator)
+    model = GenerativeModel(env_or_simulator)
     present = model.present()
     try:
         return Planner(model, settings, rng, receding=False).plan(present)

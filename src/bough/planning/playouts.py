@@ -16,7 +16,7 @@ from bough._validation import real, shown
 from bough.planning.simulator import GenerativeModel
 from bough.trees import Path
 
-#: Maximum number of snapshots that are kept; more would only save steps that are seldom taken.
+#: Maximum number of snapshots for a decision; more would only save steps that are seldom taken.
 MOST_SNAPSHOTS = 10_000
 #: The same if each is a copy of a whole environment.
 MOST_HEAVY = 1_000
@@ -67,14 +67,6 @@ class RolloutPolicy:
     action and the one before it, and of ends only: how soon a playout ended afterwards, and how
     much better or worse that was than to continue. Other rewards are left to the belief. If no
     episode ends, all actions are equally likely.
-
-    Parameters
-    ----------
-    actions : int
-        The number of actions.
-    discount : float
-        The discount of an action.
-    rng : random.Random
     """
 
     def __init__(self, actions: int, discount: float, rng: random.Random) -> None:
@@ -142,23 +134,9 @@ class State:
 
 
 class Playouts:
-    """Simulates paths from one state, within a budget of steps.
+    """Simulates paths from the state `root`, within a budget of steps, of which it counts `calls`.
 
-    Parameters
-    ----------
-    model : GenerativeModel
-    discount : float
-        The discount within a repeated action; the caller discounts between actions.
-    repeat : int
-        Number of steps for which each action is taken.
-    rng : numpy.random.Generator
-
-    Attributes
-    ----------
-    calls
-        Number of steps taken since the budget was set.
-    root : State
-        The state from which paths start.
+    `discount` is that within a repeated action; the caller discounts between actions.
     """
 
     def __init__(
@@ -185,11 +163,7 @@ class Playouts:
     def advance(self, state: State) -> None:
         """Start from a known state, and keep what was simulated below it."""
         self.root = state
-        self._snapshots, stack = 0, [state]
-        while stack:
-            state = stack.pop()
-            self._snapshots += state.snapshot is not None
-            stack.extend(state.children.values())
+        self._snapshots = 0
 
     def set_budget(self, budget: int) -> None:
         """Allow a number of further steps."""

@@ -44,22 +44,6 @@ class Simulator(Protocol):
         that holds a generator or its state is refused then.
     `same(snapshot, other) -> bool`
         Whether two snapshots are of the same state. Without it an agent reuses no playouts.
-
-    Examples
-    --------
-    >>> class Corridor:
-    ...     actions = ("left", "right")
-    ...     deterministic = True
-    ...     place = 0
-    ...     def snapshot(self):
-    ...         return self.place
-    ...     def restore(self, snapshot):
-    ...         self.place = snapshot
-    ...     def step(self, action):
-    ...         self.place += 1 if action == "right" else -1
-    ...         return self.place, float(self.place == 3), self.place == 3
-    >>> isinstance(Corridor(), Simulator)
-    True
     """
 
     actions: Sequence[Any]
@@ -75,13 +59,12 @@ class Simulator(Protocol):
 
 
 class GenerativeModel:
-    """A simulator with all optional members filled in.
+    """An environment, or a simulator with all optional members filled in."""
 
-    `counted` is the number of the simulator's own steps (`replayed`) that are not to be reported,
-    by default all until now.
-    """
-
-    def __init__(self, simulator: Any, *, counted: int | None = None) -> None:
+    def __init__(self, env_or_simulator: Any) -> None:
+        simulator = env_or_simulator
+        if is_environment(env_or_simulator):
+            simulator = simulator_of(env_or_simulator)
         for name in ("snapshot", "restore", "step", "actions"):
             if not hasattr(simulator, name):
                 raise TypeError(
@@ -102,7 +85,6 @@ class GenerativeModel:
         #: Whether a snapshot costs about as much as a step.
         self.heavy = bool(getattr(simulator, "heavy", False))
         self._present: Callable[[], Any] = getattr(simulator, "present", simulator.snapshot)
-        self._counted = self._replayed() if counted is None else counted
 
     def present(self) -> Any:
         """Return a snapshot of the current state of the world."""
@@ -121,13 +103,12 @@ class GenerativeModel:
         if not hasattr(self.simulator, "present"):
             self.restore(snapshot)
 
-    def newly_replayed(self) -> int:
+    def take_replayed(self) -> int:
         """Return the number of steps since the last call that led back to a state, or checked."""
-        before, self._counted = self._counted, self._replayed()
-        return self._counted - before
-
-    def _replayed(self) -> int:
-        return int(getattr(self.simulator, "replayed", 0))
+        count = int(getattr(self.simulator, "replayed", 0))
+        if count:
+            self.simulator.replayed = 0
+        return count
 
 
 # ---------------------------------------------------------------------- simulators
@@ -312,9 +293,8 @@ def simulator_of(
         The environment. The simulator follows it: a plan starts at its current state.
     how : "native", "copy", "replay" or None
         `"native"`: the state is a few known attributes (classic control, toy text). `"copy"`: deep
-        copies. `"replay"`: reset and replay the actions, for an environment wrapped by `recorded`.
-        By default the first of these that works. Deep copies are checked first against another
-        environment of the same kind.
+        copies, which are checked first. `"replay"`: reset and replay the actions, for an
+        environment wrapped by `recorded`. By default the first of these that works.
     deterministic : bool, optional
         Whether the same actions always have the same outcome; by default it is known, or detected
         by stepping two copies with different random numbers. Randomness that only shows after 20
@@ -367,13 +347,6 @@ def simulator_of(
         )
     simulator.replayed, check.steps = check.steps, 0
     return simulator
-
-
-def model_of(env_or_simulator: Any) -> GenerativeModel:
-    """Return the generative model of an environment or a simulator."""
-    if is_environment(env_or_simulator):
-        return GenerativeModel(simulator_of(env_or_simulator), counted=0)
-    return GenerativeModel(env_or_simulator)
 
 
 def maker_of(env: Any) -> Callable[[], Any] | None:
