@@ -112,6 +112,12 @@ def is_deterministic(env: Any) -> bool:
 
 def why_not_underway(env: Any) -> str | None:
     """Return why no episode is under way, as far as that is known; None if one is."""
+    records = wrappers_of(env, "Recorded")
+    if any(record.seed is None for record in records):
+        return (
+            "nothing was recorded yet by the wrapper that `recorded` returned, which is also the "
+            "`env` of an agent, and the one to reset and step"
+        )
     known = known_of(env)
     is_reset = all(getattr(wrapper, "_has_reset", True) for wrapper in wrappers_of(env))
     if known is not None and getattr(env.unwrapped, known.attributes[0], None) is None:
@@ -121,7 +127,7 @@ def why_not_underway(env: Any) -> str | None:
     ended = known is not None and known.has_ended(env.unwrapped)
     for limit in wrappers_of(env, "TimeLimit"):
         ended = ended or (limit._elapsed_steps or 0) >= limit._max_episode_steps
-    ended = ended or any(record.ended for record in wrappers_of(env, "Recorded"))
+    ended = ended or any(record.ended for record in records)
     return "the episode has ended" if ended else None
 
 

@@ -131,7 +131,6 @@ class Planner:
             tree,
             deterministic=self.model.deterministic,
             scale=self._scale,
-            rollout_policy=self._rollout_policy,
             rng=self._rng,
             selection_rng=self._selection_rng,
             playouts=[playout.truncated(depth) for playout in playouts],
@@ -162,6 +161,8 @@ class Planner:
             playout = playouts.play(path)
             if playout is None:
                 break
+            if explores and isinstance(policy, GPTSPolicy):
+                self._rollout_policy.add(playout, policy.center)
             policy.tell(asked, playout)
         known = explores and playouts.root.complete >= depth
         return "exhausted" if known else "budget", playouts.calls

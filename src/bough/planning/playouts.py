@@ -150,7 +150,6 @@ class Playouts:
         self._random = random.Random(int(rng.integers(2**63)))  # (faster for single numbers)
         # The number of snapshots of a random playout: they show which playouts can be reused.
         self._states = 0 if model.same is None else 1 if model.heavy else sys.maxsize
-        self._at: State | None = None  # the state of the simulator, if known
         self._snapshots = 0
         self.calls = self.budget = 0
         self.root = State(None, 0.0, False)
@@ -168,7 +167,6 @@ class Playouts:
     def set_budget(self, budget: int) -> None:
         """Allow a number of further steps."""
         self.calls, self.budget = 0, budget
-        self._at = None  # (the simulator may have been used by others meanwhile)
 
     @property
     def left(self) -> int:
@@ -237,7 +235,7 @@ class Playouts:
             states.append(state)
             rewards.append(state.reward)
         more = len(rewards) < len(path) and not state.ended and self.left > 0
-        if more and (state is self._at or self._return_to(states, path)):
+        if more and self._return_to(states, path):
             self._explore(states, path, rewards)
         if not rewards:
             return None
@@ -248,7 +246,6 @@ class Playouts:
         state = states[-1]
         known = len(rewards)
         most = MOST_HEAVY if self.model.heavy else MOST_SNAPSHOTS
-        self._at = None  # unknown in case of an error
         try:
             for action, reward, ended in self._take(path[known:]):
                 kept = not ended and self._snapshots < most
@@ -259,7 +256,6 @@ class Playouts:
                 rewards.append(reward)
         finally:
             self._update_complete(states, known)
-        self._at = state
 
     def _update_complete(self, states: list[State], known: int) -> None:
         """Update to which depth all paths are known, from the last state of a path upward.
@@ -283,12 +279,10 @@ class Playouts:
             known -= 1
         if self.left <= end - known:  # the steps to it, and one more
             return False
-        self._at = None
         self.model.restore(states[known].snapshot)
         for action in path[known:end]:
             self._step(self.model.actions[action])
             self.calls += 1
-        self._at = states[-1]
         return True
 
     def unexplored(self, path: Path, depth: int) -> Path | None:

@@ -21,7 +21,7 @@ from bough.belief.rng import SplitMix64
 from bough.confidence import Confidence
 from bough.kernels import Discounted
 from bough.planning.decision import Settings
-from bough.planning.playouts import Playout, RolloutPolicy
+from bough.planning.playouts import Playout
 from bough.planning.rewards import RewardScale, StepNoise
 from bough.searchers.base import Certificate
 from bough.searchers.baselines.random_search import RandomSearch
@@ -71,8 +71,8 @@ class GPTSPolicy:
     the depth of the tree too), and the path ends there; with random ones, the path continues as it
     was requested, with zeros.
 
-    `scale` and `rollout_policy` are shared by all decisions; `rng` breaks ties between actions, and
-    `selection_rng` between paths. `belief` is one of the same tree that is no longer needed: to
+    `scale` is shared by all decisions; `rng` breaks ties between actions, `selection_rng` between
+    paths. `belief` is one of the same tree that is no longer needed: to
     clear it is faster than to make another.
     """
 
@@ -83,7 +83,6 @@ class GPTSPolicy:
         *,
         deterministic: bool,
         scale: RewardScale,
-        rollout_policy: RolloutPolicy,
         rng: np.random.Generator,
         selection_rng: SplitMix64,
         playouts: list[Playout],
@@ -93,7 +92,6 @@ class GPTSPolicy:
         self.discount = settings.action_discount
         self.scale = scale
         self.playouts = playouts
-        self._rollout_policy = rollout_policy
         self._rng, self._selection_rng = rng, selection_rng
         self._deterministic = deterministic
         self._observes_steps = settings.rewards == "steps"
@@ -210,8 +208,6 @@ class GPTSPolicy:
     def tell(self, asked: Path, playout: Playout) -> None:
         """Record the outcome, and rebuild the belief if the units of rewards have changed."""
         self.playouts.append(playout)
-        if self._deterministic:
-            self._rollout_policy.add(playout, self.center)
         rewards = playout.rewards
         self.scale.add(rewards, playout.ended)
         if self._is_exact:

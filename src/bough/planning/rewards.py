@@ -53,8 +53,7 @@ class RewardScale:
 
     def add(self, rewards: Sequence[float], ended: bool) -> None:
         """Add the rewards of a playout, unless it was cut off."""
-        low, high = min(rewards), max(rewards)
-        self._largest = max(self._largest, high, -low)
+        self._largest = max(self._largest, max(rewards), -min(rewards))
         length, depth = len(rewards), len(self.weights)
         if not ended and length < depth:
             return
@@ -62,13 +61,9 @@ class RewardScale:
         if self._origin is None:
             self._origin, self._total_origin = rewards[0], total
         origin = self._origin
-        if low == high:  # as in many environments
-            self._sum += length * (low - origin)
-            self._squares += length * (low - origin) ** 2
-        else:
-            changes = [r - origin for r in rewards]
-            self._sum += math.fsum(changes)
-            self._squares += math.fsum(map(mul, changes, changes))
+        changes = [r - origin for r in rewards]
+        self._sum += math.fsum(changes)
+        self._squares += math.fsum(map(mul, changes, changes))
         missing = depth - length
         self._sum -= missing * origin
         self._squares += missing * origin**2

@@ -229,16 +229,6 @@ class ReplaySimulator(EnvironmentSimulator):
         self._model = make()
         self._done: tuple[Any, ...] = ()
 
-    def present(self) -> Any:
-        """Return the actions taken in the environment, after a check that they lead there."""
-        if self.record.seed is None:
-            raise ValueError(
-                f"this environment is simulated by {self.how}, and nothing was recorded yet: reset "
-                "and step the one that `recorded` returned, which is also the `env` of an agent, "
-                "and not the one within"
-            )
-        return super().present()
-
     def _read_env(self) -> Any:
         done = tuple(self.record.done)
         observation = self._replay(done)
