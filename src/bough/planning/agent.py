@@ -14,7 +14,7 @@ from bough.exceptions import Unfaithful
 from bough.planning.decision import Plan, Settings
 from bough.planning.environments import is_environment
 from bough.planning.planner import Planner, new_rng
-from bough.planning.simulator import GenerativeModel, maker_of, recorded
+from bough.planning.simulator import GenerativeModel, recorded
 from bough.run.progress import Bar
 
 
@@ -140,8 +140,6 @@ class Agent:
         try:
             self.model = GenerativeModel(env)
         except Unfaithful:
-            if maker_of(env) is None:
-                raise
             self.env = recorded(env)
             self.model = GenerativeModel(self.env)
         self.planner = Planner(self.model, self.settings, rng)

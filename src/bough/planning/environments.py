@@ -204,8 +204,7 @@ def private_copy(env: Any) -> Any:
             if _module_of(thing).partition(".")[0] == "pygame":
                 memo[id(thing)] = None
     clone = copy.deepcopy(env.unwrapped, memo)
-    if getattr(clone, "render_mode", None) is not None:
-        clone.render_mode = None
+    clone.render_mode = None
     # From the inside out: a wrapper may hold any of the environments within, not only the next.
     for wrapper in reversed(wrappers_of(env)):
         if type(wrapper).__name__ in OBSERVERS:
@@ -264,18 +263,15 @@ def reachable(thing: Any, skip: Sequence[Any] = ()) -> Iterator[Any]:
     while queue:
         thing = queue.popleft()
         yield thing
-        for part in _parts(thing):
+        if isinstance(thing, (*GENERATORS, *CLOSED)):
+            continue
+        parts = gc.get_referents(thing)
+        if isinstance(thing, types.FunctionType):  # (it refers to its module, too)
+            parts = [thing.__closure__, thing.__defaults__, thing.__kwdefaults__]
+        for part in parts:
             if id(part) not in seen:
                 seen[id(part)] = part  # (kept alive, or another object might get its id)
                 queue.append(part)
-
-
-def _parts(thing: Any) -> list[Any]:
-    if isinstance(thing, (*GENERATORS, *CLOSED)):
-        return []
-    if isinstance(thing, types.FunctionType):  # (it refers to its module, too)
-        return [thing.__closure__, thing.__defaults__, thing.__kwdefaults__]
-    return gc.get_referents(thing)
 
 
 def is_random_state(thing: Any) -> bool:
@@ -291,10 +287,8 @@ def is_random_state(thing: Any) -> bool:
 def generators_of(env: Any) -> list[Any]:
     """Return all random generators that an environment holds, its own `np_random` first."""
     own = getattr(env.unwrapped, "np_random", None)  # (created on first access)
-    found = [
-        x for x in reachable(env, shared_parts(env)) if isinstance(x, GENERATORS) and x is not own
-    ]
-    return found if own is None else [own, *found]
+    found = [x for x in reachable(env, shared_parts(env)) if isinstance(x, GENERATORS)]
+    return sorted(found, key=lambda generator: generator is not own)
 
 
 def reseed(generators: Sequence[Any], seed: int) -> None:

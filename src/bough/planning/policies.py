@@ -72,8 +72,8 @@ class GPTSPolicy:
     was requested, with zeros.
 
     `scale` is shared by all decisions; `rng` breaks ties between actions, `selection_rng` between
-    paths. `belief` is one of the same tree that is no longer needed: to
-    clear it is faster than to make another.
+    paths. `belief` is one of the same tree that is no longer needed: to clear it is faster than to
+    make another.
     """
 
     def __init__(
