@@ -20,11 +20,7 @@ POSITIVE = click.IntRange(min=1)
 
 @click.command("plan", context_settings={"show_default": True})
 @click.argument("environment")
-@click.option(
-    "--budget",
-    type=POSITIVE,
-    help="Simulated steps per decision.  [default: 200, unless --seconds is given]",
-)
+@click.option("--budget", type=POSITIVE, help="Steps per decision; 200 without --seconds.")
 @click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit of a decision.")
 @click.option("--episodes", type=POSITIVE, default=1, help="Number of episodes.")
 @click.option("--searcher", default="gpts", help=", ".join(NAMES) + ".")
@@ -88,12 +84,10 @@ def command(
     try:
         for name in names:
             watch = _collector(frames) if render is not None and name == searcher else None
-            results[name] = Agent(env, searcher=name, rng=seed, **options).run(
-                episodes,
-                seed=seed,
-                most_steps=most_steps,
-                progress=False if as_json else None,
-                watch=watch,
+            agent = Agent(env, searcher=name, rng=seed, **options)
+            progress = False if as_json else None
+            results[name] = agent.run(
+                episodes, seed=seed, most_steps=most_steps, progress=progress, watch=watch
             )
             if results[name].interrupted:
                 raise KeyboardInterrupt
@@ -101,8 +95,6 @@ def command(
         failure = error
     interrupted = isinstance(failure, KeyboardInterrupt)
     if results:  # print what was found so far in any case
-        if render is not None:
-            _write(frames, render)
         if as_json:
             facts = {"environment": environment, "budget": budget, "seconds": seconds, "seed": seed}
             rows = {name: _facts(summary) for name, summary in results.items()}
@@ -112,8 +104,9 @@ def command(
             count = max(len(summary.episodes) for summary in results.values())
             echo(f"{environment}: {count} episode{'s' * (count > 1)}, {limit}, seed {seed}")
             echo(_table(results, count))
-            if render is not None:
-                echo(f"the first episode of {searcher} is in {render}")
+        if render is not None:
+            _write(frames, render)
+            echo(f"the first episode of {searcher} is in {render}", err=as_json)
     if interrupted:
         echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
@@ -141,9 +134,7 @@ def _make(name: str, keywords: tuple[str, ...], render: pathlib.Path | None) -> 
     try:
         return gymnasium.make(name, **options)
     except Exception as error:  # anything that the environment may raise for its arguments
-        clear = isinstance(error, (gymnasium.error.Error, TypeError, ImportError))
-        why = str(error) if clear else f"{type(error).__name__}: {error}"
-        raise click.UsageError(f"cannot make {name}: {why}") from error
+        raise click.UsageError(f"cannot make {name}: {type(error).__name__}: {error}") from error
 
 
 def _collector(frames: list[Any]) -> Callable[[Any, bool], None]:
