@@ -101,6 +101,7 @@ class GPTSPolicy:
         # (The depth of the scale may change for the next decision.)
         self.weights, self.rest, self._beyond = scale.weights, scale.rest, scale.beyond
         self._spread = scale.spread
+        self._kernel = Discounted(self.discount, 1.0 / self._spread**2)
         self._confidence = Confidence()
         if deterministic:
             depth = tree.depth / EXPLORED_STEPS
@@ -133,10 +134,6 @@ class GPTSPolicy:
         for playout in self.playouts:
             self.observe(search.belief, playout)
         return search
-
-    @property
-    def _kernel(self) -> Discounted:
-        return Discounted(self.discount, 1.0 / self._spread**2)
 
     def _rebuild(self) -> None:
         """Update the units, and observe all playouts again."""
@@ -310,10 +307,10 @@ class BaselinePolicy:
         self._observes_steps = settings.rewards == "steps"
         searcher = settings.searcher
         options: dict[str, Any] = {}
-        if searcher in (*PLANNERS, "best_first"):
-            options["discount"] = settings.action_discount
         if searcher in PLANNERS:
-            options["budget"] = budget
+            options = {"discount": settings.action_discount, "budget": budget}
+        elif searcher == "best_first":
+            options = {"discount": settings.action_discount}
         seed = int(rng.integers(2**63)) if isinstance(searcher, str) else None
         self.searcher = make_searcher(searcher, tree, seed, options)
 
