@@ -36,6 +36,7 @@ CHECK_SEED, OTHER_SEED = 12_345, 54_321
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 #: Objects that hold nothing of an environment's own: classes, modules, functions of C libraries.
 CLOSED = (type, types.ModuleType, types.BuiltinFunctionType)
+COMPARED_BY_IDENTITY = (*CLOSED, types.FunctionType)
 
 Outcome = tuple[Any, float, bool]  # observation, reward, whether the episode ended
 
@@ -232,7 +233,7 @@ class _StatePickler(pickle.Pickler):
     def persistent_id(self, thing: Any) -> Any:
         if isinstance(thing, GENERATORS):
             return "random numbers"
-        if isinstance(thing, (*CLOSED, types.FunctionType)):
+        if isinstance(thing, COMPARED_BY_IDENTITY):
             return id(thing)
         if isinstance(thing, (np.ndarray, np.generic)) and not thing.dtype.hasobject:
             return thing.dtype.str, thing.shape, thing.tobytes()
@@ -324,21 +325,13 @@ def global_seed(seed: int) -> Iterator[None]:
 class Check:
     """A check of the deep copies of an environment.
 
-    Another environment takes its place: a new one if `make` makes one, else a copy.
-
-    Attributes
-    ----------
-    difference
-        A difference between an environment and its copy; None if they agree.
-    deterministic
-        Whether the same steps have the same outcome with different random numbers.
-    steps
-        Number of steps taken that no simulator has reported yet.
+    Another environment takes its place: a new one if `make` makes one, else a copy. `difference` is
+    one between an environment and its copy, None if they agree.
     """
 
     def __init__(self, env: Any, make: Callable[[], Any] | None) -> None:
-        self.steps = 0
-        self.deterministic = False
+        self.steps = 0  # number of steps that no simulator has reported yet
+        self.deterministic = False  # whether outcomes do not depend on random numbers
         space = copy.deepcopy(env.action_space)  # (the environment keeps its own generator)
         space.seed(CHECK_SEED)
         self._actions = [space.sample() for _ in range(2 * CHECK_STEPS)]
@@ -418,9 +411,8 @@ def checked(env: Any, make: Callable[[], Any] | None) -> Check:
 
 
 def _stand_in(env: Any) -> Any:
-    """Return a copy in the current state of an environment; reset, if no episode is under way."""
-    clone = private_copy(env)
-    return clone if why_not_underway(env) is None else _restarted(clone)
+    """Return a copy of an environment, which is reset if no episode is under way."""
+    return private_copy(env) if why_not_underway(env) is None else _restarted(private_copy(env))
 
 
 def _restarted(env: Any) -> Any:

@@ -62,9 +62,8 @@ class GenerativeModel:
     """An environment, or a simulator with all optional members filled in."""
 
     def __init__(self, env_or_simulator: Any) -> None:
-        simulator = env_or_simulator
-        if is_environment(env_or_simulator):
-            simulator = simulator_of(env_or_simulator)
+        is_env = is_environment(env_or_simulator)
+        simulator = simulator_of(env_or_simulator) if is_env else env_or_simulator
         for name in ("snapshot", "restore", "step", "actions"):
             if not hasattr(simulator, name):
                 raise TypeError(
@@ -115,10 +114,7 @@ class GenerativeModel:
 
 
 class EnvironmentSimulator:
-    """A simulator that steps a model of an environment, and follows the environment itself.
-
-    `replayed` counts the steps that only led back to a previous state, or were part of a check.
-    """
+    """A simulator that steps a model of an environment, and follows the environment itself."""
 
     how = ""
 
@@ -126,7 +122,7 @@ class EnvironmentSimulator:
         self.env = env
         self.actions = actions
         self.deterministic = deterministic
-        self.replayed = 0
+        self.replayed = 0  # steps that only led back to a previous state, or were part of a check
         self._model: Any = None
 
     def present(self) -> Any:
