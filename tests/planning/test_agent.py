@@ -184,30 +184,6 @@ def test_actions_are_repeated():
     assert found.value == pytest.approx(total)
 
 
-class Starting(Chain):
-    def __init__(self, state):
-        super().__init__([0.1, 0.7, 0.3, 0.9, 0.2, 0.6, 0.4], 2)
-        self.state = state
-
-
-def test_an_action_is_not_repeated_in_an_unexpected_state():
-    world = Chain([0.1, 0.7, 0.3, 0.9, 0.2, 0.6, 0.4], 2)
-    agent = planning.Agent(world, budget=90, depth=3, repeat=3, rng=0)
-    world.step(agent.act())
-    first = agent.last
-    steps = world.steps
-    agent.act()
-    assert agent.last is first
-    assert world.steps == steps + 1  # to see where the action leads
-    world.state = (world.state + 1) % 7  # for example by a reset
-    agent.act()
-    assert agent.last is not first
-    assert agent.surprises == 1
-    assert agent.last.value == pytest.approx(
-        planning.plan(Starting(world.state), budget=90, depth=3, repeat=3, rng=0).value
-    )
-
-
 # ---------------------------------------------------------------------- Gymnasium
 
 

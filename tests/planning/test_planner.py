@@ -11,7 +11,7 @@ from worlds import Chain, best_value
 
 import bough
 from bough import planning
-from bough.planning.planner import default_horizon, horizon
+from bough.planning.decision import horizon
 
 SEARCHERS = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
 
@@ -173,12 +173,12 @@ def test_the_same_seed_gives_the_same_plan():
 
 
 def test_the_default_horizon():
-    assert default_horizon(2, 0.95, 1000) == 45  # log 0.1 / log 0.95 = 44.9
-    assert default_horizon(2, 0.95, 100) == 20  # a fifth of the budget
-    assert default_horizon(2, 0.5, 1000) == 4  # log 0.1 / log 0.5 = 3.3
-    assert default_horizon(2, 0.5, 10**9) == 10  # 8^10 > 10^9: the smallest useful depth
-    assert default_horizon(4, 0.95, 3) == 1
-    assert default_horizon(1, 1.0, 50) == 10
+    assert horizon(None, 2, 0.95, 1000) == 45  # log 0.1 / log 0.95 = 44.9
+    assert horizon(None, 2, 0.95, 100) == 20  # a fifth of the budget
+    assert horizon(None, 2, 0.5, 1000) == 4  # log 0.1 / log 0.5 = 3.3
+    assert horizon(None, 2, 0.5, 10**9) == 10  # 8^10 > 10^9: the smallest useful depth
+    assert horizon(None, 4, 0.95, 3) == 1
+    assert horizon(None, 1, 1.0, 50) == 10
     assert horizon("paper", 2, 0.95, 100) == 5
     assert horizon(7, 2, 0.95, 100) == 7
 

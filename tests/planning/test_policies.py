@@ -12,7 +12,8 @@ from worlds import Chain
 
 import bough
 from bough import planning
-from bough.planning.planner import Planner, Settings
+from bough.planning.decision import Settings
+from bough.planning.planner import Planner
 from bough.planning.playouts import Playout, RolloutPolicy
 from bough.planning.rewards import RewardScale, StepNoise
 from bough.planning.simulator import GenerativeModel

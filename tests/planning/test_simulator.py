@@ -106,7 +106,7 @@ def test_all_simulators_give_the_same_plan():
     for how in ("native", "copy", "replay"):
         plans[how] = planning.plan(planning.simulator_of(env, how=how), budget=60, rng=0)
     assert len({(p.actions, p.value, p.calls) for p in plans.values()}) == 1
-    assert plans["native"].replayed == plans["copy"].replayed == 0
+    assert plans["native"].replayed == 0
     assert plans["replay"].replayed > 0
 
 
@@ -177,8 +177,8 @@ for fault in ("none", "silent", "step", "copy"):
 
 FAULTS = {
     "silent": "of a copy differs after",
-    "step": "stepping a copy raised RuntimeError",
-    "copy": "cannot be copied: TypeError",
+    "step": "stepping a copy, raised RuntimeError",
+    "copy": "copying it, or stepping a copy, raised TypeError",
 }
 
 

@@ -13,53 +13,32 @@ import click
 
 from bough.cli.shell import INTERRUPTED, Finite, echo
 from bough.planning.agent import Agent, Summary
-from bough.planning.planner import NAMES, Settings
+from bough.planning.decision import NAMES, Settings
+
+POSITIVE = click.IntRange(min=1)
 
 
-@click.command("plan", short_help="Act in a Gymnasium environment.")
+@click.command("plan", context_settings={"show_default": True})
 @click.argument("environment")
-@click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    help="Simulated steps per decision.  [default: 200, unless --seconds is given]",
-)
+@click.option("--budget", type=POSITIVE, help="Steps per decision; 200 without --seconds.")
 @click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit of a decision.")
-@click.option(
-    "--episodes",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Number of episodes.",
-)
-@click.option("--searcher", default="gpts", show_default=True, help=", ".join(NAMES) + ".")
+@click.option("--episodes", type=POSITIVE, default=1, help="Number of episodes.")
+@click.option("--searcher", default="gpts", help=", ".join(NAMES) + ".")
 @click.option("--compare", "others", help="Further searchers, comma-separated, same episodes.")
 @click.option(
-    "--discount",
-    type=Finite(0, 1, min_open=True),
-    default=0.95,
-    show_default=True,
-    help="Discount of one step.",
+    "--discount", type=Finite(0, 1, min_open=True), default=0.95, help="Discount of one step."
 )
 @click.option("--depth", help="Number of actions of a path, or paper for the paper's D(T).")
 @click.option(
     "--rewards",
     type=click.Choice(["steps", "sum"]),
     default="steps",
-    show_default=True,
     help="Observations: the reward of each step, or their discounted sum.",
 )
-@click.option(
-    "--repeat", type=click.IntRange(min=1), default=1, help="Number of steps of each action."
-)
-@click.option("--most-steps", type=click.IntRange(min=1), help="Maximum steps of an episode.")
+@click.option("--repeat", type=POSITIVE, default=1, help="Number of steps of each action.")
+@click.option("--most-steps", type=POSITIVE, help="Maximum steps of an episode.")
 @click.option("--make", "keywords", multiple=True, help="NAME=VALUE, argument of the environment.")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the first episode and of the planner.",
-)
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of episodes and planner.")
 @click.option(
     "--render",
     type=click.Path(dir_okay=False, path_type=pathlib.Path),
@@ -68,40 +47,29 @@ from bough.planning.planner import NAMES, Settings
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def command(
     environment: str,
-    budget: int | None,
-    seconds: float | None,
     episodes: int,
     searcher: str,
     others: str | None,
-    discount: float,
-    depth: str | None,
-    rewards: str,
-    repeat: int,
     most_steps: int | None,
     keywords: tuple[str, ...],
     seed: int,
     render: pathlib.Path | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
-    """Act in the Gymnasium ENVIRONMENT by planning every action.
+    """Act in a Gymnasium environment by planning every action.
 
     \b
     bough plan CartPole-v1 --budget 200 --episodes 5
     bough plan FrozenLake-v1 --make is_slippery=false --budget 500 --compare uct,olop
     bough plan Acrobot-v1 --seconds 0.01 --render acrobot.gif
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
-    if budget is None and seconds is None:
-        budget = 200
+    if options["budget"] is None and options["seconds"] is None:
+        options["budget"] = 200
+    budget, seconds, depth = options["budget"], options["seconds"], options["depth"]
+    options["depth"] = int(depth) if depth is not None and depth.isdecimal() else depth
     words = [word.strip() for word in (others or "").split(",")]
     names = list(dict.fromkeys([searcher, *filter(None, words)]))
-    options: dict[str, Any] = {
-        "discount": discount,
-        "budget": budget,
-        "seconds": seconds,
-        "depth": int(depth) if depth is not None and depth.isdecimal() else depth,
-        "rewards": rewards,
-        "repeat": repeat,
-    }
     try:  # report wrong options before the first episode
         for name in names:
             Settings(searcher=name, **options)
@@ -112,50 +80,38 @@ def command(
     env = _make(environment, keywords, render)
     results: dict[str, Summary] = {}
     frames: list[Any] = []
-    failure: Exception | None = None
-    interrupted = False
-    for name in names:
-        watch = _collector(frames) if render is not None and name == searcher else None
-        try:
-            results[name] = Agent(env, searcher=name, rng=seed, **options).run(
-                episodes,
-                seed=seed,
-                most_steps=most_steps,
-                progress=False if as_json else None,
-                watch=watch,
+    failure: BaseException | None = None
+    try:
+        for name in names:
+            watch = _collector(frames) if render is not None and name == searcher else None
+            agent = Agent(env, searcher=name, rng=seed, **options)
+            progress = False if as_json else None
+            results[name] = agent.run(
+                episodes, seed=seed, most_steps=most_steps, progress=progress, watch=watch
             )
-            interrupted = results[name].interrupted
-        except KeyboardInterrupt:
-            interrupted = True
-        except Exception as error:
-            failure = error
-        if interrupted or failure is not None:
-            break
+            if results[name].interrupted:
+                raise KeyboardInterrupt
+    except (Exception, KeyboardInterrupt) as error:
+        failure = error
+    interrupted = isinstance(failure, KeyboardInterrupt)
     if results:  # print what was found so far in any case
-        if render is not None:
-            _write(frames, render)
-        facts: dict[str, Any] = {
-            "environment": environment,
-            "budget": budget,
-            "seconds": seconds,
-            "seed": seed,
-        }
         if as_json:
-            facts["interrupted"] = interrupted
-            facts["searchers"] = {name: _facts(summary) for name, summary in results.items()}
-            echo(json.dumps(facts, indent=2))
+            facts = {"environment": environment, "budget": budget, "seconds": seconds, "seed": seed}
+            rows = {name: _facts(summary) for name, summary in results.items()}
+            echo(json.dumps({**facts, "interrupted": interrupted, "searchers": rows}, indent=2))
         else:
             limit = f"{budget} steps a decision" if budget else f"{seconds} s a decision"
             count = max(len(summary.episodes) for summary in results.values())
             echo(f"{environment}: {count} episode{'s' * (count > 1)}, {limit}, seed {seed}")
             echo(_table(results, count))
-            if render is not None:
-                echo(f"the first episode of {searcher} is in {render}")
-    if failure is not None:
-        raise failure
+        if render is not None:
+            _write(frames, render)
+            echo(f"the first episode of {searcher} is in {render}", err=as_json)
     if interrupted:
         echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
+    if failure is not None:
+        raise failure
 
 
 def _make(name: str, keywords: tuple[str, ...], render: pathlib.Path | None) -> Any:
@@ -163,9 +119,7 @@ def _make(name: str, keywords: tuple[str, ...], render: pathlib.Path | None) -> 
     try:
         import gymnasium
     except ImportError:
-        raise click.ClickException(
-            "planning needs Gymnasium, which is not installed: pip install 'bough[gym]'"
-        ) from None
+        raise click.ClickException("planning needs Gymnasium: pip install 'bough[gym]'") from None
     options: dict[str, Any] = {}
     for word in keywords:
         key, equals, value = word.partition("=")
@@ -180,9 +134,7 @@ def _make(name: str, keywords: tuple[str, ...], render: pathlib.Path | None) -> 
     try:
         return gymnasium.make(name, **options)
     except Exception as error:  # anything that the environment may raise for its arguments
-        clear = isinstance(error, (gymnasium.error.Error, TypeError, ImportError))
-        why = str(error) if clear else f"{type(error).__name__}: {error}"
-        raise click.UsageError(f"cannot make {name}: {why}") from error
+        raise click.UsageError(f"cannot make {name}: {type(error).__name__}: {error}") from error
 
 
 def _collector(frames: list[Any]) -> Callable[[Any, bool], None]:
@@ -193,10 +145,9 @@ def _collector(frames: list[Any]) -> Callable[[Any, bool], None]:
         nonlocal episodes
         episodes += is_reset
         if episodes == 1:
-            frame = env.render()
-            if not hasattr(frame, "shape"):
-                raise TypeError(f"--render needs images, but this environment renders {frame!r}")
-            frames.append(frame)
+            frames.append(env.render())
+            if not hasattr(frames[-1], "shape"):
+                raise TypeError(f"--render needs images, but this environment renders {frames[-1]}")
 
     return watch
 
@@ -208,9 +159,7 @@ def _check_render(file: pathlib.Path) -> None:
     if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
         raise click.UsageError(f"--render cannot write {file}.")
     if importlib.util.find_spec("PIL") is None:
-        raise click.ClickException(
-            "--render needs Pillow, which is not installed: pip install 'bough[gym]'"
-        )
+        raise click.ClickException("--render needs Pillow: pip install 'bough[gym]'")
 
 
 def _write(frames: list[Any], file: pathlib.Path) -> None:

@@ -4,47 +4,30 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bough._validation import whole
 from bough.exceptions import Unfaithful
-from bough.planning.decision import Plan
+from bough.planning.decision import Plan, Settings
 from bough.planning.environments import is_environment
-from bough.planning.planner import Planner, Settings, new_rng
-from bough.planning.simulator import maker_of, model_of, recorded
+from bough.planning.planner import Planner, new_rng
+from bough.planning.simulator import GenerativeModel, recorded
 from bough.run.progress import Bar
 
 
-@dataclass(frozen=True)
-class Episode:
-    """The outcome of one episode.
+class Episode(NamedTuple):
+    """The outcome of one episode."""
 
-    Attributes
-    ----------
-    total
-        The sum of rewards, not discounted.
-    steps
-        Number of steps.
-    decisions
-        Number of plans; less than the steps if actions are repeated.
-    calls, replayed
-        Numbers of steps of the simulator, and of those that only led back to a previous state (or
-        checked that a repeated action leads where it was expected to).
-    planning
-        Seconds of planning, simulation included.
-    surprises
-        Number of states that were not the expected ones.
-    """
-
-    total: float
+    total: float  # sum of rewards, not discounted
     steps: int
-    decisions: int
-    calls: int
-    replayed: int
-    planning: float
-    surprises: int
+    decisions: int  # number of plans; less than the steps if actions are repeated
+    calls: int  # steps of the simulator
+    replayed: int  # further ones, which only led back to a previous state
+    planning: float  # seconds, simulation included
+    surprises: int  # states that were not the expected ones
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,32 +41,32 @@ class Summary:
     @property
     def mean(self) -> float:
         """The mean return."""
-        return math.fsum(e.total for e in self.episodes) / len(self.episodes)
+        return fmean(e.total for e in self.episodes)
 
     @property
     def error(self) -> float:
         """The standard error of the mean; infinite for one episode."""
         count = len(self.episodes)
-        if count < 2:
-            return math.inf
-        squares = math.fsum((e.total - self.mean) ** 2 for e in self.episodes)
-        return math.sqrt(squares / (count - 1) / count)
+        return stdev(e.total for e in self.episodes) / math.sqrt(count) if count > 1 else math.inf
 
     @property
     def steps(self) -> float:
         """The mean number of steps of an episode."""
-        return sum(e.steps for e in self.episodes) / len(self.episodes)
+        return fmean(e.steps for e in self.episodes)
 
     @property
     def calls_per_decision(self) -> float:
         """The mean number of steps of the simulator for one decision."""
-        return sum(e.calls for e in self.episodes) / max(sum(e.decisions for e in self.episodes), 1)
+        return sum(e.calls for e in self.episodes) / self._decisions
 
     @property
     def milliseconds(self) -> float:
         """The mean duration of a decision."""
-        decisions = max(sum(e.decisions for e in self.episodes), 1)
-        return 1e3 * math.fsum(e.planning for e in self.episodes) / decisions
+        return 1e3 * sum(e.planning for e in self.episodes) / self._decisions
+
+    @property
+    def _decisions(self) -> int:
+        return max(sum(e.decisions for e in self.episodes), 1)
 
     def __repr__(self) -> str:
         count = len(self.episodes)
@@ -94,11 +77,9 @@ class Summary:
             f"simulated   {self.calls_per_decision:.1f} steps a decision, by {self.how}",
             f"time        {self.milliseconds:.2f} ms a decision",
         ]
-        replayed = sum(e.replayed for e in self.episodes)
-        if replayed:
+        if replayed := sum(e.replayed for e in self.episodes):
             lines.append(f"replayed    {replayed} steps")
-        surprises = sum(e.surprises for e in self.episodes)
-        if surprises:
+        if surprises := sum(e.surprises for e in self.episodes):
             lines.append(f"surprises   {surprises} states that were not the expected ones")
         return "\n".join(lines)
 
@@ -157,19 +138,15 @@ class Agent:
         # (A simulator that was made for an environment refers to it.)
         self.env = env if is_environment(env) else getattr(env, "env", env)
         try:
-            self.model = model_of(env)
+            self.model = GenerativeModel(env)
         except Unfaithful:
-            if maker_of(env) is None:
-                raise
             self.env = recorded(env)
-            self.model = model_of(self.env)
+            self.model = GenerativeModel(self.env)
         self.planner = Planner(self.model, self.settings, rng)
         self.last: Plan | None = None
         self.surprises = 0
         self._previous: Plan | None = None  # the decision whose playouts may be reused
         self._repeats = 0  # number of times that the last action is still to be returned
-        self._at: Any = None  # the state in which it was returned
-        self._tried = 0  # steps of the simulator to see where a repeated action leads
 
     def reset(self) -> None:
         """Forget the last decision, at the start of a new episode."""
@@ -178,11 +155,10 @@ class Agent:
 
     def act(self) -> Any:
         """Return the action for the current state of the environment."""
-        if self._repeats and self.last is not None and self._is_expected(self.last.action):
+        if self._repeats and self.last is not None:
             self._repeats -= 1
             return self.last.action
-        self._repeats = 0
-        present = self._at = self.model.present()
+        present = self.model.present()
         note = None
         previous, self._previous = self._previous, None  # (None in case of an error)
         if previous is not None and not self.planner.advance(previous.path[0], present):
@@ -200,20 +176,6 @@ class Agent:
         self._repeats = self.settings.repeat - 1
         return self.last.action
 
-    def _is_expected(self, action: Any) -> bool:
-        """Return whether the world is where a repeated action led, as far as that is known."""
-        model = self.model
-        if not model.deterministic or model.same is None:
-            return True
-        before, self._at = self._at, model.present()
-        try:
-            model.restore(before)
-            model.step(action)
-            self._tried += 1
-            return model.same(model.snapshot(), self._at)
-        finally:
-            model.leave(self._at)
-
     def run(
         self,
         episodes: int = 1,
@@ -227,12 +189,11 @@ class Agent:
 
         Parameters
         ----------
-        episodes : int
-        seed : int, optional
+        seed
             Seed of the first episode; the next one has the next number.
-        most_steps : int, optional
+        most_steps
             Maximum number of steps of an episode.
-        progress : bool, optional
+        progress
             Whether to show a progress bar; by default on a terminal.
         watch
             Function that is called with the environment after every reset (with True) and step
@@ -264,7 +225,7 @@ class Agent:
     ) -> Episode:
         total, planning = 0.0, 0.0
         steps = decisions = calls = replayed = 0
-        before, tried = self.surprises, self._tried
+        before = self.surprises
         ended = False
         if watch is not None:
             watch(self.env, True)
@@ -282,6 +243,5 @@ class Agent:
             ended = terminated or truncated
             if watch is not None:
                 watch(self.env, False)
-        replayed += self._tried - tried
         surprises = self.surprises - before
         return Episode(total, steps, decisions, calls, replayed, planning, surprises)

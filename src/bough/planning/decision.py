@@ -1,4 +1,4 @@
-"""Plans: the results of planning one decision."""
+"""Decisions: the settings and the results of planning one."""
 
 import math
 from collections import Counter
@@ -6,8 +6,92 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from bough._validation import above_zero, real, whole
 from bough.searchers.base import Certificate, Searcher
+from bough.searchers.registry import PLANNERS, SEARCHERS
+from bough.theory.depth import paper_depth, useful_depth
 from bough.trees import Path
+
+#: Names of the searchers for planning.
+NAMES = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
+#: Weight of a reward at the horizon.
+LEAST_WEIGHT = 0.1
+#: Least number of paths of full depth that a budget allows.
+LEAST_PATHS = 5
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked arguments of `plan`."""
+
+    discount: float = 0.95
+    budget: int | None = None
+    seconds: float | None = None
+    depth: Any = None
+    searcher: Any = "gpts"
+    rewards: str = "steps"
+    repeat: int = 1
+
+    def __post_init__(self) -> None:
+        searcher, names = self.searcher, ", ".join(NAMES)
+        if not 0 < real(self.discount, "discount") <= 1:
+            raise ValueError(f"discount must be above 0 and at most 1, got {self.discount!r}")
+        if self.budget is None and self.seconds is None:
+            raise ValueError("give a budget, in steps of the simulator, or a time limit in seconds")
+        whole(self.repeat, "repeat", least=1)
+        if self.budget is not None and whole(self.budget, "budget", least=1) < self.repeat:
+            raise ValueError(
+                f"a budget of {self.budget} steps is too small for one action, "
+                f"which is repeated {self.repeat} times"
+            )
+        if self.seconds is not None:
+            above_zero(self.seconds, "seconds")
+        if self.rewards not in ("steps", "sum"):
+            raise ValueError(f'rewards must be "steps" or "sum", got {self.rewards!r}')
+        if isinstance(searcher, str) and searcher not in NAMES:
+            why = "is not a searcher" if searcher not in SEARCHERS else "is not made for planning"
+            raise ValueError(f"searcher must be one of {names}: {searcher!r} {why}")
+        if not isinstance(searcher, str) and not callable(searcher):
+            raise TypeError(
+                "searcher must be a name or a function of the tree that makes a searcher, "
+                f"got {searcher!r}"
+            )
+        horizon(self.depth, 2, 0.5, 1)  # raises an error if the depth is invalid
+        if self.discount == 1.0 and searcher in (*PLANNERS, "best_first"):
+            raise ValueError(f"{searcher} needs a discount below 1, got {self.discount!r}")
+
+    @property
+    def action_discount(self) -> float:
+        """The discount of one action, which may be repeated for several steps."""
+        return self.discount**self.repeat
+
+
+def horizon(depth: Any, actions: int, discount: float, budget: int) -> int:
+    """Return the depth of the tree: a number, "paper" for the paper's D(T), or None for ours.
+
+    Ours is the larger of the smallest useful depth for the budget (erratum 39 of the paper) and the
+    horizon of the discount, log 0.1 / log discount; but at most a fifth of the budget.
+
+    >>> horizon(None, 2, 0.95, budget=1000), horizon("paper", 2, 0.95, budget=100)
+    (45, 5)
+    """
+    if depth is None:
+        steps = budget
+        if discount < 1.0:
+            steps = math.ceil(math.log(LEAST_WEIGHT) / math.log(discount))
+        useful = useful_depth(actions, discount, budget) if actions > 1 else 1
+        return max(min(max(useful, steps), budget // LEAST_PATHS), 1)
+    if not isinstance(depth, str):
+        return whole(depth, "depth", least=1)
+    if depth != "paper":
+        raise ValueError(f'depth must be an int, "paper" or None, got {depth!r}')
+    if actions < 2:
+        return 1
+    # T paths of D steps make up the budget; the depth is the paper's for T paths.
+    steps = 1
+    while (steps + 1) * actions**steps < budget:
+        steps += 1
+    return max(paper_depth(actions, max(budget // steps, 1)), 1)
 
 
 class ActionValue(NamedTuple):
@@ -24,53 +108,24 @@ class ActionValue(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """The result of planning one decision.
+    """The result of planning one decision."""
 
-    Attributes
-    ----------
-    actions
-        The next actions; as many as the best path has.
-    path
-        Their indices: `available[path[0]]` is the first action.
-    value, std
-        Discounted sum of rewards along that path and its standard deviation; it is exact if
-        transitions are deterministic.
-    calls
-        Number of steps of the simulator, at most the budget.
-    replayed
-        Number of further steps, which only led back to a previous state.
-    plays, kept
-        Numbers of new playouts, and of those reused from the decision before.
-    depth
-        Number of actions of a path.
-    how, deterministic
-        The kind of simulator.
-    stopped_by
-        "budget", "seconds", or "exhausted" if nothing was left to find.
-    seconds
-        Duration of planning.
-    available
-        All actions.
-    note
-        The reason why an agent reused no playouts, if it could have.
-    """
-
-    actions: tuple[Any, ...]
-    path: Path
-    value: float
-    std: float
-    calls: int
-    replayed: int
-    plays: int
-    kept: int
-    depth: int
-    how: str
+    actions: tuple[Any, ...]  # the next ones; as many as the best path has
+    path: Path  # their indices: `available[path[0]]` is the first action
+    value: float  # discounted sum of rewards along that path
+    std: float  # its standard deviation; 0 if transitions are deterministic
+    calls: int  # steps of the simulator, at most the budget
+    replayed: int  # further ones, which only led back to a previous state
+    plays: int  # new playouts
+    kept: int  # playouts reused from the decision before
+    depth: int  # number of actions of a path
+    how: str  # kind of simulator
     deterministic: bool
-    stopped_by: str
-    seconds: float
-    available: tuple[Any, ...]
+    stopped_by: str  # "budget", "seconds", or "exhausted" if nothing was left to find
+    seconds: float  # duration of planning
+    available: tuple[Any, ...]  # all actions
     policy: Any = field(compare=False)
-    note: str | None = None
+    note: str | None = None  # the reason why an agent reused no playouts, if it could have
 
     @property
     def action(self) -> Any:
@@ -96,48 +151,41 @@ class Plan:
     def choices(self) -> tuple[ActionValue, ...]:
         """The value of each action."""
         counts = self._counts(1)
-        values = []
-        for k, action in enumerate(self.available):
-            mean, std = self.policy.value((k,))
-            values.append(ActionValue(action, mean, std, counts[k,]))
-        return tuple(values)
+        values = [self.policy.value((k,)) for k in range(len(self.available))]
+        return tuple(
+            ActionValue(action, mean, std, counts[k,])
+            for k, (action, (mean, std)) in enumerate(zip(self.available, values, strict=True))
+        )
 
     def tree(self, depth: int = 3, most: int = 8) -> str:
         """Return the beginning of the tree as text: mean and standard deviation of each node.
 
-        Parameters
-        ----------
-        depth
-            Number of levels.
-        most
-            Maximum number of children of a node, those visited most.
+        It has `depth` levels, and at most the `most` visited children of each node.
         """
         lines = [f"{'the next actions':<30} {'sum of rewards':>22}   paths"]
-        self._branch((), self._counts(depth), depth, most, lines)
+        counts = self._counts(depth)
+
+        def add_below(node: Path) -> None:
+            indent = "  " * len(node)
+            children = [(*node, a) for a in range(len(self.available)) if (*node, a) in counts]
+            children.sort(key=lambda child: -counts[child])
+            for child in children[:most]:
+                mean, std = self.policy.value(child)
+                mark = "*" if child == self.path[: len(child)] else " "
+                name = f"{indent}{mark} {_text(self.available[child[-1]])}"
+                spread = f" +- {std:.3g}" if math.isfinite(std) else ""
+                lines.append(f"{name:<30} {f'{mean:.4g}{spread}':>22}   {counts[child]}")
+                add_below(child)
+            if len(children) > most:
+                lines.append(f"{indent}  ({len(children) - most} more)")
+
+        add_below(())
         return "\n".join(lines)
 
     def _counts(self, depth: int) -> Counter[Path]:
         """Return the number of playouts through each node, up to a depth."""
         paths = [playout.path for playout in self.policy.playouts]
         return Counter(path[:i] for path in paths for i in range(1, min(depth, len(path)) + 1))
-
-    def _branch(
-        self, node: Path, counts: Counter[Path], depth: int, most: int, lines: list[str]
-    ) -> None:
-        if len(node) == depth:
-            return
-        indent = "  " * len(node)
-        children = [(*node, a) for a in range(len(self.available)) if (*node, a) in counts]
-        children.sort(key=lambda child: -counts[child])
-        for child in children[:most]:
-            mean, std = self.policy.value(child)
-            mark = "*" if child == self.path[: len(child)] else " "
-            name = f"{indent}{mark} {_text(self.available[child[-1]])}"
-            spread = f" +- {std:.3g}" if math.isfinite(std) else ""
-            lines.append(f"{name:<30} {f'{mean:.4g}{spread}':>22}   {counts[child]}")
-            self._branch(child, counts, depth, most, lines)
-        if len(children) > most:
-            lines.append(f"{indent}  ({len(children) - most} more)")
 
     def __repr__(self) -> str:
         actions = ", ".join(_text(action) for action in self.actions[:10])

@@ -7,8 +7,10 @@ live outside of Python.
 
 import copy
 import gc
+import io
 import itertools
 import math
+import pickle
 import random
 import sys
 import types
@@ -16,7 +18,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,14 +29,14 @@ from bough._validation import whole
 VALUES = 5
 #: Maximum number of actions: a tree with more at every node is hopeless.
 MOST_ACTIONS = 10_000
-#: Number of steps that a check compares, after this many others.
+#: Number of steps that a check compares, after this many others; its arbitrary seeds.
 CHECK_STEPS = 10
-#: Arbitrary seeds of the checks.
 CHECK_SEED, OTHER_SEED = 12_345, 54_321
 #: Sources of random numbers. All of them can be reseeded in place.
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 #: Objects that hold nothing of an environment's own: classes, modules, functions of C libraries.
 CLOSED = (type, types.ModuleType, types.BuiltinFunctionType)
+COMPARED_BY_IDENTITY = (*CLOSED, types.FunctionType)
 
 Outcome = tuple[Any, float, bool]  # observation, reward, whether the episode ended
 
@@ -47,26 +48,22 @@ class Known(NamedTuple):
     has_ended: Callable[[Any], bool] = lambda env: False
 
 
-#: Environments whose state is known, by the module (in `gymnasium.envs`) and name of their class.
+def _is_at_goal(env: Any) -> bool:
+    return bool(env.state[0] >= env.goal_position)
+
+
+#: Environments of Gymnasium whose state is known, by the name of their class.
 KNOWN = {
-    "classic_control.acrobot.AcrobotEnv": Known(("state",), lambda env: env._terminal()),
-    "classic_control.cartpole.CartPoleEnv": Known(
+    "AcrobotEnv": Known(("state",), lambda env: env._terminal()),
+    "CartPoleEnv": Known(
         ("state", "steps_beyond_terminated"), lambda env: env.steps_beyond_terminated is not None
     ),
-    "classic_control.continuous_mountain_car.Continuous_MountainCarEnv": Known(
-        ("state",), lambda env: env.state[0] >= env.goal_position
-    ),
-    "classic_control.mountain_car.MountainCarEnv": Known(
-        ("state",), lambda env: env.state[0] >= env.goal_position
-    ),
-    "classic_control.pendulum.PendulumEnv": Known(("state", "last_u")),
-    "toy_text.cliffwalking.CliffWalkingEnv": Known(
-        ("s", "lastaction"), lambda env: env.s == env.nS - 1
-    ),
-    "toy_text.frozen_lake.FrozenLakeEnv": Known(
-        ("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H")
-    ),
-    "toy_text.taxi.TaxiEnv": Known(
+    "Continuous_MountainCarEnv": Known(("state",), _is_at_goal),
+    "MountainCarEnv": Known(("state",), _is_at_goal),
+    "PendulumEnv": Known(("state", "last_u")),
+    "CliffWalkingEnv": Known(("s", "lastaction"), lambda env: env.s == env.nS - 1),
+    "FrozenLakeEnv": Known(("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H")),
+    "TaxiEnv": Known(
         ("s", "lastaction", "fickle_step", "taxi_orientation"),
         lambda env: len(set(tuple(env.decode(env.s))[2:])) == 1,  # passenger at the destination
     ),
@@ -81,38 +78,23 @@ def is_environment(thing: Any) -> bool:
     return hasattr(thing, "action_space") and hasattr(thing, "unwrapped")
 
 
-def wrappers_of(env: Any) -> list[Any]:
-    """Return the wrappers of an environment, the outermost first."""
+def wrappers_of(env: Any, kind: str | None = None) -> list[Any]:
+    """Return the wrappers of an environment, or those of one kind, the outermost first."""
     found = []
     while env is not env.unwrapped:
         found.append(env)
         env = env.env
-    return found
-
-
-def record_of(env: Any) -> Any | None:
-    """Return the wrapper that `recorded` put around an environment, if there is one."""
-    return next((w for w in wrappers_of(env) if type(w).__name__ == "Recorded"), None)
-
-
-def known_of(env: Any) -> Known | None:
-    """Return the entry of an environment in `KNOWN`, if it has one."""
-    kind = type(env.unwrapped)
-    module = str(kind.__module__).removeprefix("gymnasium.envs.")
-    return KNOWN.get(f"{module}.{kind.__qualname__}")
-
-
-def _is_observer(wrapper: Any) -> bool:
-    return type(wrapper).__name__ in OBSERVERS
-
-
-def is_known_wrapper(wrapper: Any) -> bool:
-    """Return whether the state of a wrapper is known."""
-    return _is_observer(wrapper) or type(wrapper).__name__ == "TimeLimit"
+    return [wrapper for wrapper in found if kind in (None, type(wrapper).__name__)]
 
 
 def _module_of(thing: Any) -> str:
     return str(getattr(type(thing), "__module__", ""))  # some classes of C libraries have none
+
+
+def known_of(env: Any) -> Known | None:
+    """Return the entry of an environment in `KNOWN`, if it has one."""
+    is_included = _module_of(env.unwrapped).startswith("gymnasium.envs.")
+    return KNOWN.get(type(env.unwrapped).__name__) if is_included else None
 
 
 def _table_of(env: Any) -> Any:
@@ -122,16 +104,21 @@ def _table_of(env: Any) -> Any:
 
 def is_deterministic(env: Any) -> bool:
     """Return whether the transitions of a known environment are deterministic."""
-    table = _table_of(env)
-    if table is None:
-        return not getattr(env.unwrapped, "torque_noise_max", 0.0)
-    if getattr(env.unwrapped, "fickle_passenger", False):
+    bare = env.unwrapped
+    if getattr(bare, "torque_noise_max", 0.0) or getattr(bare, "fickle_passenger", False):
         return False
-    return all(len(moves) == 1 for state in table.values() for moves in state.values())
+    states = (_table_of(env) or {}).values()
+    return all(len(moves) == 1 for state in states for moves in state.values())
 
 
 def why_not_underway(env: Any) -> str | None:
     """Return why no episode is under way, as far as that is known; None if one is."""
+    records = wrappers_of(env, "Recorded")
+    if any(record.seed is None for record in records):
+        return (
+            "nothing was recorded yet by the wrapper that `recorded` returned, which is also the "
+            "`env` of an agent, and the one to reset and step"
+        )
     known = known_of(env)
     is_reset = all(getattr(wrapper, "_has_reset", True) for wrapper in wrappers_of(env))
     if known is not None and getattr(env.unwrapped, known.attributes[0], None) is None:
@@ -139,12 +126,9 @@ def why_not_underway(env: Any) -> str | None:
     if not is_reset:
         return "the environment was not reset yet"
     ended = known is not None and known.has_ended(env.unwrapped)
-    for wrapper in wrappers_of(env):
-        kind = type(wrapper).__name__
-        if kind == "TimeLimit":
-            ended = ended or (wrapper._elapsed_steps or 0) >= wrapper._max_episode_steps
-        elif kind == "Recorded":
-            ended = ended or wrapper.ended
+    for limit in wrappers_of(env, "TimeLimit"):
+        ended = ended or (limit._elapsed_steps or 0) >= limit._max_episode_steps
+    ended = ended or any(record.ended for record in records)
     return "the episode has ended" if ended else None
 
 
@@ -160,8 +144,7 @@ def step_in(env: Any, action: Any) -> Outcome:
 def actions_of(space: Any, values: int = VALUES) -> list[Any]:
     """Return the actions of a Discrete, MultiDiscrete, MultiBinary or bounded Box space.
 
-    Each dimension of a Box is covered by evenly spaced values, its ends included; all combinations
-    are actions.
+    Each dimension of a Box is covered by evenly spaced values, its ends included.
 
     >>> from gymnasium.spaces import Box
     >>> [action.tolist() for action in actions_of(Box(-2, 2), values=3)]
@@ -174,7 +157,7 @@ def actions_of(space: Any, values: int = VALUES) -> list[Any]:
         return [int(space.start) + k for k in range(int(space.n))]
     if kind == "MultiDiscrete":
         starts, counts = np.ravel(space.start), np.ravel(space.nvec)
-        ranges = [[int(s) + k for k in range(int(n))] for s, n in zip(starts, counts, strict=True)]
+        ranges = [np.arange(s, s + n).tolist() for s, n in zip(starts, counts, strict=True)]
     elif kind == "MultiBinary":
         ranges = [[0, 1]] * int(np.prod(space.shape))
     elif kind == "Box":
@@ -193,8 +176,8 @@ def actions_of(space: Any, values: int = VALUES) -> list[Any]:
             f"{space} makes {count} actions, more than the maximum of {MOST_ACTIONS}"
             + ("; pass fewer values, simulator_of(env, values=2)" if kind == "Box" else "")
         )
-    shape, dtype = space.shape, space.dtype
-    return [np.array(row, dtype=dtype).reshape(shape) for row in itertools.product(*ranges)]
+    rows = itertools.product(*ranges)
+    return [np.array(row, dtype=space.dtype).reshape(space.shape) for row in rows]
 
 
 def _covering(low: float, high: float, values: int, dtype: Any) -> list[Any]:
@@ -222,11 +205,10 @@ def private_copy(env: Any) -> Any:
             if _module_of(thing).partition(".")[0] == "pygame":
                 memo[id(thing)] = None
     clone = copy.deepcopy(env.unwrapped, memo)
-    if getattr(clone, "render_mode", None) is not None:
-        clone.render_mode = None
+    clone.render_mode = None
     # From the inside out: a wrapper may hold any of the environments within, not only the next.
     for wrapper in reversed(wrappers_of(env)):
-        if _is_observer(wrapper):
+        if type(wrapper).__name__ in OBSERVERS:
             memo[id(wrapper)] = clone
         else:
             memo[id(wrapper.env)] = clone
@@ -239,74 +221,37 @@ def further_copy(clone: Any) -> Any:
     return copy.deepcopy(clone, {id(thing): thing for thing in shared_parts(clone)})
 
 
-def stand_in(env: Any) -> Any:
-    """Return a copy in the current state of an environment; reset, if no episode is under way."""
-    clone = private_copy(env)
-    if why_not_underway(env) is not None:
-        clone.reset(seed=CHECK_SEED)
-    return clone
-
-
-def restarted(env: Any) -> Any:
-    """Return an environment after a reset to the same state each time."""
-    env.reset(seed=CHECK_SEED)
-    return env
-
-
 # ---------------------------------------------------------------------- equality of states
 
 
-def equal_states(one: Any, other: Any) -> bool:
-    """Compare two states: numbers, arrays, containers, and objects by their contents.
+class _StatePickler(pickle.Pickler):
+    """Writes functions by identity, arrays by their contents, and no random generators.
 
-    A state equals its deep copies, bit for bit; NaN equals NaN. Random generators are not compared:
-    their next numbers are not part of a state that a planner may know.
+    The next random numbers are not part of a state that a planner may know.
     """
-    return _equal(one, other, {})
+
+    def persistent_id(self, thing: Any) -> Any:
+        if isinstance(thing, GENERATORS):
+            return "random numbers"
+        if isinstance(thing, COMPARED_BY_IDENTITY):
+            return id(thing)
+        if isinstance(thing, (np.ndarray, np.generic)) and not thing.dtype.hasobject:
+            return thing.dtype.str, thing.shape, thing.tobytes()
+        return None
 
 
-def _equal(one: Any, other: Any, begun: dict[tuple[int, int], Any]) -> bool:
-    """Compare two objects; `begun` holds the pairs whose comparison has begun, by their ids."""
-    if one is other:
-        return True
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return _equal_arrays(np.asarray(one), np.asarray(other), begun)
-    if isinstance(one, (int, float, complex, str, bytes, np.generic)):
-        return bool(one == other or (one != one and other != other))
-    if isinstance(one, GENERATORS):
-        return isinstance(other, GENERATORS)
-    pair = id(one), id(other)
-    if pair in begun:  # a cycle: this pair is already being compared
-        return True
-    begun[pair] = one, other  # (kept alive, or other objects might get their ids)
-    if isinstance(one, (tuple, list, deque)):
-        if not isinstance(other, (tuple, list, deque)) or len(one) != len(other):
-            return False
-        return all(_equal(a, b, begun) for a, b in zip(one, other, strict=True))
-    if isinstance(one, dict):
-        if not isinstance(other, dict) or one.keys() != other.keys():
-            return False
-        return all(_equal(one[key], other[key], begun) for key in one)
-    if type(one) is not type(other):
+def equal_states(one: Any, other: Any) -> bool:
+    """Return whether two states are equal, bit for bit; False if they cannot be pickled."""
+    try:
+        return _pickled(one) == _pickled(other)
+    except Exception:  # anything that an object may raise when it is pickled
         return False
-    if isinstance(one, (set, frozenset, types.FunctionType, type)):
-        return bool(one == other)
-    if isinstance(one, types.MethodType):
-        return one.__func__ is other.__func__ and _equal(one.__self__, other.__self__, begun)
-    try:  # compare the parts that a copy would be made of
-        parts, others = one.__reduce_ex__(4), other.__reduce_ex__(4)
-    except Exception:  # an object that cannot be pickled is not known to be equal
-        return False
-    if isinstance(parts, str) or isinstance(others, str):
-        return bool(parts == others)
-    lists = [[list(x) if hasattr(x, "__next__") else x for x in rest] for rest in (parts, others)]
-    return _equal(lists[0], lists[1], begun)
 
 
-def _equal_arrays(one: Any, other: Any, begun: dict[tuple[int, int], Any]) -> bool:
-    if one.dtype.hasobject or other.dtype.hasobject:
-        return one.shape == other.shape and _equal(one.tolist(), other.tolist(), begun)
-    return np.array_equal(one, other, equal_nan=one.dtype.kind in "fc" and other.dtype.kind in "fc")
+def _pickled(state: Any) -> bytes:
+    stream = io.BytesIO()
+    _StatePickler(stream).dump(state)
+    return stream.getvalue()
 
 
 # ---------------------------------------------------------------------- random numbers
@@ -319,18 +264,15 @@ def reachable(thing: Any, skip: Sequence[Any] = ()) -> Iterator[Any]:
     while queue:
         thing = queue.popleft()
         yield thing
-        for part in _parts(thing):
+        if isinstance(thing, (*GENERATORS, *CLOSED)):
+            continue
+        parts = gc.get_referents(thing)
+        if isinstance(thing, types.FunctionType):  # (it refers to its module, too)
+            parts = [thing.__closure__, thing.__defaults__, thing.__kwdefaults__]
+        for part in parts:
             if id(part) not in seen:
                 seen[id(part)] = part  # (kept alive, or another object might get its id)
                 queue.append(part)
-
-
-def _parts(thing: Any) -> list[Any]:
-    if isinstance(thing, (*GENERATORS, *CLOSED)):
-        return []
-    if isinstance(thing, types.FunctionType):  # (it refers to its module, too)
-        return [thing.__closure__, thing.__defaults__, thing.__kwdefaults__]
-    return gc.get_referents(thing)
 
 
 def is_random_state(thing: Any) -> bool:
@@ -346,28 +288,21 @@ def is_random_state(thing: Any) -> bool:
 def generators_of(env: Any) -> list[Any]:
     """Return all random generators that an environment holds, its own `np_random` first."""
     own = getattr(env.unwrapped, "np_random", None)  # (created on first access)
-    found = [
-        x for x in reachable(env, shared_parts(env)) if isinstance(x, GENERATORS) and x is not own
-    ]
-    return found if own is None else [own, *found]
+    found = [x for x in reachable(env, shared_parts(env)) if isinstance(x, GENERATORS)]
+    return sorted(found, key=lambda generator: generator is not own)
 
 
-def reseed(env: Any, seed: int) -> None:
-    """Reseed all generators of an environment in place: parts of it may share one."""
-    for stream, generator in enumerate(generators_of(env)):
-        reseed_one(generator, seed, stream)
-
-
-def reseed_one(generator: Any, seed: int, stream: int = 0) -> None:
-    """Reseed a generator, independently of those of other streams."""
-    source = np.random.SeedSequence(seed, spawn_key=(stream,) if stream else ())
-    if isinstance(generator, random.Random):
-        generator.seed(int(source.generate_state(1, np.uint64)[0]))
-    elif isinstance(generator, np.random.RandomState):
-        generator.seed(source.generate_state(4))
-    else:
-        bits = getattr(generator, "bit_generator", generator)
-        bits.state = type(bits)(source).state
+def reseed(generators: Sequence[Any], seed: int) -> None:
+    """Reseed generators in place, independently of one another: parts may share one."""
+    for stream, generator in enumerate(generators):
+        source = np.random.SeedSequence(seed, spawn_key=(stream,) if stream else ())
+        if isinstance(generator, random.Random):
+            generator.seed(int(source.generate_state(1, np.uint64)[0]))
+        elif isinstance(generator, np.random.RandomState):
+            generator.seed(source.generate_state(4))
+        else:
+            bits = getattr(generator, "bit_generator", generator)
+            bits.state = type(bits)(source).state
 
 
 @contextmanager
@@ -387,26 +322,78 @@ def global_seed(seed: int) -> Iterator[None]:
 # ---------------------------------------------------------------------- checks
 
 
-@dataclass
 class Check:
-    """The result of checking the deep copies of an environment.
+    """A check of the deep copies of an environment.
 
-    Attributes
-    ----------
-    difference
-        A difference between an environment and its copy; None if they agree.
-    deterministic
-        Whether the same steps have the same outcome with different random numbers.
-    steps
-        Number of steps taken that no simulator has reported yet.
+    Another environment takes its place: a new one if `make` makes one, else a copy. `difference` is
+    one between an environment and its copy, None if they agree.
     """
 
-    difference: str | None
-    deterministic: bool
-    steps: int
+    def __init__(self, env: Any, make: Callable[[], Any] | None) -> None:
+        self.steps = 0  # number of steps that no simulator has reported yet
+        self.deterministic = False  # whether outcomes do not depend on random numbers
+        space = copy.deepcopy(env.action_space)  # (the environment keeps its own generator)
+        space.seed(CHECK_SEED)
+        self._actions = [space.sample() for _ in range(2 * CHECK_STEPS)]
+        try:
+            self.difference = self._copy_difference(env, make)
+        except Exception as error:  # anything that an environment may raise
+            self.difference = f"copying it, or stepping a copy, raised {error!r}"
+        with suppress(Exception):  # a simulator would raise it again, if there is one
+            if self.difference is None:
+                self.deterministic = self._repeats(partial(_stand_in, env))
+            elif make is not None:
+                self.deterministic = self._repeats(partial(_restarted, make()))
+
+    def _copy_difference(self, env: Any, make: Callable[[], Any] | None) -> str | None:
+        """Return a difference between an environment and its deep copy, or None."""
+        shared = _shared_by_copy(env)
+        if shared is not None:
+            return f"the copy holds {shared!r} of the original"
+        original = _stand_in(env) if make is None else _restarted(make())
+        try:
+            for action in self._actions[:CHECK_STEPS]:
+                ((_, _, ended),) = self._run(original, [action], CHECK_SEED)
+                if ended:
+                    original.reset()
+            clone = private_copy(original)
+            # First the one, then the other: in turns, a copy that uses the original's state by
+            # mistake would find what it should.
+            expected = self._run(original, self._actions[CHECK_STEPS:], CHECK_SEED)
+            return _difference(expected, self._run(clone, self._actions[CHECK_STEPS:], CHECK_SEED))
+        finally:
+            original.close()
+
+    def _repeats(self, fresh: Callable[[], Any]) -> bool:
+        """Return whether steps have the same outcome with different random numbers.
+
+        `fresh` returns an environment in the same state each time.
+        """
+        actions = self._actions
+        while actions:  # until all were taken, even if episodes are short
+            runs = []
+            for seed in (CHECK_SEED + len(actions), OTHER_SEED + len(actions)):
+                env = fresh()
+                reseed(generators_of(env), seed)
+                runs.append(self._run(env, actions, seed))
+            if _difference(*runs) is not None:
+                return False
+            actions = actions[len(runs[0]) :]
+        return True
+
+    def _run(self, env: Any, actions: list[Any], seed: int) -> list[Outcome]:
+        """Take and count steps until the episode ends; module-level generators stay as they are."""
+        outcomes = []
+        with global_seed(seed):
+            for action in actions:
+                self.steps += 1
+                outcomes.append(copy.deepcopy(step_in(env, action)))
+                if outcomes[-1][2]:
+                    break
+        return outcomes
 
 
-_checks: dict[int, tuple[weakref.ref[Any], Check]] = {}
+_checks: dict[int, Check] = {}
 
 
 def checked(env: Any, make: Callable[[], Any] | None) -> Check:
@@ -414,97 +401,30 @@ def checked(env: Any, make: Callable[[], Any] | None) -> Check:
     if type(env).__name__ == "Recorded":
         env = env.env
     key = id(env)  # (an environment need not be hashable)
-    reference, check = _checks.get(key, (None, None))
-    if check is not None and reference is not None and reference() is env:
-        return check
-    counter = itertools.count()
-    difference = _copy_difference(env, make, counter)
-    deterministic = False
-    with suppress(Exception):  # a simulator would raise it again, if there is one
-        if difference is None:
-            deterministic = _repeats(partial(stand_in, env), counter)
-        elif make is not None:
-            deterministic = _repeats(partial(restarted, make()), counter)
-    check = Check(difference, deterministic, next(counter))
-    if difference is None or make is not None:  # (else `make` may still be given)
-        _checks[key] = weakref.ref(env, lambda _: _checks.pop(key, None)), check
+    check = _checks.get(key)
+    if check is None:
+        check = Check(env, make)
+        if check.difference is None or make is not None:  # (else `make` may still be given)
+            _checks[key] = check
+            weakref.finalize(env, _checks.pop, key)
     return check
 
 
-def _copy_difference(
-    env: Any, make: Callable[[], Any] | None, counter: "itertools.count[int]"
-) -> str | None:
-    """Return a difference between an environment and its deep copy, or None.
-
-    Another environment takes the place of this one: a new one if `make` makes one, else a copy.
-    """
-    try:
-        shared = _shared_by_copy(env)
-        if shared is not None:
-            return f"it cannot be copied: the copy holds {shared!r} of the original"
-        original = stand_in(env) if make is None else restarted(make())
-        actions = _random_actions(original)
-        for action in actions[:CHECK_STEPS]:
-            ((_, _, ended),) = _run(original, [action], CHECK_SEED, counter)
-            if ended:
-                original.reset()
-        clone = private_copy(original)
-    except Exception as error:  # anything that an environment may raise when it is copied
-        return f"it cannot be copied: {error!r}"
-    try:
-        # First the one, then the other: in turns, a copy that uses the original's state by mistake
-        # would find what it should.
-        expected = _run(original, actions[CHECK_STEPS:], CHECK_SEED, counter)
-        outcomes = _run(clone, actions[CHECK_STEPS:], CHECK_SEED, counter)
-    except Exception as error:  # anything that an environment may raise when a copy is stepped
-        return f"stepping a copy raised {error!r}"
-    finally:
-        original.close()
-    return _difference(expected, outcomes)
+def _stand_in(env: Any) -> Any:
+    """Return a copy of an environment, which is reset if no episode is under way."""
+    return private_copy(env) if why_not_underway(env) is None else _restarted(private_copy(env))
 
 
-def _repeats(fresh: Callable[[], Any], counter: "itertools.count[int]") -> bool:
-    """Return whether steps have the same outcome with different random numbers.
-
-    `fresh` returns an environment in the same state each time.
-    """
-    actions = _random_actions(fresh())
-    while actions:  # until all were taken, even if episodes are short
-        runs = []
-        for seed in (CHECK_SEED, OTHER_SEED):
-            env = fresh()
-            reseed(env, seed + len(actions))
-            runs.append(_run(env, actions, seed + len(actions), counter))
-        if _difference(*runs) is not None:
-            return False
-        actions = actions[len(runs[0]) :]
-    return True
-
-
-def _run(env: Any, actions: list[Any], seed: int, counter: "itertools.count[int]") -> list[Outcome]:
-    """Take and count steps until the episode ends; module-level generators stay as they are."""
-    outcomes = []
-    with global_seed(seed):
-        for action in actions:
-            next(counter)
-            outcomes.append(copy.deepcopy(step_in(env, action)))
-            if outcomes[-1][2]:
-                break
-    return outcomes
-
-
-def _random_actions(env: Any) -> list[Any]:
-    """Draw actions without using the generator of the environment's own action space."""
-    space = copy.deepcopy(env.action_space)
-    space.seed(CHECK_SEED)
-    return [space.sample() for _ in range(2 * CHECK_STEPS)]
+def _restarted(env: Any) -> Any:
+    """Return an environment after a reset to the same state each time."""
+    env.reset(seed=CHECK_SEED)
+    return env
 
 
 def _difference(expected: list[Outcome], outcomes: list[Outcome]) -> str | None:
     for i, (one, other) in enumerate(zip(expected, outcomes, strict=False)):
-        for name, a, b in zip(("observation", "reward", "end"), one, other, strict=True):
-            if not equal_states(a, b):
-                return f"{name} of a copy differs after {i + 1} steps: {b!r} instead of {a!r}"
+        if not equal_states(one, other):
+            return f"the outcome of a copy differs after {i + 1} steps: {other} instead of {one}"
     return None
 
 

@@ -4,30 +4,21 @@ import math
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bough._validation import above_zero, real, whole
 from bough.exceptions import Exhausted
-from bough.planning.decision import Plan
+from bough.planning.decision import Plan, Settings, horizon
 from bough.planning.playouts import Playout, Playouts, RolloutPolicy
 from bough.planning.policies import BaselinePolicy, GPTSPolicy, TreePolicy
 from bough.planning.rewards import RewardScale
-from bough.planning.simulator import GenerativeModel, model_of
+from bough.planning.simulator import GenerativeModel
 from bough.searchers.base import new_generator
 from bough.searchers.baselines.olop import OLOP
-from bough.searchers.registry import PLANNERS, SEARCHERS
-from bough.theory.depth import paper_depth, useful_depth
+from bough.searchers.registry import PLANNERS
 from bough.trees import Path, Tree
 
-#: Names of the searchers for planning.
-NAMES = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
-#: Weight of a reward at the horizon.
-LEAST_WEIGHT = 0.1
-#: Least number of paths of full depth that a budget allows.
-LEAST_PATHS = 5
 #: Steps of the first stage, if only time is limited; each further stage has twice as many.
 FIRST_STAGE = 100
 #: The newest playouts are reused for the next decision: at most this many times the number of new
@@ -35,105 +26,11 @@ FIRST_STAGE = 100
 MOST_REUSED = 4
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Checked arguments of `plan`."""
-
-    discount: float = 0.95
-    budget: int | None = None
-    seconds: float | None = None
-    depth: Any = None
-    searcher: Any = "gpts"
-    rewards: str = "steps"
-    repeat: int = 1
-
-    def __post_init__(self) -> None:
-        if not 0 < real(self.discount, "discount") <= 1:
-            raise ValueError(f"discount must be above 0 and at most 1, got {self.discount!r}")
-        if self.budget is None and self.seconds is None:
-            raise ValueError("give a budget, in steps of the simulator, or a time limit in seconds")
-        whole(self.repeat, "repeat", least=1)
-        if self.budget is not None:
-            whole(self.budget, "budget", least=1)
-            if self.budget < self.repeat:
-                raise ValueError(
-                    f"a budget of {self.budget} steps is too small for one action, "
-                    f"which is repeated {self.repeat} times"
-                )
-        if self.seconds is not None:
-            above_zero(self.seconds, "seconds")
-        if self.rewards not in ("steps", "sum"):
-            raise ValueError(f'rewards must be "steps" or "sum", got {self.rewards!r}')
-        _check_searcher(self.searcher)
-        horizon(self.depth, 2, 0.5, 1)  # raises an error if the depth is invalid
-        if self.discount == 1.0 and self.searcher in (*PLANNERS, "best_first"):
-            raise ValueError(f"{self.searcher} needs a discount below 1, got {self.discount!r}")
-
-    @property
-    def action_discount(self) -> float:
-        """The discount of one action, which may be repeated for several steps."""
-        return self.discount**self.repeat
-
-
-def _check_searcher(searcher: Any) -> None:
-    if isinstance(searcher, str) and searcher not in NAMES:
-        why = "is not a searcher" if searcher not in SEARCHERS else "is not made for planning"
-        raise ValueError(f"searcher must be one of {', '.join(NAMES)}: {searcher!r} {why}")
-    if not isinstance(searcher, str) and not callable(searcher):
-        raise TypeError(
-            "searcher must be a name or a function of the tree that makes a searcher, "
-            f"got {searcher!r}"
-        )
-
-
-def default_horizon(actions: int, discount: float, budget: int) -> int:
-    """Return the default depth of the tree.
-
-    The larger of the smallest useful depth for the budget (erratum 39 of the paper) and the horizon
-    of the discount, log 0.1 / log discount; but at most a fifth of the budget.
-
-    >>> default_horizon(2, 0.95, budget=1000), default_horizon(2, 0.95, budget=100)
-    (45, 20)
-    """
-    steps = budget
-    if discount < 1.0:
-        steps = math.ceil(math.log(LEAST_WEIGHT) / math.log(discount))
-    useful = useful_depth(actions, discount, budget) if actions > 1 else 1
-    return max(min(max(useful, steps), budget // LEAST_PATHS), 1)
-
-
-def horizon(depth: Any, actions: int, discount: float, budget: int) -> int:
-    """Return the depth of the tree: a number, "paper" for the paper's D(T), or None for ours.
-
-    >>> horizon("paper", 2, 0.95, budget=100)
-    5
-    """
-    if depth is None:
-        return default_horizon(actions, discount, budget)
-    if isinstance(depth, str):
-        if depth != "paper":
-            raise ValueError(f'depth must be an int, "paper" or None, got {depth!r}')
-        if actions < 2:
-            return 1
-        # T paths of D steps make up the budget; the depth is the paper's for T paths.
-        steps = 1
-        while (steps + 1) * actions**steps < budget:
-            steps += 1
-        return max(paper_depth(actions, max(budget // steps, 1)), 1)
-    return whole(depth, "depth", least=1)
-
-
 class Planner:
     """Plans one decision after another, and reuses playouts of the last one where they hold.
 
-    Parameters
-    ----------
-    model : GenerativeModel
-    settings : Settings
-    rng : int or numpy.random.Generator
-    receding : bool
-        Whether only the first action will be taken, before another plan is made (receding horizon):
-        then it is the one with the highest expected value. Otherwise the plan is the best path.
+    If only the first action will be taken before another plan is made (`receding`), it is the one
+    with the highest expected value. Otherwise the plan is the best path.
     """
 
     def __init__(
@@ -155,7 +52,7 @@ class Planner:
         self._uses_gpts = isinstance(settings.searcher, str) and settings.searcher == "gpts"
         seed = int(self._rng.integers(2**63)) if self._uses_gpts else 0
         self._selection_rng = new_generator(seed)
-        self._scale: RewardScale | None = None
+        self._scale = RewardScale(discount, 1, continues=model.deterministic and receding)
         self._reused: list[Playout] | None = None  # None: start from a new state
         self._reused_before = 0  # number of playouts of the last decision that were reused
         self.policy: TreePolicy | None = None
@@ -192,7 +89,7 @@ class Planner:
             value=value,
             std=std,
             calls=calls,
-            replayed=self.model.newly_replayed(),
+            replayed=self.model.take_replayed(),
             plays=len(policy.playouts) - kept,
             kept=kept,
             depth=policy.tree.depth,
@@ -220,35 +117,20 @@ class Planner:
         return self._depth(2 * stage) > policy.tree.depth
 
     def _new_policy(self, budget: int, playouts: Sequence[Playout]) -> TreePolicy:
-        settings = self.settings
-        discount = settings.action_discount
-        depth = self._depth(budget)
-        if self._scale is None:
-            continues = self.model.deterministic and self.receding
-            self._scale = RewardScale(discount, depth, continues=continues)
-        elif len(self._scale.weights) != depth:
-            self._scale.set_depth(discount, depth)
+        settings, depth = self.settings, self._depth(budget)
+        self._scale.set_depth(depth)
         tree = Tree(len(self.model.actions), depth)
         if not self._uses_gpts:
-            return BaselinePolicy(
-                settings.searcher,
-                tree,
-                discount=discount,
-                rewards=settings.rewards,
-                scale=self._scale,
-                rng=self._rng,
-                budget=budget // settings.repeat,
-            )
+            plays = budget // settings.repeat
+            return BaselinePolicy(settings, tree, scale=self._scale, rng=self._rng, budget=plays)
         belief = None
         if isinstance(self.policy, GPTSPolicy) and self.policy.tree.depth == depth:
             belief = self.policy.release_belief()
         return GPTSPolicy(
+            settings,
             tree,
-            discount=discount,
-            rewards=settings.rewards,
             deterministic=self.model.deterministic,
             scale=self._scale,
-            rollout_policy=self._rollout_policy,
             rng=self._rng,
             selection_rng=self._selection_rng,
             playouts=[playout.truncated(depth) for playout in playouts],
@@ -256,10 +138,7 @@ class Planner:
         )
 
     def _search(self, policy: TreePolicy, budget: int, deadline: float) -> tuple[str, int]:
-        """Search until the budget, the time or the tree is exhausted.
-
-        Returns which of them it was, and the number of steps taken.
-        """
+        """Search until an end; return which ("budget", ...) and the number of steps taken."""
         playouts = self.playouts
         playouts.set_budget(budget)
         depth = policy.tree.depth
@@ -282,6 +161,8 @@ class Planner:
             playout = playouts.play(path)
             if playout is None:
                 break
+            if explores and isinstance(policy, GPTSPolicy):
+                self._rollout_policy.add(playout, policy.center)
             policy.tell(asked, playout)
         known = explores and playouts.root.complete >= depth
         return "exhausted" if known else "budget", playouts.calls
@@ -293,7 +174,7 @@ class Planner:
             return (int(self._rng.integers(len(self.model.actions))),), math.nan, math.inf
         depth = policy.tree.depth
         # Of paths of the same value, one that continues if positive rewards are expected.
-        end = self._scale is not None and self._scale.fitted()[0] < 0.0
+        end = self._scale.fitted()[0] < 0.0
         if all_known and self.model.deterministic:
             value, path = self.playouts.best(depth, self.settings.action_discount, end=end)
             return path, value, 0.0
@@ -311,10 +192,7 @@ class Planner:
     # ------------------------------------------------------------------ the next decision
 
     def advance(self, action: int, snapshot: Any) -> bool:
-        """Reuse the playouts below an action, if the world is where they led.
-
-        Returns whether it is. `snapshot` is of the current state of the world.
-        """
+        """Reuse the playouts below an action if they led to this state; return whether they did."""
         policy, same = self.policy, self.model.same
         self._reused = None
         if policy is None or same is None:
@@ -322,9 +200,7 @@ class Planner:
         below = [p for p in policy.playouts if p.path[0] == action and len(p.rewards) > 1]
         if self.model.deterministic:
             state = self.playouts.root.children.get(action)
-            if state is None or state.ended or state.snapshot is None:
-                return False
-            if not same(state.snapshot, snapshot):
+            if state is None or state.snapshot is None or not same(state.snapshot, snapshot):
                 return False
             self.playouts.advance(state)
             found = True
@@ -403,7 +279,7 @@ def plan(
     """
     settings = Settings(discount, budget, seconds, depth, searcher, rewards, repeat)
     rng = new_rng(rng)
-    model = model_of(env_or_simulator)
+    model = GenerativeModel(env_or_simulator)
     present = model.present()
     try:
         return Planner(model, settings, rng, receding=False).plan(present)

@@ -16,7 +16,7 @@ from bough._validation import real, shown
 from bough.planning.simulator import GenerativeModel
 from bough.trees import Path
 
-#: Maximum number of snapshots that are kept; more would only save steps that are seldom taken.
+#: Maximum number of snapshots for a decision; more would only save steps that are seldom taken.
 MOST_SNAPSHOTS = 10_000
 #: The same if each is a copy of a whole environment.
 MOST_HEAVY = 1_000
@@ -67,14 +67,6 @@ class RolloutPolicy:
     action and the one before it, and of ends only: how soon a playout ended afterwards, and how
     much better or worse that was than to continue. Other rewards are left to the belief. If no
     episode ends, all actions are equally likely.
-
-    Parameters
-    ----------
-    actions : int
-        The number of actions.
-    discount : float
-        The discount of an action.
-    rng : random.Random
     """
 
     def __init__(self, actions: int, discount: float, rng: random.Random) -> None:
@@ -142,23 +134,9 @@ class State:
 
 
 class Playouts:
-    """Simulates paths from one state, within a budget of steps.
+    """Simulates paths from the state `root`, within a budget of steps, of which it counts `calls`.
 
-    Parameters
-    ----------
-    model : GenerativeModel
-    discount : float
-        The discount within a repeated action; the caller discounts between actions.
-    repeat : int
-        Number of steps for which each action is taken.
-    rng : numpy.random.Generator
-
-    Attributes
-    ----------
-    calls
-        Number of steps taken since the budget was set.
-    root : State
-        The state from which paths start.
+    `discount` is that within a repeated action; the caller discounts between actions.
     """
 
     def __init__(
@@ -172,7 +150,6 @@ class Playouts:
         self._random = random.Random(int(rng.integers(2**63)))  # (faster for single numbers)
         # The number of snapshots of a random playout: they show which playouts can be reused.
         self._states = 0 if model.same is None else 1 if model.heavy else sys.maxsize
-        self._at: State | None = None  # the state of the simulator, if known
         self._snapshots = 0
         self.calls = self.budget = 0
         self.root = State(None, 0.0, False)
@@ -185,16 +162,11 @@ class Playouts:
     def advance(self, state: State) -> None:
         """Start from a known state, and keep what was simulated below it."""
         self.root = state
-        self._snapshots, stack = 0, [state]
-        while stack:
-            state = stack.pop()
-            self._snapshots += state.snapshot is not None
-            stack.extend(state.children.values())
+        self._snapshots = 0
 
     def set_budget(self, budget: int) -> None:
         """Allow a number of further steps."""
         self.calls, self.budget = 0, budget
-        self._at = None  # (the simulator may have been used by others meanwhile)
 
     @property
     def left(self) -> int:
@@ -263,7 +235,7 @@ class Playouts:
             states.append(state)
             rewards.append(state.reward)
         more = len(rewards) < len(path) and not state.ended and self.left > 0
-        if more and (state is self._at or self._return_to(states, path)):
+        if more and self._return_to(states, path):
             self._explore(states, path, rewards)
         if not rewards:
             return None
@@ -274,7 +246,6 @@ class Playouts:
         state = states[-1]
         known = len(rewards)
         most = MOST_HEAVY if self.model.heavy else MOST_SNAPSHOTS
-        self._at = None  # unknown in case of an error
         try:
             for action, reward, ended in self._take(path[known:]):
                 kept = not ended and self._snapshots < most
@@ -285,7 +256,6 @@ class Playouts:
                 rewards.append(reward)
         finally:
             self._update_complete(states, known)
-        self._at = state
 
     def _update_complete(self, states: list[State], known: int) -> None:
         """Update to which depth all paths are known, from the last state of a path upward.
@@ -309,12 +279,10 @@ class Playouts:
             known -= 1
         if self.left <= end - known:  # the steps to it, and one more
             return False
-        self._at = None
         self.model.restore(states[known].snapshot)
         for action in path[known:end]:
             self._step(self.model.actions[action])
             self.calls += 1
-        self._at = states[-1]
         return True
 
     def unexplored(self, path: Path, depth: int) -> Path | None:

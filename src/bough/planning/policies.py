@@ -9,7 +9,6 @@ Notation of the GPTS policy, for a playout with rewards r_1 .. r_n of at most D 
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import mul
@@ -21,7 +20,8 @@ from bough.belief.belief import Belief
 from bough.belief.rng import SplitMix64
 from bough.confidence import Confidence
 from bough.kernels import Discounted
-from bough.planning.playouts import Playout, RolloutPolicy
+from bough.planning.decision import Settings
+from bough.planning.playouts import Playout
 from bough.planning.rewards import RewardScale, StepNoise
 from bough.searchers.base import Certificate
 from bough.searchers.baselines.random_search import RandomSearch
@@ -71,46 +71,37 @@ class GPTSPolicy:
     the depth of the tree too), and the path ends there; with random ones, the path continues as it
     was requested, with zeros.
 
-    Parameters
-    ----------
-    scale, rollout_policy
-        Statistics of all playouts, shared by all decisions.
-    rng : numpy.random.Generator
-        Breaks ties between actions.
-    selection_rng : SplitMix64
-        Breaks ties between paths and draws unexplored children.
-    playouts
-        Playouts reused from before.
-    belief : Belief, optional
-        A belief on the same tree that is no longer needed: to clear one is faster than to make one.
+    `scale` is shared by all decisions; `rng` breaks ties between actions, `selection_rng` between
+    paths. `belief` is one of the same tree that is no longer needed: to clear it is faster than to
+    make another.
     """
 
     def __init__(
         self,
+        settings: Settings,
         tree: Tree,
         *,
-        discount: float,
-        rewards: str,
         deterministic: bool,
         scale: RewardScale,
-        rollout_policy: RolloutPolicy,
         rng: np.random.Generator,
         selection_rng: SplitMix64,
-        playouts: Sequence[Playout] = (),
-        belief: Belief | None = None,
+        playouts: list[Playout],
+        belief: Belief | None,
     ) -> None:
         self.tree = tree
-        self.discount = discount
+        self.discount = settings.action_discount
         self.scale = scale
-        self.playouts = list(playouts)
-        self._rollout_policy = rollout_policy
+        self.playouts = playouts
         self._rng, self._selection_rng = rng, selection_rng
         self._deterministic = deterministic
-        self._observes_steps = rewards == "steps"
-        self._observes_sums = deterministic or rewards == "sum"
+        self._observes_steps = settings.rewards == "steps"
+        self._observes_sums = deterministic or not self._observes_steps
+        #: Whether the model is exact: only steps are observed, with their own noise.
+        self._is_exact = not self._observes_sums
         # (The depth of the scale may change for the next decision.)
         self.weights, self.rest, self._beyond = scale.weights, scale.rest, scale.beyond
         self._spread = scale.spread
+        self._kernel = Discounted(self.discount, 1.0 / self._spread**2)
         self._confidence = Confidence()
         if deterministic:
             depth = tree.depth / EXPLORED_STEPS
@@ -122,11 +113,6 @@ class GPTSPolicy:
         self._next = 2 * len(self.playouts) or 1  # number of playouts to check the units again
         self._belief = belief
         self._rebuild()
-
-    @property
-    def _is_exact(self) -> bool:
-        """Whether the model is exact: only steps are observed, with their own noise."""
-        return not self._observes_sums
 
     # ------------------------------------------------------------------ the belief
 
@@ -148,10 +134,6 @@ class GPTSPolicy:
         for playout in self.playouts:
             self.observe(search.belief, playout)
         return search
-
-    @property
-    def _kernel(self) -> Discounted:
-        return Discounted(self.discount, 1.0 / self._spread**2)
 
     def _rebuild(self) -> None:
         """Update the units, and observe all playouts again."""
@@ -223,8 +205,6 @@ class GPTSPolicy:
     def tell(self, asked: Path, playout: Playout) -> None:
         """Record the outcome, and rebuild the belief if the units of rewards have changed."""
         self.playouts.append(playout)
-        if self._deterministic:
-            self._rollout_policy.add(playout, self.center)
         rewards = playout.rewards
         self.scale.add(rewards, playout.ended)
         if self._is_exact:
@@ -314,11 +294,9 @@ class BaselinePolicy:
 
     def __init__(
         self,
-        searcher: Any,
+        settings: Settings,
         tree: Tree,
         *,
-        discount: float,
-        rewards: str,
         scale: RewardScale,
         rng: np.random.Generator,
         budget: int,
@@ -326,12 +304,13 @@ class BaselinePolicy:
         self.tree = tree
         self.weights = scale.weights
         self.playouts: list[Playout] = []
-        self._observes_steps = rewards == "steps"
+        self._observes_steps = settings.rewards == "steps"
+        searcher = settings.searcher
         options: dict[str, Any] = {}
-        if searcher in (*PLANNERS, "best_first"):
-            options["discount"] = discount
         if searcher in PLANNERS:
-            options["budget"] = budget
+            options = {"discount": settings.action_discount, "budget": budget}
+        elif searcher == "best_first":
+            options = {"discount": settings.action_discount}
         seed = int(rng.integers(2**63)) if isinstance(searcher, str) else None
         self.searcher = make_searcher(searcher, tree, seed, options)
 

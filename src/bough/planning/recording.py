@@ -7,31 +7,19 @@ import gymnasium
 import numpy as np
 
 
-class Recorded(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
-    """A wrapper that records its seed, the actions since the reset, and the last observation.
+class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """A wrapper that records the arguments of the last reset, and the actions since (`done`).
 
     A reset without a seed draws one that follows from the last seed given, or there would be more
     and more to replay.
-
-    Attributes
-    ----------
-    seed, options
-        Arguments of the last reset; None before the first.
-    done
-        Actions since then.
-    last
-        The last observation.
-    ended
-        Whether the episode has ended.
     """
 
     def __init__(self, env: Any) -> None:
-        gymnasium.utils.RecordConstructorArgs.__init__(self)
-        gymnasium.Wrapper.__init__(self, env)
+        super().__init__(env)
         self.seed: int | None = None
         self.options: Any = None
         self.done: list[Any] = []
-        self.last: Any = None
+        self.last: Any = None  # observation
         self.ended = False
         self._seeds = np.random.default_rng()
 

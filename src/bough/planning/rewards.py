@@ -20,24 +20,12 @@ class RewardScale:
     """Running moments of immediate rewards and of the discounted sums of whole playouts.
 
     After the end of an episode every reward is 0, and counts as such, so that the moments reflect
-    the loss, or gain, by an early end.
-
-    Parameters
-    ----------
-    discount, depth
-        Discount and number of the rewards of a playout.
-    continues : bool
-        Whether an episode that has not ended continues beyond the depth, so that even an end in the
-        last step has a cost.
+    the loss, or gain, by an early end. If an episode that has not ended `continues` beyond the
+    depth, even an end in the last step has a cost.
     """
 
-    def __init__(
-        self,
-        discount: float,
-        depth: int,
-        *,
-        continues: bool = False,
-    ) -> None:
+    def __init__(self, discount: float, depth: int, *, continues: bool = False) -> None:
+        self.discount = discount
         self.continues = continues
         self.noise = 0.0  # of a sum, in units of its standard deviation; 0 before the first fit
         self._steps = self._playouts = self._ends = 0
@@ -47,10 +35,11 @@ class RewardScale:
         #: Moments are taken about the first reward, and about the first sum.
         self._origin: float | None = None
         self._total_origin = 0.0
-        self.set_depth(discount, depth)
+        self.set_depth(depth)
 
-    def set_depth(self, discount: float, depth: int) -> None:
+    def set_depth(self, depth: int) -> None:
         """Change the number of rewards of a playout."""
+        discount = self.discount
         self.weights = [discount**i for i in range(depth)]
         #: The discounted sum of a reward of 1 in every step from each depth on.
         self.rest = [0.0] * (depth + 1)
@@ -64,8 +53,7 @@ class RewardScale:
 
     def add(self, rewards: Sequence[float], ended: bool) -> None:
         """Add the rewards of a playout, unless it was cut off."""
-        low, high = min(rewards), max(rewards)
-        self._largest = max(self._largest, high, -low)
+        self._largest = max(self._largest, max(rewards), -min(rewards))
         length, depth = len(rewards), len(self.weights)
         if not ended and length < depth:
             return
@@ -73,13 +61,9 @@ class RewardScale:
         if self._origin is None:
             self._origin, self._total_origin = rewards[0], total
         origin = self._origin
-        if low == high:  # as in many environments
-            self._sum += length * (low - origin)
-            self._squares += length * (low - origin) ** 2
-        else:
-            changes = [r - origin for r in rewards]
-            self._sum += math.fsum(changes)
-            self._squares += math.fsum(map(mul, changes, changes))
+        changes = [r - origin for r in rewards]
+        self._sum += math.fsum(changes)
+        self._squares += math.fsum(map(mul, changes, changes))
         missing = depth - length
         self._sum -= missing * origin
         self._squares += missing * origin**2

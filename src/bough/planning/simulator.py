@@ -2,29 +2,26 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from functools import partial
-from operator import attrgetter
 from typing import Any, Protocol, runtime_checkable
 
 from bough._validation import listed
 from bough.exceptions import Unfaithful
 from bough.planning.environments import (
+    OBSERVERS,
     VALUES,
     Outcome,
     actions_of,
     checked,
     equal_states,
     further_copy,
+    generators_of,
     is_deterministic,
     is_environment,
-    is_known_wrapper,
     is_random_state,
     known_of,
     private_copy,
     reachable,
-    record_of,
     reseed,
-    reseed_one,
     step_in,
     why_not_underway,
     wrappers_of,
@@ -35,14 +32,7 @@ from bough.planning.environments import (
 class Simulator(Protocol):
     """A generative model of the world: it answers where an action would lead.
 
-    Attributes
-    ----------
-    actions
-        The actions of every state, in any form that `step` accepts.
-
-    Notes
-    -----
-    Optional members:
+    `actions` are those of every state, in any form that `step` accepts. Optional members:
 
     `deterministic` (False if it is missing)
         Whether the same actions from the same state always have the same outcome. If so, no step is
@@ -54,22 +44,6 @@ class Simulator(Protocol):
         that holds a generator or its state is refused then.
     `same(snapshot, other) -> bool`
         Whether two snapshots are of the same state. Without it an agent reuses no playouts.
-
-    Examples
-    --------
-    >>> class Corridor:
-    ...     actions = ("left", "right")
-    ...     deterministic = True
-    ...     place = 0
-    ...     def snapshot(self):
-    ...         return self.place
-    ...     def restore(self, snapshot):
-    ...         self.place = snapshot
-    ...     def step(self, action):
-    ...         self.place += 1 if action == "right" else -1
-    ...         return self.place, float(self.place == 3), self.place == 3
-    >>> isinstance(Corridor(), Simulator)
-    True
     """
 
     actions: Sequence[Any]
@@ -85,17 +59,11 @@ class Simulator(Protocol):
 
 
 class GenerativeModel:
-    """A simulator with all optional members filled in.
+    """An environment, or a simulator with all optional members filled in."""
 
-    Parameters
-    ----------
-    simulator : Simulator
-    counted : int, optional
-        Number of the simulator's own steps (`replayed`) that are not to be reported; by default
-        all steps until now.
-    """
-
-    def __init__(self, simulator: Any, *, counted: int | None = None) -> None:
+    def __init__(self, env_or_simulator: Any) -> None:
+        is_env = is_environment(env_or_simulator)
+        simulator = simulator_of(env_or_simulator) if is_env else env_or_simulator
         for name in ("snapshot", "restore", "step", "actions"):
             if not hasattr(simulator, name):
                 raise TypeError(
@@ -115,49 +83,38 @@ class GenerativeModel:
         self.same: Callable[[Any, Any], bool] | None = getattr(simulator, "same", None)
         #: Whether a snapshot costs about as much as a step.
         self.heavy = bool(getattr(simulator, "heavy", False))
-        self._follows_world = hasattr(simulator, "present")
         self._present: Callable[[], Any] = getattr(simulator, "present", simulator.snapshot)
-        self._trusted = self.deterministic or self.reseed is not None
-        self._counted = self._replayed() if counted is None else counted
 
     def present(self) -> Any:
         """Return a snapshot of the current state of the world."""
         snapshot = self._present()
-        if not self._trusted:
-            if any(map(is_random_state, reachable(snapshot))):
-                raise ValueError(
-                    "snapshots of the simulator hold a random generator, or the state of one, so "
-                    "that every playout would draw the same numbers and foresee the future: give "
-                    "it reseed(seed), or deterministic = True if nothing is random"
-                )
-            self._trusted = True
+        needs_reseed = self.reseed is None and not self.deterministic
+        if needs_reseed and any(map(is_random_state, reachable(snapshot))):
+            raise ValueError(
+                "snapshots of the simulator hold a random generator, or the state of one, so "
+                "that every playout would draw the same numbers and foresee the future: give "
+                "it reseed(seed), or deterministic = True if nothing is random"
+            )
         return snapshot
 
     def leave(self, snapshot: Any) -> None:
         """Restore the state before planning, if the simulator is the world itself."""
-        if not self._follows_world:
+        if not hasattr(self.simulator, "present"):
             self.restore(snapshot)
 
-    def newly_replayed(self) -> int:
-        """Return the number of steps that the simulator took on its own since the last call.
-
-        They led back to a previous state of the world, or checked the simulator.
-        """
-        before, self._counted = self._counted, self._replayed()
-        return self._counted - before
-
-    def _replayed(self) -> int:
-        return int(getattr(self.simulator, "replayed", 0))
+    def take_replayed(self) -> int:
+        """Return the number of steps since the last call that led back to a state, or checked."""
+        count = int(getattr(self.simulator, "replayed", 0))
+        if count:
+            self.simulator.replayed = 0
+        return count
 
 
 # ---------------------------------------------------------------------- simulators
 
 
 class EnvironmentSimulator:
-    """A simulator that steps a model of an environment, and follows the environment itself.
-
-    `replayed` counts the steps that only led back to a previous state, or were part of a check.
-    """
+    """A simulator that steps a model of an environment, and follows the environment itself."""
 
     how = ""
 
@@ -165,13 +122,18 @@ class EnvironmentSimulator:
         self.env = env
         self.actions = actions
         self.deterministic = deterministic
-        self.replayed = 0
+        self.replayed = 0  # steps that only led back to a previous state, or were part of a check
         self._model: Any = None
 
-    def _check_underway(self) -> None:
+    def present(self) -> Any:
+        """Return a snapshot of the environment."""
         reason = why_not_underway(self.env)
         if reason is not None:
             raise ValueError(f"{reason}: call env.reset() first")
+        return self._read_env()
+
+    def _read_env(self) -> Any:
+        raise NotImplementedError
 
     def step(self, action: Any) -> Outcome:
         """Take an action in the model."""
@@ -179,7 +141,7 @@ class EnvironmentSimulator:
 
     def reseed(self, seed: int) -> None:
         """Let the model draw other random numbers than the environment will."""
-        reseed(self._model, seed)
+        reseed(generators_of(self._model), seed)
 
     def same(self, snapshot: Any, other: Any) -> bool:
         """Return whether two snapshots are of the same state."""
@@ -198,18 +160,16 @@ class NativeSimulator(EnvironmentSimulator):
     def __init__(self, env: Any, actions: list[Any], deterministic: bool) -> None:
         super().__init__(env, actions, deterministic)
         self._model = model = private_copy(env)
-        self._generator = model.unwrapped.np_random  # the only one
-        self.snapshot: Callable[[], Any] = partial(attrgetter(*_state_names(model)), model)
-        self._read_present = attrgetter(*_state_names(env))
-        owners = [name.rpartition(".") for name in _state_names(model)]
-        self._owners = [attrgetter(owner)(model) if owner else model for owner, _, _ in owners]
-        self._names = [name for _, _, name in owners]
+        self._generators = [model.unwrapped.np_random]  # the only one
+        self._owners, self._names = zip(*_state_attributes(model), strict=True)
         self._step = model.step
 
-    def present(self) -> Any:
-        """Return a snapshot of the environment."""
-        self._check_underway()
-        return self._read_present(self.env)
+    def _read_env(self) -> Any:
+        return tuple(getattr(owner, name) for owner, name in _state_attributes(self.env))
+
+    def snapshot(self) -> Any:
+        """Return the state of the model."""
+        return tuple(map(getattr, self._owners, self._names))
 
     def restore(self, snapshot: Any) -> None:
         """Set the state of the model."""
@@ -223,19 +183,15 @@ class NativeSimulator(EnvironmentSimulator):
 
     def reseed(self, seed: int) -> None:
         """Let the model draw other random numbers than the environment will."""
-        reseed_one(self._generator, seed)
+        reseed(self._generators, seed)
 
 
-def _state_names(env: Any) -> list[str]:
-    """Return the attributes that hold the state, as dotted names from the outermost wrapper."""
-    names, prefix = [], ""
-    for wrapper in wrappers_of(env):
-        if type(wrapper).__name__ == "TimeLimit":
-            names.append(prefix + "_elapsed_steps")
-        prefix += "env."
+def _state_attributes(env: Any) -> list[tuple[Any, str]]:
+    """Return the owner and the name of each attribute that holds the state."""
+    limits = wrappers_of(env, "TimeLimit")
     known = known_of(env)
-    names += [prefix + name for name in (known.attributes if known is not None else ())]
-    return names if len(names) > 1 else 2 * names  # (`attrgetter` of one name returns no tuple)
+    names = known.attributes if known is not None else ()
+    return [(w, "_elapsed_steps") for w in limits] + [(env.unwrapped, name) for name in names]
 
 
 class CopySimulator(EnvironmentSimulator):
@@ -244,9 +200,7 @@ class CopySimulator(EnvironmentSimulator):
     how = "deep copies"
     heavy = True
 
-    def present(self) -> Any:
-        """Return a copy of the environment."""
-        self._check_underway()
+    def _read_env(self) -> Any:
         return private_copy(self.env)
 
     def snapshot(self) -> Any:
@@ -267,19 +221,11 @@ class ReplaySimulator(EnvironmentSimulator):
         self, env: Any, actions: list[Any], deterministic: bool, make: Callable[[], Any]
     ) -> None:
         super().__init__(env, actions, deterministic)
-        self.record: Any = record_of(env)
+        self.record = wrappers_of(env, "Recorded")[0]
         self._model = make()
         self._done: tuple[Any, ...] = ()
 
-    def present(self) -> Any:
-        """Return the actions taken in the environment, after a check that they lead there."""
-        if self.record.seed is None:
-            raise ValueError(
-                f"this environment is simulated by {self.how}, and nothing was recorded yet: reset "
-                "and step the one that `recorded` returned, which is also the `env` of an agent, "
-                "and not the one within"
-            )
-        self._check_underway()
+    def _read_env(self) -> Any:
         done = tuple(self.record.done)
         observation = self._replay(done)
         if not equal_states(observation, self.record.last):
@@ -295,7 +241,7 @@ class ReplaySimulator(EnvironmentSimulator):
 
     def restore(self, snapshot: Any) -> None:
         """Reset the model and replay the actions."""
-        if not self.deterministic or not equal_states(snapshot, self._done):
+        if not self.same(snapshot, self._done):
             self._replay(snapshot)
 
     def _replay(self, done: tuple[Any, ...]) -> Any:
@@ -313,7 +259,7 @@ class ReplaySimulator(EnvironmentSimulator):
         return outcome
 
     def same(self, snapshot: Any, other: Any) -> bool:
-        """Return whether the same actions were taken."""
+        """Return whether the same actions were taken, and have the same outcome each time."""
         return self.deterministic and equal_states(snapshot, other)
 
 
@@ -333,9 +279,8 @@ def simulator_of(
         The environment. The simulator follows it: a plan starts at its current state.
     how : "native", "copy", "replay" or None
         `"native"`: the state is a few known attributes (classic control, toy text). `"copy"`: deep
-        copies. `"replay"`: reset and replay the actions, for an environment wrapped by `recorded`.
-        By default the first of these that works. Deep copies are checked first against another
-        environment of the same kind.
+        copies, which are checked first. `"replay"`: reset and replay the actions, for an
+        environment wrapped by `recorded`. By default the first of these that works.
     deterministic : bool, optional
         Whether the same actions always have the same outcome; by default it is known, or detected
         by stepping two copies with different random numbers. Randomness that only shows after 20
@@ -358,42 +303,36 @@ def simulator_of(
     if hasattr(env, "single_action_space"):
         raise TypeError(f"env must be one environment, not a vector of several, got {env}")
     actions = actions_of(env.action_space, values)
-    native = known_of(env) is not None and all(map(is_known_wrapper, wrappers_of(env)))
-    if how == "native" and not native:
-        raise ValueError(
-            f"the state of {env} is not known, or that of its wrappers: leave out how='native'"
-        )
-    if native and how in (None, "native"):
+    known = known_of(env) is not None
+    wrappers = {type(wrapper).__name__ for wrapper in wrappers_of(env)}
+    if known and wrappers <= OBSERVERS | {"TimeLimit"} and how in (None, "native"):
         if deterministic is None:
             deterministic = is_deterministic(env)
         return NativeSimulator(env, actions, deterministic)
+    if how == "native":
+        raise ValueError(
+            f"the state of {env} is not known, or that of its wrappers: leave out how='native'"
+        )
     make = make or maker_of(env)
     check = checked(env, make)
     if deterministic is None:
-        deterministic = check.deterministic and (known_of(env) is None or is_deterministic(env))
+        deterministic = check.deterministic and (not known or is_deterministic(env))
     wrong = check.difference
-    simulator: EnvironmentSimulator | None = None
+    simulator: EnvironmentSimulator
     if how in (None, "copy") and wrong is None:
         simulator = CopySimulator(env, actions, deterministic)
-    elif how in (None, "replay") and record_of(env) is not None and make is not None:
+    elif how in (None, "replay") and make is not None and wrappers_of(env, "Recorded"):
         simulator = ReplaySimulator(env, actions, deterministic, make)
         simulator.how += "" if wrong is None else f" ({wrong})"
-    if simulator is not None:
-        simulator.replayed, check.steps = check.steps, 0
-        return simulator
-    raise Unfaithful(
-        ("" if wrong is None else f"{env} cannot be simulated on copies: {wrong}; ")
-        + "to replay its actions instead, wrap it before it is reset, "
-        "env = bough.planning.recorded(env)"
-        + ("" if make is not None else ", and pass make=, since its spec cannot make another one")
-    )
-
-
-def model_of(env_or_simulator: Any) -> GenerativeModel:
-    """Return the generative model of an environment or a simulator."""
-    if is_environment(env_or_simulator):
-        return GenerativeModel(simulator_of(env_or_simulator), counted=0)
-    return GenerativeModel(env_or_simulator)
+    else:
+        raise Unfaithful(
+            ("" if wrong is None else f"{env} cannot be simulated on copies: {wrong}; ")
+            + "to replay its actions instead, wrap it before it is reset, "
+            "env = bough.planning.recorded(env)"
+            + ("" if make else ", and pass make=, since its spec cannot make another one")
+        )
+    simulator.replayed, check.steps = check.steps, 0
+    return simulator
 
 
 def maker_of(env: Any) -> Callable[[], Any] | None:
@@ -405,16 +344,10 @@ def maker_of(env: Any) -> Callable[[], Any] | None:
     if spec is None:
         return None
     import gymnasium
-    from gymnasium.envs.registration import load_env_creator
 
     spec.additional_wrappers = tuple(w for w in spec.additional_wrappers if w.name != "Recorded")
-    for wrapper in spec.additional_wrappers:
-        try:
-            load_env_creator(wrapper.entry_point)
-        except (ImportError, AttributeError):  # its class cannot be imported
-            return None
-        if wrapper.kwargs is None:
-            return None
+    if any(wrapper.kwargs is None for wrapper in spec.additional_wrappers):
+        return None
     spec.kwargs.pop("render_mode", None)
     spec.disable_env_checker = True
     return lambda: gymnasium.make(spec)
