@@ -4,7 +4,7 @@ import difflib
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,19 +92,17 @@ class Window:
 
     def __init__(self, grids: Mapping[str, Grid | Sequence[Any]], fixed: Constants = ()) -> None:
         self.fixed = fixed
-        self._values: dict[str, list[Any]] = {}  # of the whole grid, tried from start to stop
-        self._start: dict[str, int] = {}
-        self._stop: dict[str, int] = {}
+        self._values: dict[str, list[Any]] = {}
+        self._ranges: dict[str, range] = {}  # of the values that are tried
         for name, given in grids.items():
             grid = given if isinstance(given, Grid) else Grid(given)
             self._values[name] = [*reversed(grid.lower), *grid.values, *grid.higher]
-            self._start[name] = len(grid.lower)
-            self._stop[name] = len(grid.lower) + len(grid.values)
+            self._ranges[name] = range(len(grid.lower), len(grid.lower) + len(grid.values))
 
     @property
     def tried(self) -> dict[str, list[Any]]:
         """The values tried so far, by the name of the constant."""
-        return {n: v[self._start[n] : self._stop[n]] for n, v in self._values.items()}
+        return {name: self._values[name][r.start : r.stop] for name, r in self._ranges.items()}
 
     def candidates(self) -> list[Constants]:
         """Return all combinations of tried values, one if there is nothing to tune."""
@@ -125,19 +123,22 @@ class Window:
 
     def widen_all(self) -> bool:
         """Extend the grids at every end, up to `MOST_CANDIDATES`; return whether any could be."""
-        sizes = [
-            len(tried) + (self._start[name] > 0) + (self._stop[name] < len(self._values[name]))
-            for name, tried in self.tried.items()
-        ]
-        return math.prod(sizes) <= MOST_CANDIDATES and self._extend(self._values, self._values)
+        return self._extend(self._values, self._values, MOST_CANDIDATES)
 
-    def _extend(self, lows: Iterable[str], highs: Iterable[str]) -> bool:
-        before = len(self.candidates())
-        for name in lows:
-            self._start[name] = max(self._start[name] - 1, 0)
-        for name in highs:
-            self._stop[name] = min(self._stop[name] + 1, len(self._values[name]))
-        return len(self.candidates()) > before
+    def _extend(
+        self, lows: Collection[str], highs: Collection[str], most: float = math.inf
+    ) -> bool:
+        wider = {
+            name: range(
+                max(tried.start - (name in lows), 0),
+                min(tried.stop + (name in highs), len(self._values[name])),
+            )
+            for name, tried in self._ranges.items()
+        }
+        if wider == self._ranges or math.prod(map(len, wider.values())) > most:
+            return False
+        self._ranges = wider
+        return True
 
 
 @dataclass(frozen=True)
