@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.belief.belief import Belief
-from bough.plotting.shown import of_partition
 from bough.plotting.style import COLORS, GRAY, axes, empty
 from bough.plotting.view import Array, SearchView
 from bough.trees import Path
@@ -24,34 +23,18 @@ FRONTIER = 0.08
 class Explored(NamedTuple):
     """Nodes of the explored tree, parents first; the root is number 0.
 
-    Attributes
-    ----------
-    parent
-        The number of the parent; -1 for the root.
-    step
-        The index of the node among the children of its parent; -1 for the root.
-    depth, visits
-        The depth, and the number of observations at the node or below.
-    mean, std
-        Posterior mean and standard deviation; for searchers without a belief the mean of the
-        rewards, and NaN.
-    certainty
-        From 0 (as uncertain as the prior) to 1.
-    unexplored
-        Number of unexplored children; infinite where branching is, NaN if it is not known.
-    hidden
-        Number of explored children that are left out.
+    Without a belief, `mean` is that of the rewards, and `std` is NaN.
     """
 
-    parent: Ints
-    step: Ints
+    parent: Ints  # -1 for the root
+    step: Ints  # index among the children of the parent; -1 for the root
     depth: Ints
-    visits: Ints
+    visits: Ints  # number of observations at the node or below
     mean: Array
     std: Array
-    certainty: Array
-    unexplored: Array
-    hidden: Ints
+    certainty: Array  # from 0 (as uncertain as the prior) to 1
+    unexplored: Array  # number of unexplored children: perhaps infinite; NaN if it is not known
+    hidden: Ints  # number of explored children that are left out
 
     def path(self, number: int) -> Path:
         """Return the path of a node."""
@@ -220,7 +203,7 @@ def tree(source: Any, *, ax: Any = None) -> Any:
     levels = np.arange(int(explored.depth.max()) + 1)[:: 1 + int(explored.depth.max()) // 16]
     ax.set_yticks(levels + 0.5, levels)  # in the middle of each level
     ax.set_ylabel("depth")
-    title = "width: visits, color: mean, opacity: certainty" + of_partition(view.shown)
+    title = "width: visits, color: mean, opacity: certainty" + view.shown.suffix
     ax.set_title(title, fontsize="small", color=GRAY)
     ax.figure.colorbar(ScalarMappable(scale, COLORS), ax=ax, label="mean", fraction=0.05)
     return ax

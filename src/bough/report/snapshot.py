@@ -18,7 +18,6 @@ from bough.plotting import (
 )
 from bough.plotting.beliefs import step_names
 from bough.plotting.parameters import numbers_of
-from bough.plotting.tree import Explored
 from bough.plotting.view import ABSENT, SearchView, columns_of
 from bough.run.render import arm_facts, certificate_facts
 from bough.studies.trials import Trial
@@ -164,26 +163,11 @@ def _tree(view: SearchView) -> dict[str, Any]:
         "certainty": _numbers(data.certainty, 3),
         "unexplored": ["more" if math.isinf(n) else _finite(n) for n in data.unexplored.tolist()],
         "hidden": data.hidden.tolist(),
-        "names": _step_names(view, data),
+        "names": view.names(data.parent.tolist(), data.step.tolist()),
         "cells": view.shown.partition is not None,
         "partition": view.shown.number,
         "partitions": view.shown.partitions,
     }
-
-
-def _step_names(view: SearchView, data: Explored) -> list[str] | None:
-    """Return the name of the step to each node; None if the tree has no names."""
-    cells = view.shown.names(data.parent.tolist(), data.step.tolist())
-    if cells is not None:
-        return cells
-    labels = view.labels
-    if labels is None:
-        return None
-    numbers = range(len(data.parent))
-    if callable(labels):
-        return ["" if n == 0 else str(labels(data.path(n))) for n in numbers]
-    rows = zip(data.depth.tolist(), data.step.tolist(), strict=True)
-    return ["" if depth == 0 else str(labels[depth - 1][step]) for depth, step in rows]
 
 
 def _parameters(view: SearchView) -> dict[str, Any]:
