@@ -7,8 +7,7 @@ from click.testing import CliRunner
 
 from bough import theory
 from bough.cli import main
-from bough.cli.bound import all_bounds
-from bough.kernels import Discounted, Gaussian
+from bough.kernels import Gaussian
 
 ISSUE = "bound --branching 200 --depth 10 --kernel gaussian:5 --noise 1 --plays 1e9"
 
@@ -54,7 +53,8 @@ def test_json():
 
 
 def test_other_kernels_and_trees():
-    facts = all_bounds(Discounted(0.5), 4, 5, 0.3, 10**5)
+    line = "bound --branching 4 --depth 5 --kernel discounted:0.5 --noise 0.3 --plays 1e5 --json"
+    facts = json.loads(run(line).output)
     assert facts["peers"]["olop"] == pytest.approx(10**5 * (5 * 10**5) ** -0.5)
     for line in (
         "bound --branching 1 --depth 3 --kernel linear --noise 1 --plays 5",

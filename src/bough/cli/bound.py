@@ -77,54 +77,39 @@ def command(
         prior = kernels.parse(kernel, fitted=False)
     except ValueError as error:
         raise click.UsageError(f"--{error}.") from None
+    setting = (prior, branching, depth, noise)
     try:
-        facts = all_bounds(
-            prior, branching, depth, noise, T, delta, regret=regret, gap=gap, norm=norm
-        )
+        log_arms = check_setting(*setting).log_arms
+        bounds = theory.regret_bound(*setting, T, delta, norm=norm, breakdown=True)
+        gains = {name: theory.information_gain(*setting, T, method=name) for name in GAINS}
+        facts = {
+            "kernel": kernel,
+            "branching": branching,
+            "depth": depth,
+            "noise": noise,
+            "plays": T,
+            "delta": delta,
+            "log10_arms": log_arms / math.log(10),
+            "information_gain": gains,
+            "regret": bounds,
+            "average_regret": bounds["best"] / T,
+            "peers": _peers(*setting, T, delta, gap),
+        }
+        if regret is not None:
+            facts["plays_needed"] = _plays_needed(*setting, regret, delta)
     except (TypeError, ValueError) as error:
         raise click.UsageError(str(error)) from None
-    facts = {"kernel": kernel, **facts}
     echo(json.dumps(_finite(facts), indent=2) if as_json else _page(facts))
 
 
-def all_bounds(
-    kernel: Kernel,
-    branching: int,
-    depth: int,
-    noise: float,
-    plays: int,
-    delta: float = 0.05,
-    *,
-    regret: float | None = None,
-    gap: float | None = None,
-    norm: float | None = None,
-) -> dict[str, Any]:
-    """Return every bound of a setting as plain values, None where a bound does not apply."""
-    setting = (kernel, branching, depth, noise)
-    log_arms = check_setting(*setting).log_arms
-    bounds = theory.regret_bound(*setting, plays, delta, norm=norm, breakdown=True)
-    facts: dict[str, Any] = {
-        "branching": branching,
-        "depth": depth,
-        "noise": noise,
-        "plays": plays,
-        "delta": delta,
-        "log10_arms": log_arms / math.log(10),
-        "information_gain": {
-            name: theory.information_gain(*setting, plays, method=name) for name in GAINS
-        },
-        "regret": bounds,
-        "average_regret": bounds["best"] / plays,
-        "peers": _peers(kernel, branching, depth, noise, plays, delta, gap),
-    }
-    if regret is not None:
-        try:
-            facts["plays_needed"] = theory.plays_needed(*setting, regret, delta)
-        except ValueError as error:
-            if "10^100" not in str(error):
-                raise
-            facts["plays_needed"] = None
-    return facts
+def _plays_needed(*setting: Any) -> int | None:
+    """Return the number of plays for an average regret; None if it is above 10^100."""
+    try:
+        return theory.plays_needed(*setting)
+    except ValueError as error:
+        if "10^100" not in str(error):
+            raise
+        return None
 
 
 def _peers(

@@ -15,15 +15,15 @@ from bough.experiments.competitors import in_words
 from bough.experiments.pages import regrets_page, rows, write
 from bough.experiments.results import Comparison
 
+_COUNT = click.IntRange(min=1)
+
 
 @click.command("compare", short_help="Compare searchers on known problems.")
 @click.argument("problems", nargs=-1, required=True)
 @click.option(
     "--searchers", default="gpts,uct", show_default=True, help="Names, separated by commas."
 )
-@click.option(
-    "--budget", type=click.IntRange(min=1), default=1000, show_default=True, help="Plays of a run."
-)
+@click.option("--budget", type=_COUNT, default=1000, show_default=True, help="Plays of a run.")
 @click.option(
     "--seeds",
     type=click.IntRange(1, 1_000_000),
@@ -33,7 +33,7 @@ from bough.experiments.results import Comparison
 )
 @click.option(
     "--tuning-seeds",
-    type=click.IntRange(min=1),
+    type=_COUNT,
     help="Number of other seeds for tuning.  [default: as many as seeds, at most 20]",
 )
 @click.option(
@@ -50,9 +50,7 @@ from bough.experiments.results import Comparison
     type=click.Path(dir_okay=False, path_type=pathlib.Path),
     help="File of finished runs, from which a comparison resumes.  [default: in the folder]",
 )
-@click.option(
-    "--workers", type=click.IntRange(min=1), help="Number of processes.  [default: all cores]"
-)
+@click.option("--workers", type=_COUNT, help="Number of processes.  [default: all cores]")
 @json_option
 def command(
     problems: tuple[str, ...],

@@ -173,26 +173,21 @@ def _widen(window: Window, choice: TuningChoice) -> bool:
 
 
 def _problems(given: Any) -> dict[str, Callable[..., Problem]]:
-    if isinstance(given, Mapping):
-        for name, maker in given.items():
-            if not callable(maker):
-                raise TypeError(f"problem {name!r} must be a function of `seed`, got {maker!r}")
-        makers = dict(given)
-    else:
-        makers = {name: partial(named, name) for name in _names(given, "problems")}
-    for name, maker in makers.items():
+    if not isinstance(given, Mapping):
+        given = {name: partial(named, name) for name in _names(given, "problems")}
+    for name, maker in given.items():
+        if not callable(maker):
+            raise TypeError(f"problem {name!r} must be a function of `seed`, got {maker!r}")
         made = maker(seed=0)
         for needed in ("tree", "value", "optimum", "name"):
             if not hasattr(made, needed):
                 raise TypeError(f"problem {name!r} has no {needed!r}: is it a bough.Problem?")
-    return makers
+    return dict(given)
 
 
 def _searchers(given: Any, grids: Mapping[str, Mapping[str, Any]]) -> dict[str, Competitor]:
     if isinstance(given, Mapping):
-        return {
-            name: custom_competitor(name, make, grids.get(name, {})) for name, make in given.items()
-        }
+        return {name: custom_competitor(name, make, grids) for name, make in given.items()}
     return {name: named_competitor(name, grids) for name in _names(given, "searchers")}
 
 

@@ -20,11 +20,7 @@ Constants = tuple[tuple[str, Any], ...]
 
 
 def in_words(constants: Constants) -> str:
-    """Return constants as text.
-
-    >>> in_words((("nu", 0.3), ("rho", 0.5)))
-    'nu=0.3, rho=0.5'
-    """
+    """Return constants as text, such as `nu=0.3, rho=0.5`."""
     return ", ".join(f"{name}={value}" for name, value in constants)
 
 
@@ -32,9 +28,7 @@ def in_words(constants: Constants) -> str:
 class Grid:
     """Values of a constant to try, and further ones to add while the best is at an end.
 
-    All rise from `lower[-1]` to `higher[-1]`. `lower` and `higher` are added one by one, the first
-    first, so the best is never at an end of what was tried, unless there is nothing beyond (a
-    smoothness below 0, a decay above 1).
+    All rise from `lower[-1]` to `higher[-1]`; `lower` and `higher` are added one by one.
     """
 
     values: Sequence[Any]
@@ -145,9 +139,8 @@ class Window:
 class Competitor:
     """A searcher that takes part, with its constants and the grids for those to be tuned.
 
-    `factory` is called with the tree and, if it has parameters of these names, with `rng`,
-    `budget` (the number of evaluations; `plays` if it says `needs_plays`), `discount` (the
-    problem's) and the constants.
+    `factory` is called with the tree, the constants and, if it has such parameters, with `rng`,
+    `budget` (or `plays`, if it says `needs_plays`) and the `discount` of the problem.
     """
 
     name: str
@@ -184,11 +177,7 @@ class Competitor:
 
 
 def named_competitor(text: str, grids: Mapping[str, Mapping[str, Any]] = GRIDS) -> Competitor:
-    """Return the searcher of a name, with constants if there are any: `uct`, `gpts:select=arm`.
-
-    >>> named_competitor("uct:exploration=0.4").fixed, named_competitor("uct").fixed
-    ((('exploration', 0.4),), ())
-    """
+    """Return the searcher of a name, with constants if there are any: `uct`, `gpts:select=arm`."""
     name, _, rest = text.partition(":")
     plain = name.removesuffix(KNOWN)
     if plain not in SEARCHERS:
@@ -212,11 +201,12 @@ def named_competitor(text: str, grids: Mapping[str, Mapping[str, Any]] = GRIDS) 
 
 
 def custom_competitor(
-    name: str, factory: Callable[..., Searcher], grid: Mapping[str, Any]
+    name: str, factory: Callable[..., Searcher], grids: Mapping[str, Mapping[str, Any]]
 ) -> Competitor:
     """Return a searcher of the user's own, made by a function of the tree."""
     if not callable(factory):
         raise TypeError(f"searcher {name!r} must be a function of the tree, got {factory!r}")
+    grid = grids.get(name, {})
     for key in grid:
         if key not in _parameters(factory):
             raise ValueError(f"the function that makes {name!r} has no parameter {key!r}")

@@ -9,7 +9,7 @@ import math
 import os
 import pathlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,11 +96,9 @@ def regrets_page(comparison: Comparison, command: str | None = None) -> str:
         lines.append("Searchers observed immediate rewards, where a problem has them.")
     if command is not None:
         lines += ["", "    " + command]
-    shown = report_marks(comparison.budget)
+    marks = {f"{mark:,}": mark for mark in report_marks(comparison.budget)}
     for problem, curves in _by_problem(comparison.by_evaluations()):
-        for name, words in MEASURES.items():
-            lines += ["", f"## {problem}: {words}", ""]
-            lines += table(curves, name, shown, [f"{mark:,}" for mark in shown])
+        lines += _measures(problem, curves, marks)
     lines += _tuning(comparison)
     if comparison.failures:
         lines += ["", "## Not run", ""]
@@ -123,10 +121,8 @@ def seconds_page(comparison: Comparison) -> str:
         costs = [(c.searcher, f"{cost[problem, c.searcher]:.3g}") for c in curves]
         lines += _markdown(["searcher", "microseconds"], costs)
         ticks = _ticks(min(c.at[0] for c in curves), max(c.at[-1] for c in curves))
-        for name, words in MEASURES.items():
-            if ticks:
-                lines += ["", f"## {problem}: {words}", ""]
-                lines += table(curves, name, ticks, [f"{tick:g} s" for tick in ticks])
+        if ticks:
+            lines += _measures(problem, curves, {f"{tick:g} s": tick for tick in ticks})
     return "\n".join(lines) + "\n"
 
 
@@ -137,48 +133,45 @@ def _by_problem(curves: Sequence[Curve]) -> Iterator[tuple[str, list[Curve]]]:
 
 
 def _ticks(begin: float, end: float) -> list[float]:
-    """Return the round numbers of seconds in between, two in each decade.
-
-    >>> _ticks(0.002, 0.2)
-    [0.003, 0.01, 0.03, 0.1]
-    """
+    """Return the round numbers of seconds in between, two in each decade: 0.01, 0.03, 0.1."""
     decades = range(math.floor(math.log10(begin)), math.ceil(math.log10(end)) + 1)
     ticks = [float(f"{first}e{k}") for k in decades for first in (1, 3)]
     return [tick for tick in ticks if begin <= tick <= end]
 
 
-def table(
-    curves: Sequence[Curve], measure: str, at: Sequence[float], titles: Sequence[str]
-) -> list[str]:
-    """Return a table with a row for each searcher and a column for each of `at`."""
-    cells: list[list[tuple[float, str]]] = []
-    for curve in curves:
-        estimate = curve.measures[measure]
-        row = []
-        for tick in at:
-            place = int(np.searchsorted(curve.at, tick, side="right")) - 1
-            if place < 0 or tick > curve.at[-1]:
-                row.append((math.inf, "-"))
-                continue
-            mean, low, high = (float(part[place]) for part in estimate)
-            text = format_number(mean)
-            if math.isfinite(low):
-                text += f" [{format_number(low)}, {format_number(high)}]"
-            row.append((mean, text))
-        cells.append(row)
-    # (Where all are equal, none is best.)
-    best = [
-        min(column)[0] if len(set(column)) > 1 else -math.inf for column in zip(*cells, strict=True)
-    ]
-    texts = [
-        [
-            f"**{text}**" if mean == low else text
-            for (mean, text), low in zip(row, best, strict=True)
-        ]
-        for row in cells
-    ]
-    named = [[curve.label, *row] for curve, row in zip(curves, texts, strict=True)]
-    return _markdown(["searcher", *titles], named)
+def _measures(problem: str, curves: Sequence[Curve], at: Mapping[str, float]) -> list[str]:
+    """Return a section for each measure on a problem."""
+    lines = []
+    for name, words in MEASURES.items():
+        lines += ["", f"## {problem}: {words}", "", *_table(curves, name, at)]
+    return lines
+
+
+def _table(curves: Sequence[Curve], measure: str, at: Mapping[str, float]) -> list[str]:
+    """Return a table with a row for each searcher and a column for each of `at`, by its title."""
+    columns = []
+    for tick in at.values():
+        column = [_cell(curve, measure, tick) for curve in curves]
+        best = min(column)[0] if len(set(column)) > 1 else -math.inf  # all equal: none is best
+        columns.append([f"**{text}**" if mean == best else text for mean, text in column])
+    rows = zip([curve.label for curve in curves], *columns, strict=True)
+    return _markdown(["searcher", *at], rows)
+
+
+def _cell(curve: Curve, measure: str, at: float) -> tuple[float, str]:
+    """Return the mean of a measure, and its text."""
+    place = int(np.searchsorted(curve.at, at, side="right")) - 1
+    if place < 0 or at > curve.at[-1]:
+        return math.inf, "-"
+    mean, low, high = (float(part[place]) for part in curve.measures[measure])
+    return mean, _interval(mean, low, high)
+
+
+def _interval(mean: float, low: float, high: float) -> str:
+    """Return a mean with its interval, which a single seed does not have."""
+    if not math.isfinite(low):
+        return format_number(mean)
+    return f"{format_number(mean)} [{format_number(low)}, {format_number(high)}]"
 
 
 def _tuning(comparison: Comparison) -> list[str]:
@@ -249,11 +242,11 @@ def summary_page(comparison: Comparison, command: str | None = None) -> str:
     """Return a page about the first of the searchers, beside each of the others."""
     first, *others = comparison.searchers
     marks = scored_marks(comparison.budget)
-    titles = [f"{mark:,}" for mark in marks]
+    at = {f"{mark:,}": mark for mark in marks}
     lines = [
         f"# {first} beside the others",
         "",
-        f"After {', '.join(titles)} plays, over {len(comparison.seeds)} seeds. Constants of the "
+        f"After {', '.join(at)} plays, over {len(comparison.seeds)} seeds. Constants of the "
         "others are tuned for each problem, on other seeds.",
     ]
     if command is not None:
@@ -266,7 +259,7 @@ def summary_page(comparison: Comparison, command: str | None = None) -> str:
         "intervals; the lowest mean of a column is bold.",
     ]
     for problem, curves in _by_problem(comparison.by_evaluations()):
-        lines += ["", f"### {problem}", "", *table(curves, "simple", marks, titles)]
+        lines += ["", f"### {problem}", "", *_table(curves, "simple", at)]
     if others and len(comparison.seeds) > 1:
         lines += _verdicts(comparison, "simple", marks)
         lines += _verdicts(comparison, "cumulative", marks[-1:])
@@ -291,8 +284,7 @@ def _verdicts(comparison: Comparison, measure: str, marks: list[int]) -> list[st
                 found = AHEAD if high < 0 else BEHIND if low > 0 else EVEN
                 counts[other][found] += 1
                 if found == BEHIND:
-                    by, *ends = map(format_number, (mean, low, high))
-                    texts.append(f"by {by} [{', '.join(ends)}] after {mark:,} plays")
+                    texts.append(f"by {_interval(mean, low, high)} after {mark:,} plays")
             if texts:
                 behind.append(f"- {problem}: {other}, {', '.join(texts)}")
     name = MEASURES[measure]

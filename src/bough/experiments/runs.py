@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from time import perf_counter
@@ -79,11 +79,11 @@ class Run:
     """The measures of a job, at each of the numbers of evaluations in `marks`."""
 
     marks: list[int]
-    simple: list[float]  # regret of the recommended path, `best()`
-    cumulative: list[float]  # sum of the regrets of all plays so far
-    suboptimal: list[int]  # number of plays so far of paths worth less than the best one
-    seconds: list[float]  # spent in `ask` and `tell` so far, without rewards and `best`
-    evaluations: int  # in all: fewer than the budget if the searcher was exhausted
+    simple: list[float]  #: regret of the recommended path, `best()`
+    cumulative: list[float]  #: sum of the regrets of all plays so far
+    suboptimal: list[int]  #: number of plays so far of paths worth less than the best one
+    seconds: list[float]  #: spent in `ask` and `tell` so far, without rewards and `best`
+    evaluations: int  #: in all: fewer than the budget if the searcher was exhausted
 
 
 def report_marks(budget: int) -> list[int]:
@@ -186,19 +186,17 @@ class Store:
     def __init__(self, path: pathlib.Path | None) -> None:
         self._runs: dict[str, Run] = {}
         self._file: IO[str] | None = None
-        self._lock: WriteLock | None = None
+        self._open = ExitStack()
         if path is None:
             return
         if not path.parent.is_dir():
             raise StudyError(f"{path} cannot be created: there is no folder {path.parent}")
-        self._lock = WriteLock(path)
-        try:
+        with ExitStack() as opened:  # closes them if an error is raised
+            opened.callback(WriteLock(path).release)
             if path.exists():
                 self._read(path)
-            self._file = path.open("a", encoding="utf-8")
-        except BaseException:
-            self.close()
-            raise
+            self._file = opened.enter_context(path.open("a", encoding="utf-8"))
+            self._open = opened.pop_all()
 
     def _read(self, path: pathlib.Path) -> None:
         content = path.read_bytes()
@@ -235,12 +233,7 @@ class Store:
 
     def close(self) -> None:
         """Close the file, so that another process can write to it."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        self._open.close()
 
 
 # ------------------------------------------------------------------------------ all runs

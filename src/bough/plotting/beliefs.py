@@ -16,10 +16,10 @@ class Along(NamedTuple):
     """The belief at the nodes of a path, from the root to its end: one more than it has steps."""
 
     path: Path
-    mean: Array  # posterior mean and standard deviation
-    std: Array
-    prior: Array  # prior standard deviation
-    visits: Array  # number of observations at the node or below
+    mean: Array  #: posterior mean
+    std: Array  #: posterior standard deviation
+    prior: Array  #: prior standard deviation
+    visits: Array  #: number of observations at the node or below
 
 
 def along_data(source: Any) -> Along:
@@ -32,21 +32,17 @@ def along_data(source: Any) -> Along:
     (True, (4,))
     """
     view = SearchView.of(source)
-    belief = view.belief
     path = view.best_path or ()
     prefixes = [path[:i] for i in range(len(path) + 1)]
     visits = np.array([sum(p[: len(q)] == q for p in view.paths) for q in prefixes])
-    if belief is None:
+    if view.belief is None:
         means = [
             np.mean([t.value for t in view.completed if t.path[: len(p)] == p] or [np.nan])
             for p in prefixes
         ]
         unknown = np.full(len(prefixes), np.nan)
         return Along(path, np.array(means), unknown, unknown, visits)
-    mean, std = belief.posterior(prefixes)
-    prior = np.sqrt(np.cumsum(belief.kernel.increments(belief.tree.depth)))[: len(prefixes)]
-    unit = view.shown.unit
-    return Along(path, 0.0 + view.sign * view.shown.value(mean), unit * std, unit * prior, visits)
+    return Along(path, *view.posterior(prefixes), view.prior_std[: len(prefixes)], visits)
 
 
 def along(source: Any, *, ax: Any = None) -> Any:
@@ -83,11 +79,11 @@ def step_names(view: SearchView, path: Path) -> list[str]:
 class Increments(NamedTuple):
     """The kernel, noise and mean of a belief."""
 
-    variance: Array  # what each depth adds, from the root (0) on
+    variance: Array  #: what each depth adds, from the root (0) on
     noise: float
     mean: float
-    kernel: str  # as Python writes it
-    fitted: bool  # whether any of them was fitted
+    kernel: str  #: as Python writes it
+    fitted: bool  #: whether any of them was fitted
 
 
 def increments_data(source: Any) -> Increments | None:

@@ -31,12 +31,12 @@ class Convergence(NamedTuple):
     partitions, so its mean differs a little.
     """
 
-    values: Array  # in the order of the observations
-    best: Array  # the best value up to each of them
+    values: Array  #: in the order of the observations
+    best: Array  #: the best value up to each of them
     at: Array
-    mean: Array  # posterior mean of the recommended arm
-    lower: Array  # bounds of the certificate on the value of the best arm;
-    upper: Array  # infinite on one side if the number of arms is not known
+    mean: Array  #: posterior mean of the recommended arm
+    lower: Array  #: lower bound of the certificate on the value of the best arm
+    upper: Array  #: upper bound of the certificate; infinite if the number of arms is not known
 
     @property
     def gap(self) -> Array:
@@ -59,8 +59,7 @@ def convergence_data(source: Any) -> Convergence:
     True
     """
     view = SearchView.of(source)
-    values = view.values
-    best = view.sign * np.maximum.accumulate(view.sign * values)
+    values, best = view.values, view.best_values
     nothing = np.empty(0)
     if view.belief is None or (view.shown.search is None and view.shown.forest is None):
         return Convergence(values, best, nothing, nothing, nothing, nothing)
@@ -236,11 +235,10 @@ def regret_data(
 
 
 def _regret_bound(view: SearchView, plays: Any) -> Array:
+    """Return the bound of the theory, which is about one tree of constant branching."""
     belief = view.belief
-    counts = None if belief is None else belief.tree.counts
-    if view.shown.partitions > 1 or view.plan is not None:
-        # The theory is about one tree whose kernel is known; a forest has several.
-        return np.empty(0)
+    several = view.shown.partitions > 1 or view.plan is not None
+    counts = None if belief is None or several else belief.tree.counts
     if belief is None or not counts or len(set(counts)) != 1 or not len(plays):
         return np.empty(0)
     setting = belief.kernel, int(counts[0]) if counts[0] < np.inf else 0, len(counts), belief.noise
@@ -292,15 +290,9 @@ def comparison_data(
 ) -> dict[str, Progress]:
     """Return the progress of each searcher, by its name.
 
-    Parameters
-    ----------
-    source
-        A `Comparison` from `experiments.compare`; or results (or lists of them, one for each seed)
-        by name, whose best values so far are compared.
-    problem
-        The problem, of a comparison with several.
-    measure
-        The measure of a comparison: `"simple"`, or another of `experiments.runs.MEASURES`.
+    `source` is a `Comparison` from `experiments.compare`, of which a problem and a measure
+    (`"simple"`, or another of `experiments.runs.MEASURES`) are shown; or results (or lists of them,
+    one for each seed) by name, whose best values so far are compared.
 
     >>> import bough
     >>> tree = bough.Tree(2, 3)
@@ -329,9 +321,7 @@ def _progress(name: str, results: Any) -> Progress:
     if not shortest:
         raise ValueError(f"{name} has no results, or one of them has no observations")
     at = np.array(checkpoints(shortest))
-    rows = np.array(
-        [view.sign * np.maximum.accumulate(view.sign * view.values)[at - 1] for view in views]
-    )
+    rows = np.array([view.best_values[at - 1] for view in views])
     return Progress(at.astype(float), rows.mean(axis=0), rows.min(axis=0), rows.max(axis=0))
 
 

@@ -29,12 +29,12 @@ class Importance(NamedTuple):
 class Slice(NamedTuple):
     """The values of all trials that have one parameter, against it."""
 
-    name: str  # of the parameter (`"step 3"` on a tree without names)
-    at: Array  # the parameter: a number, or an index into `categories`
+    name: str  #: of the parameter (`"step 3"` on a tree without names)
+    at: Array  #: the parameter: a number, or an index into `categories`
     values: Array
-    trials: list[int]  # their ids
-    categories: list[str] | None  # None if the parameter is a number
-    logarithmic: bool  # whether the parameter is drawn on a logarithmic scale
+    trials: list[int]  #: their ids
+    categories: list[str] | None  #: None if the parameter is a number
+    logarithmic: bool  #: whether the parameter is drawn on a logarithmic scale
 
 
 def slice_data(source: Any, name: str | None = None) -> Slice:
@@ -172,7 +172,7 @@ class Relevance(NamedTuple):
     fitted, choices have a head start, and all other parameters are equal.
     """
 
-    names: list[str]  # a name that recurs is followed by the option it belongs to
+    names: list[str]  #: a name that recurs is followed by the option it belongs to
     factors: Array
     fitted: bool
 

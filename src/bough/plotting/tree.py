@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.belief.belief import Belief
 from bough.plotting.style import COLORS, GRAY, axes, empty
 from bough.plotting.view import Array, SearchView
 from bough.trees import Path
@@ -26,15 +25,15 @@ class Explored(NamedTuple):
     Without a belief, `mean` is that of the rewards, and `std` is NaN.
     """
 
-    parent: Ints  # -1 for the root
-    step: Ints  # index among the children of the parent; -1 for the root
+    parent: Ints  #: -1 for the root
+    step: Ints  #: index among the children of the parent; -1 for the root
     depth: Ints
-    visits: Ints  # number of observations at the node or below
+    visits: Ints  #: number of observations at the node or below
     mean: Array
     std: Array
-    certainty: Array  # from 0 (as uncertain as the prior) to 1
-    unexplored: Array  # number of unexplored children: perhaps infinite; NaN if it is not known
-    hidden: Ints  # number of explored children that are left out
+    certainty: Array  #: from 0 (as uncertain as the prior) to 1
+    unexplored: Array  #: number of unexplored children: perhaps infinite; NaN if it is not known
+    hidden: Ints  #: number of explored children that are left out
 
     def path(self, number: int) -> Path:
         """Return the path of a node."""
@@ -83,7 +82,10 @@ def tree_data(source: Any, most: int = 2000) -> Explored:
         mean, std = np.array(totals)[numbers] / np.maximum(counts, 1), np.full(len(paths), np.nan)
         certainty = 1.0 - 1.0 / np.sqrt(1.0 + counts)
     else:
-        mean, std, certainty = _posterior(view, view.belief, paths)
+        mean, std = view.posterior(paths)
+        prior = view.prior_std[[len(path) for path in paths]]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            certainty = np.clip(np.where(prior > 0, 1.0 - std / prior, 1.0), 0.0, 1.0)
     return Explored(
         parent=np.array(parent),
         step=np.array([path[-1] if path else NONE for path in paths]),
@@ -118,17 +120,6 @@ def _visited(
             visits[n] += 1
             totals[n] += value
     return below, depth, visits, totals
-
-
-def _posterior(view: SearchView, belief: Belief, paths: list[Path]) -> tuple[Array, Array, Array]:
-    """Return mean, standard deviation and certainty of nodes."""
-    mean, std = belief.posterior(paths)
-    depth = [len(path) for path in paths]
-    prior = np.sqrt(np.cumsum(belief.kernel.increments(belief.tree.depth)))[depth]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        certainty = np.where(prior > 0, 1.0 - std / prior, 1.0)
-    mean = 0.0 + view.sign * view.shown.value(mean)
-    return mean, view.shown.unit * std, np.clip(certainty, 0.0, 1.0)
 
 
 def nodes_along(nodes: Explored, path: Path) -> list[int]:

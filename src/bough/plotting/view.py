@@ -275,6 +275,19 @@ class SearchView:
         """The belief about that tree, if the searcher has one and there are observations."""
         return self.shown.belief
 
+    def posterior(self, paths: Sequence[Path]) -> tuple[Array, Array]:
+        """Return mean and standard deviation at nodes, as values of the user."""
+        assert self.belief is not None  # the caller checks it
+        mean, std = self.belief.posterior(paths)
+        return 0.0 + self.sign * self.shown.value(mean), self.shown.unit * std
+
+    @property
+    def prior_std(self) -> Array:
+        """The prior standard deviation at each depth."""
+        assert self.belief is not None  # the caller checks it
+        variance = np.cumsum(self.belief.kernel.increments(self.belief.tree.depth))
+        return self.shown.unit * np.sqrt(variance)
+
     @cached_property
     def paths(self) -> list[Path]:
         """The path of each observation in that tree."""
@@ -303,7 +316,7 @@ class SearchView:
             return None
         top = self.completed[int(np.argmax(self.sign * self.values))]
         value = float(top.value or 0.0)
-        return Arm(top.path, self.params_of(top), value, nan, nan, nan, value, 1)
+        return Arm(top.path, top.params, value, nan, nan, nan, value, 1)
 
     @cached_property
     def certificate(self) -> Certificate | None:
@@ -328,28 +341,15 @@ class SearchView:
         """The values of those trials."""
         return np.array([trial.value for trial in self.completed], dtype=float)
 
-    def params_of(self, trial: Trial) -> dict[str, Any] | None:
-        """Return the parameters of a trial; None on a plain tree."""
-        params = trial.params
-        if params is None and self._decodes_to_params:
-            assert self.tree is not None  # it decodes paths
-            params = self.tree.decode(trial.path)
-        return dict(params) if isinstance(params, Mapping) else None
-
-    @cached_property
-    def _decodes_to_params(self) -> bool:
-        """Whether the tree decodes paths to parameters with names."""
-        if self.tree is None or self.plan is not None:
-            return False
-        if not len(self.trials) or self.trials[0].params is not None:
-            return False
-        return isinstance(self.tree.decode(self.trials[0].path), Mapping)
+    @property
+    def best_values(self) -> Array:
+        """The best value up to each of them."""
+        return self.sign * np.maximum.accumulate(self.sign * self.values)
 
     def choices_of(self, trial: Trial) -> Mapping[str, Any]:
         """Return the parameters of a trial by name, or the steps of its path."""
-        params = self.params_of(trial)
-        if params is not None:
-            return params
+        if trial.params is not None:
+            return dict(trial.params)
         labels = self.decode(trial.path[:MOST_STEPS])
         return {f"step {i + 1}": label for i, label in enumerate(labels)}
 
@@ -363,7 +363,7 @@ class SearchView:
         """Whether choices have names or labels, and not only numbers of steps."""
         if self.labels is not None:
             return True
-        return len(self.trials) > 0 and self.params_of(self.trials[0]) is not None
+        return len(self.trials) > 0 and self.trials[0].params is not None
 
 
 def _trials(rows: Iterable[tuple[Any, ...]], ended: Sequence[float] | None = None) -> list[Trial]:

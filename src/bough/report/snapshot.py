@@ -2,7 +2,6 @@
 
 import math
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,36 +18,30 @@ from bough.plotting import (
 from bough.plotting.beliefs import step_names
 from bough.plotting.parameters import numbers_of
 from bough.plotting.view import ABSENT, SearchView, columns_of
-from bough.run.render import arm_facts, certificate_facts
-from bough.studies.trials import Trial
-from bough.trees import Path
+from bough.run.render import arm_facts, certificate_facts, finite
 
 #: Number of nodes of the tree on the page, the most visited ones: about 1 MB.
 MOST_NODES = 20_000
 #: Digits of numbers that are only drawn; numbers that are printed have all digits.
 DIGITS = 6
+#: The titles of a search and of a plan without a file.
+_TITLES = ("A search", "A plan")
 
 
 def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
     """Return the content of the page except for the trials."""
     view = SearchView.of(source)
     return {
-        "title": title or _title(view),
+        "title": title or (view.study.path.name if view.study else _TITLES[view.plan is not None]),
         "summary": _summary(view),
         "certificate": _certificate(view),
         "convergence": _convergence(view),
         "tree": _tree(view),
-        "parameters": _parameters(view),
+        "parameters": _plain(importance_data(view), DIGITS),
         "model": _model(view),
         "along": _along(view),
         "reproduce": _reproduce(view),
     }
-
-
-def _title(view: SearchView) -> str:
-    if view.study is not None:
-        return view.study.path.name
-    return "A search" if view.plan is None else "A plan"
 
 
 def _summary(view: SearchView) -> dict[str, Any]:
@@ -72,21 +65,14 @@ def _summary(view: SearchView) -> dict[str, Any]:
         "best": None,
     }
     if best is not None:
-        params = best.params
-        if params is None and view.completed:
-            params = next((view.params_of(t) for t in view.completed if t.path == best.path), None)
+        at_best = best.path, best.params
         facts["best"] = arm_facts(best) | {
             "path": " ".join(map(str, best.path)),
-            "decoded": _decoded(view, best.path),
-            "params": _params(params),
-            "trials": [t.id for t in view.completed if _is_at(t, best.path, params)],
+            "decoded": " ".join(map(str, view.decode(best.path))) if view.labels else None,
+            "params": _params(best.params),
+            "trials": [t.id for t in view.completed if (t.path, t.params) == at_best],
         }
     return facts
-
-
-def _is_at(trial: Trial, path: Path, params: Any) -> bool:
-    """Return whether a trial has this path and, in a space, these params."""
-    return trial.path == path and (trial.params is None or trial.params == params)
 
 
 def _space(view: SearchView) -> dict[str, Any] | None:
@@ -120,12 +106,6 @@ def _arms(log_arms: float | None, tree: Any) -> str | None:
     return f"about 10^{log_arms / math.log(10):.0f}"
 
 
-def _decoded(view: SearchView, path: Iterable[int]) -> str | None:
-    if view.tree is None or view.labels is None:
-        return None
-    return " ".join(map(str, view.decode(tuple(path))))
-
-
 def _certificate(view: SearchView) -> dict[str, Any] | None:
     found = view.certificate
     if found is None:
@@ -154,53 +134,32 @@ def _convergence(view: SearchView) -> dict[str, Any]:
 
 def _tree(view: SearchView) -> dict[str, Any]:
     data = tree_data(view, MOST_NODES)
-    return {
-        "parent": data.parent.tolist(),
-        "step": data.step.tolist(),
-        "visits": data.visits.tolist(),
-        "mean": _numbers(data.mean, DIGITS),
-        "std": _numbers(data.std, DIGITS),
+    unexplored = data.unexplored.tolist()
+    facts = _plain(data, DIGITS) | {
         "certainty": _numbers(data.certainty, 3),
-        "unexplored": ["more" if math.isinf(n) else _finite(n) for n in data.unexplored.tolist()],
-        "hidden": data.hidden.tolist(),
+        "unexplored": ["more" if math.isinf(n) else finite(n) for n in unexplored],
         "names": view.names(data.parent.tolist(), data.step.tolist()),
         "cells": view.shown.partition is not None,
         "partition": view.shown.number,
         "partitions": view.shown.partitions,
     }
-
-
-def _parameters(view: SearchView) -> dict[str, Any]:
-    data = importance_data(view)
-    return {"names": data.names, "shares": _numbers(data.shares, DIGITS)}
+    del facts["depth"]  # the page counts the parents
+    return facts
 
 
 def _model(view: SearchView) -> dict[str, Any] | None:
     data, relevance = increments_data(view), relevance_data(view)
     if data is None:
         return None
-    return {
-        **data._asdict(),
-        "variance": _numbers(data.variance),
-        "exact": view.shown.exact,
-        "relevance": None
-        if relevance is None
-        else {**relevance._asdict(), "factors": _numbers(relevance.factors, DIGITS)},
-    }
+    relevance_facts = None if relevance is None else _plain(relevance, DIGITS)
+    return _plain(data) | {"exact": view.shown.exact, "relevance": relevance_facts}
 
 
 def _along(view: SearchView) -> dict[str, Any] | None:
     if view.best is None:
         return None
     data = along_data(view)
-    return {
-        "path": list(data.path),
-        "mean": _numbers(data.mean),
-        "std": _numbers(data.std),
-        "prior": _numbers(data.prior),
-        "visits": data.visits.tolist(),
-        "names": step_names(view, data.path),
-    }
+    return _plain(data) | {"names": step_names(view, data.path)}
 
 
 def _reproduce(view: SearchView) -> dict[str, Any]:
@@ -242,7 +201,7 @@ def trial_columns(source: Any, begin: int = 0) -> dict[str, Any]:
         else [" ".join(map(str, trial.path)) for trial in trials],
         "state": "".join(trial.state[0] for trial in trials),
         "value": [trial.value for trial in trials],
-        "noise": _if_any([trial.noise for trial in trials]),
+        "noise": [t.noise for t in trials] if any(t.noise is not None for t in trials) else None,
         "ended": [None if t.ended is None else round(t.ended - first, 6) for t in trials],
         "took": [None if t.ended is None else _short(t.ended - t.started) for t in trials]
         if view.study is not None
@@ -270,24 +229,24 @@ def _settled(view: SearchView) -> int:
     return len(view.trials)
 
 
-def _if_any(values: list[float | None]) -> list[float | None] | None:
-    return None if all(value is None for value in values) else values
-
-
 # ---------------------------------------------------------------------- numbers
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _short(value: float, digits: int = DIGITS) -> float:
     return float(f"{value:.{digits}g}")
 
 
-def _numbers(values: Any, digits: int | None = None) -> list[float | None]:
-    """Return an array as a list, rounded if digits are given."""
-    plain = np.asarray(values, dtype=float).tolist()
-    if digits is None:
-        return [_finite(value) for value in plain]
+def _numbers(values: Any, digits: int | None = None) -> list[Any]:
+    """Return an array as a list, with numbers rounded if digits are given."""
+    plain = values.tolist()
+    if digits is None or values.dtype.kind == "i":
+        return [finite(value) for value in plain]
     return [_short(value, digits) if math.isfinite(value) else None for value in plain]
+
+
+def _plain(data: Any, digits: int | None = None) -> dict[str, Any]:
+    """Return the fields of a named tuple, with lists for arrays."""
+    return {
+        name: _numbers(value, digits) if isinstance(value, np.ndarray) else value
+        for name, value in data._asdict().items()
+    }
