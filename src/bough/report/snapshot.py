@@ -24,15 +24,16 @@ from bough.run.render import arm_facts, certificate_facts, finite
 MOST_NODES = 20_000
 #: Digits of numbers that are only drawn; numbers that are printed have all digits.
 DIGITS = 6
-#: The titles of a search and of a plan without a file.
-_TITLES = ("A search", "A plan")
 
 
 def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
     """Return the content of the page except for the trials."""
     view = SearchView.of(source)
+    name = "A search" if view.plan is None else "A plan"
+    if view.study is not None:
+        name = view.study.path.name
     return {
-        "title": title or (view.study.path.name if view.study else _TITLES[view.plan is not None]),
+        "title": title or name,
         "summary": _summary(view),
         "certificate": _certificate(view),
         "convergence": _convergence(view),
@@ -45,9 +46,7 @@ def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
 
 
 def _summary(view: SearchView) -> dict[str, Any]:
-    counts = {"told": 0, "failed": 0, "running": 0}
-    for trial in view.trials:
-        counts[trial.state] += 1
+    states = [trial.state for trial in view.trials]
     best, tree = view.best, view.tree
     searcher = None if view.searcher is None else type(view.searcher).__name__
     if view.study is not None:
@@ -56,7 +55,7 @@ def _summary(view: SearchView) -> dict[str, Any]:
         "direction": view.direction,
         "stopped_by": view.stopped_by,
         "searcher": searcher,
-        "trials": counts,
+        "trials": {state: states.count(state) for state in ("told", "failed", "running")},
         "arms": _arms(None if tree is None else tree.log_arms, tree),
         "depth": None if tree is None else tree.depth,
         "space": _space(view),
@@ -168,16 +167,14 @@ def _reproduce(view: SearchView) -> dict[str, Any]:
         "numpy": np.__version__,
         "python": ".".join(map(str, sys.version_info[:3])),
     }
-    facts: dict[str, Any] = {"versions": versions, "searcher": repr(view.searcher)}
-    if view.study is not None:
-        facts["file"] = view.study.path.name
-        facts["specification"] = {
-            name: view.study.specification[name]
-            for name in ("tree", "space", "searcher", "options", "direction", "seed")
-            if name in view.study.specification
-        }
-        del facts["searcher"]
-    return facts
+    if view.study is None:
+        return {"versions": versions, "searcher": repr(view.searcher)}
+    given, names = view.study.specification, ("tree", "space", "searcher", "options", "direction")
+    return {
+        "versions": versions,
+        "file": view.study.path.name,
+        "specification": {name: given[name] for name in (*names, "seed") if name in given},
+    }
 
 
 # ---------------------------------------------------------------------- trials
@@ -191,14 +188,13 @@ def trial_columns(source: Any, begin: int = 0) -> dict[str, Any]:
     """
     view = SearchView.of(source)
     trials = view.trials[begin:]
+    running = (i for i, trial in enumerate(view.trials) if trial.state == "running")
     first = view.trials[0].started if len(view.trials) else 0.0
     return {
         "begin": begin,
-        "settled": _settled(view),
+        "settled": next(running, len(view.trials)),  # trials that will not change any more
         # (In a space paths are those of a partition, which mean nothing to a reader.)
-        "path": None
-        if _space(view) is not None
-        else [" ".join(map(str, trial.path)) for trial in trials],
+        "path": [" ".join(map(str, t.path)) for t in trials] if _space(view) is None else None,
         "state": "".join(trial.state[0] for trial in trials),
         "value": [trial.value for trial in trials],
         "noise": [t.noise for t in trials] if any(t.noise is not None for t in trials) else None,
@@ -219,14 +215,6 @@ def _choices(view: SearchView) -> dict[str, Any]:
         codes = [None if value is ABSENT else next(given) for value in column]
         found[str(name)] = {"at": codes, "categories": categories}
     return found
-
-
-def _settled(view: SearchView) -> int:
-    """Return the number of trials, from the first on, that will not change any more."""
-    for number, trial in enumerate(view.trials):
-        if trial.state == "running":
-            return number
-    return len(view.trials)
 
 
 # ---------------------------------------------------------------------- numbers
