@@ -353,18 +353,6 @@ def test_no_control_character_reaches_the_terminal(tmp_path):
     assert "\nfaked line" not in run("study", file).output
 
 
-def test_the_name_of_a_figure_is_escaped(tmp_path):
-    pytest.importorskip("matplotlib")
-    problem = ("--branching", 2, "--depth", 2, "--kernel", "linear", "--noise", 1)
-    figure = tmp_path / f"{CONTROL}.png"
-    words = ("bound", *problem, "--plays", 10, "--plot", figure)
-    answer = CliRunner().invoke(main, [str(word) for word in words], color=True)
-    assert answer.exit_code == 0
-    assert figure.exists()
-    assert "x1b]0;title" in answer.output
-    assert "\x1b" not in answer.output
-
-
 def test_csv_is_exact_except_on_a_terminal(tmp_path, monkeypatch):
     file = tmp_path / "run.db"
     with bough.Study.create(file, bough.Tree(2, 2), rng=0) as study:

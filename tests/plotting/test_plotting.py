@@ -7,9 +7,9 @@ import pytest
 
 import bough
 from bough import kernels, plotting
-from bough.plotting.history import checkpoints, observations
+from bough.plotting.convergence import checkpoints
 from bough.plotting.tree import icicle
-from bough.plotting.view import SearchView
+from bough.plotting.view import SearchView, observations
 from bough.studies.trials import Trial
 
 

@@ -89,7 +89,7 @@ def test_choices_have_codes_and_categories():
     assert best["params"] == {"kind": "a", "x": 1.5}
 
 
-def test_labels_and_trees_that_decode_to_params():
+def test_labels():
     tree = bough.Tree(2, 2, labels=["no", "yes"])
     result = bough.maximize(lambda words: words.count("yes"), tree, budget=4, rng=0)
     facts = snapshot(result)
@@ -99,14 +99,6 @@ def test_labels_and_trees_that_decode_to_params():
     called = bough.Tree(2, 2, labels=lambda path: f"node {path}")
     result = bough.maximize(len, called, budget=4, rng=0)
     assert "node (0, 1)" in snapshot(result)["tree"]["names"]
-
-    class Named(bough.Tree):
-        def decode(self, path):
-            return {"x": 0.5 * sum(self.walk(path)[0])}
-
-    result = bough.maximize(lambda params: params["x"], Named(2, 3), budget=6, rng=0)
-    assert snapshot(result)["parameters"]["names"] == ["x"]
-    assert snapshot(result)["summary"]["best"]["params"] == {"x": 1.5}
 
 
 def test_the_report_of_a_study_has_all_trials(tmp_path):

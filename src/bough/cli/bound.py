@@ -2,19 +2,16 @@
 
 import json
 import math
-from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import click
 
-from bough import theory
-from bough.cli.search import _kernel
-from bough.cli.shell import Finite, echo
+from bough import kernels, theory
+from bough.cli.shell import Finite, echo, json_option
 from bough.kernels import Discounted, Kernel
 from bough.theory._setting import MOST_PLAYS, check_setting
 from bough.theory.gain import METHODS as GAINS
-from bough.theory.regret import METHODS as BOUNDS
 
 #: The description of each row.
 WORDS = {
@@ -34,128 +31,85 @@ WORDS = {
     "bast": "BAST, given the smallest gap",
     "olop": "OLOP, rate without constants",
 }
+_POSITIVE = Finite(min=0, min_open=True)
 
 
-def bound_command(read_kernel: Callable[[str], Kernel]) -> click.Command:
-    """Return the command, given a function that reads a kernel such as `gaussian:5`."""
-
-    @click.command("bound", short_help="Bound information gain and regret.")
-    @click.option("--branching", type=int, required=True, help="Children of a node.")
-    @click.option("--depth", type=int, required=True, help="Steps of a path.")
-    @click.option(
-        "--kernel", required=True, help="linear, gaussian:WIDTH, discounted:DISCOUNT, ..."
-    )
-    @click.option(
-        "--noise", type=Finite(min=0), required=True, help="Standard deviation of a reward."
-    )
-    @click.option("--plays", required=True, help="Number of plays, such as 1000 or 1e9.")
-    @click.option(
-        "--delta",
-        type=Finite(0, 1, min_open=True, max_open=True),
-        default=0.05,
-        show_default=True,
-        help="Failure probability of the bounds.",
-    )
-    @click.option(
-        "--regret",
-        type=Finite(min=0, min_open=True),
-        help="Average regret for which to print the number of plays needed.",
-    )
-    @click.option(
-        "--gap",
-        type=Finite(min=0, min_open=True),
-        help="Smallest gap between arms, for BAST's bound.",
-    )
-    @click.option("--norm", type=Finite(min=0), help="Norm of the rewards, for the agnostic bound.")
-    @click.option(
-        "--plot", type=click.Path(dir_okay=False), help="File for a figure of the growth with T."
-    )
-    @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-    def bound(
-        branching: int,
-        depth: int,
-        kernel: str,
-        noise: float,
-        plays: str,
-        delta: float,
-        regret: float | None,
-        gap: float | None,
-        norm: float | None,
-        plot: str | None,
-        as_json: bool,
-    ) -> None:
-        """Bound information gain and regret for a tree, a kernel and a noise.
-
-        \b
-        bough bound --branching 200 --depth 10 --kernel gaussian:5 --noise 1 --plays 1e9
-        """  # noqa: D301 - click wants a real backspace before lines that it must not join
-        model, T = read_kernel(kernel), _count(plays)
-        setting = (model, branching, depth, noise)
-        try:
-            facts = all_bounds(*setting, T, delta, regret=regret, gap=gap, norm=norm)
-        except (TypeError, ValueError) as error:
-            raise click.UsageError(str(error)) from None
-        facts = {"kernel": kernel, **facts}
-        if plot is not None:
-            _draw(growth(*setting, T, delta), plot)
-        echo(json.dumps(_finite(facts), indent=2) if as_json else _page(facts))
-        if plot is not None and not as_json:
-            echo(f"\ngrowth with T drawn to {plot}")
-
-    return bound
-
-
-command = bound_command(_kernel)
-
-
-def all_bounds(
-    kernel: Kernel,
+@click.command("bound", short_help="Bound information gain and regret.")
+@click.option("--branching", type=int, required=True, help="Children of a node.")
+@click.option("--depth", type=int, required=True, help="Steps of a path.")
+@click.option("--kernel", required=True, help="linear, gaussian:WIDTH, discounted:DISCOUNT, ...")
+@click.option("--noise", type=Finite(min=0), required=True, help="Standard deviation of a reward.")
+@click.option("--plays", required=True, help="Number of plays, such as 1000 or 1e9.")
+@click.option(
+    "--delta",
+    type=Finite(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="Failure probability of the bounds.",
+)
+@click.option(
+    "--regret",
+    type=_POSITIVE,
+    help="Average regret for which to print the number of plays needed.",
+)
+@click.option("--gap", type=_POSITIVE, help="Smallest gap between arms, for BAST's bound.")
+@click.option("--norm", type=Finite(min=0), help="Norm of the rewards, for the agnostic bound.")
+@json_option
+def command(
     branching: int,
     depth: int,
+    kernel: str,
     noise: float,
-    plays: int,
-    delta: float = 0.05,
-    *,
-    regret: float | None = None,
-    gap: float | None = None,
-    norm: float | None = None,
-) -> dict[str, Any]:
-    """Return every bound of a setting as plain values, None where a bound does not apply."""
-    setting = (kernel, branching, depth, noise)
-    log_arms = check_setting(*setting).log_arms
-    bounds = theory.regret_bound(*setting, plays, delta, norm=norm, breakdown=True)
-    facts: dict[str, Any] = {
-        "branching": branching,
-        "depth": depth,
-        "noise": noise,
-        "plays": plays,
-        "delta": delta,
-        "log10_arms": log_arms / math.log(10),
-        "information_gain": {
-            name: theory.information_gain(*setting, plays, method=name) for name in GAINS
-        },
-        "regret": bounds,
-        "average_regret": bounds["best"] / plays,
-        "peers": _peers(kernel, branching, depth, noise, plays, delta, gap),
-    }
-    if regret is not None:
-        try:
-            facts["plays_needed"] = theory.plays_needed(*setting, regret, delta)
-        except ValueError as error:
-            if "10^100" not in str(error):
-                raise
-            facts["plays_needed"] = None
-    return facts
+    plays: str,
+    delta: float,
+    regret: float | None,
+    gap: float | None,
+    norm: float | None,
+    as_json: bool,
+) -> None:
+    """Bound information gain and regret for a tree, a kernel and a noise.
+
+    \b
+    bough bound --branching 200 --depth 10 --kernel gaussian:5 --noise 1 --plays 1e9
+    """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    T = _count(plays)
+    try:
+        prior = kernels.parse(kernel, fitted=False)
+    except ValueError as error:
+        raise click.UsageError(f"--{error}.") from None
+    setting = (prior, branching, depth, noise)
+    try:
+        log_arms = check_setting(*setting).log_arms
+        bounds = theory.regret_bound(*setting, T, delta, norm=norm, breakdown=True)
+        gains = {name: theory.information_gain(*setting, T, method=name) for name in GAINS}
+        facts = {
+            "kernel": kernel,
+            "branching": branching,
+            "depth": depth,
+            "noise": noise,
+            "plays": T,
+            "delta": delta,
+            "log10_arms": log_arms / math.log(10),
+            "information_gain": gains,
+            "regret": bounds,
+            "average_regret": bounds["best"] / T,
+            "peers": _peers(*setting, T, delta, gap),
+        }
+        if regret is not None:
+            facts["plays_needed"] = _plays_needed(*setting, regret, delta)
+    except (TypeError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+    echo(json.dumps(_finite(facts), indent=2) if as_json else _page(facts))
 
 
-def growth(
-    kernel: Kernel, branching: int, depth: int, noise: float, plays: int, delta: float
-) -> dict[str, list[float]]:
-    """Return the regret bounds at up to 60 numbers of plays, for a figure."""
-    last = math.log10(plays)
-    counts = sorted({round(10 ** (last * i / 60)) for i in range(60)} | {plays})
-    table = theory.regret_bound(kernel, branching, depth, noise, counts, delta, breakdown=True)
-    return {"plays": [float(t) for t in counts], **{k: v.tolist() for k, v in table.items()}}
+def _plays_needed(*setting: Any) -> int | None:
+    """Return the number of plays for an average regret; None if it is above 10^100."""
+    try:
+        return theory.plays_needed(*setting)
+    except ValueError as error:
+        if "10^100" not in str(error):
+            raise
+        return None
 
 
 def _peers(
@@ -231,31 +185,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _draw(data: dict[str, list[float]], file: str) -> None:
-    """Draw the bounds on the average regret against the number of plays."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise click.UsageError(
-            "--plot needs matplotlib, which is not installed: pip install 'bough[plot]'"
-        ) from None
-    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
-    axes = figure.add_subplot()
-    for name in (*BOUNDS, "best"):
-        average = [value / plays for value, plays in zip(data[name], data["plays"], strict=True)]
-        if not any(average):
-            continue  # a prior without variance: there is no regret to draw on a logarithmic axis
-        style: dict[str, Any] = {"linewidth": 1.0}
-        if name == "best":
-            style = {"linewidth": 4.0, "color": "black", "alpha": 0.3}
-        axes.loglog(data["plays"], average, label=name, **style)
-    axes.set_xlabel("plays")
-    axes.set_ylabel("average regret at most")
-    if axes.lines:
-        axes.legend()
-    try:
-        figure.savefig(file)
-    except (OSError, ValueError) as error:
-        raise click.UsageError(f"--plot cannot write {file}: {error}") from None

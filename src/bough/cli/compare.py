@@ -8,12 +8,14 @@ from typing import Any
 
 import click
 
-from bough.cli.shell import echo
+from bough.cli.shell import echo, json_option
 from bough.experiments import figures
 from bough.experiments.compare import compare
 from bough.experiments.competitors import in_words
 from bough.experiments.pages import regrets_page, rows, write
 from bough.experiments.results import Comparison
+
+_COUNT = click.IntRange(min=1)
 
 
 @click.command("compare", short_help="Compare searchers on known problems.")
@@ -21,9 +23,7 @@ from bough.experiments.results import Comparison
 @click.option(
     "--searchers", default="gpts,uct", show_default=True, help="Names, separated by commas."
 )
-@click.option(
-    "--budget", type=click.IntRange(min=1), default=1000, show_default=True, help="Plays of a run."
-)
+@click.option("--budget", type=_COUNT, default=1000, show_default=True, help="Plays of a run.")
 @click.option(
     "--seeds",
     type=click.IntRange(1, 1_000_000),
@@ -33,7 +33,7 @@ from bough.experiments.results import Comparison
 )
 @click.option(
     "--tuning-seeds",
-    type=click.IntRange(min=1),
+    type=_COUNT,
     help="Number of other seeds for tuning.  [default: as many as seeds, at most 20]",
 )
 @click.option(
@@ -50,10 +50,8 @@ from bough.experiments.results import Comparison
     type=click.Path(dir_okay=False, path_type=pathlib.Path),
     help="File of finished runs, from which a comparison resumes.  [default: in the folder]",
 )
-@click.option(
-    "--workers", type=click.IntRange(min=1), help="Number of processes.  [default: all cores]"
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+@click.option("--workers", type=_COUNT, help="Number of processes.  [default: all cores]")
+@json_option
 def command(
     problems: tuple[str, ...],
     searchers: str,
@@ -77,7 +75,7 @@ def command(
     other seeds, if bough has a grid for it. A name with -known is a searcher that is given the
     kernel, noise and mean of the problem.
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
-    again = _again(problems, searchers, budget, seeds, tuning_seeds, seed, steps)
+    again = _again(click.get_current_context().params)
     try:
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
@@ -110,21 +108,13 @@ def command(
         raise click.ClickException("not run: " + "; ".join(lines))
 
 
-def _again(
-    problems: tuple[str, ...],
-    searchers: str,
-    budget: int,
-    seeds: int,
-    tuning_seeds: int | None,
-    seed: int,
-    steps: bool,
-) -> str:
+def _again(given: dict[str, Any]) -> str:
     """Return the command that gives the same regrets."""
-    words = ["bough", "compare", *problems, "--searchers", searchers, "--budget", str(budget)]
-    words += ["--seeds", str(seeds), "--seed", str(seed)]
-    if tuning_seeds is not None:
-        words += ["--tuning-seeds", str(tuning_seeds)]
-    return shlex.join(words) + (" --steps" if steps else "")
+    words = ["bough", "compare", *given["problems"]]
+    for name in ("searchers", "budget", "seeds", "seed", "tuning_seeds"):
+        if given[name] is not None:
+            words += [f"--{name.replace('_', '-')}", str(given[name])]
+    return shlex.join(words) + (" --steps" if given["steps"] else "")
 
 
 def _facts(comparison: Comparison, again: str, files: list[pathlib.Path]) -> dict[str, Any]:

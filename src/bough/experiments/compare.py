@@ -53,19 +53,17 @@ def compare(
     Parameters
     ----------
     problems
-        Names, such as `"trap"` or `"smooth:20:5:noise=0.3"`, or functions by name: each takes
-        `seed` and returns a problem.
+        Names, such as `"smooth:20:5:noise=0.3"`, or functions of `seed` by name.
     searchers
-        Names, such as `"uct"`, `"uct:exploration=0.4"` or `"gpts-known"` (which is given kernel,
-        noise and mean of the problem), or functions of the tree by name; those that have
-        parameters `rng`, `budget` or `discount` are given them.
+        Names, such as `"uct:exploration=0.4"` or `"gpts-known"` (which is given kernel, noise and
+        mean of the problem), or functions of the tree by name, which are given `rng`, `budget` and
+        `discount` if they have such parameters.
     budget
         Evaluations of each run.
     seeds
         The number of problems of each kind that are shown.
     tuning_seeds
-        The number of other problems on which constants are chosen; by default as many, but at most
-        20.
+        The number of other problems on which constants are chosen; by default as many, at most 20.
     seed
         The first problem. It determines all regrets.
     steps
@@ -84,8 +82,6 @@ def compare(
     Examples
     --------
     >>> found = compare(["needle:4:3"], ["gpts", "uct"], budget=30, seeds=2, workers=1)
-    >>> len(found.choices["needle:4:3", "uct"].candidates) >= 3  # of its exploration
-    True
     >>> [curve.searcher for curve in found.by_evaluations()]
     ['gpts', 'uct']
     """
@@ -112,39 +108,35 @@ def compare(
     def jobs(pair: Pair, constants: Constants, numbers: range) -> list[Job]:
         return [Job(*pair, constants, number, budget, steps) for number in numbers]
 
+    def tuning_jobs(pair: Pair) -> list[list[Job]]:
+        candidates = windows[pair].candidates()
+        return [jobs(pair, constants, comparison.tuning_seeds) for constants in candidates]
+
     def run(title: str, groups: Iterable[list[Job]]) -> None:
         tasks = [(j, makers[j.problem], competitors[j.searcher]) for js in groups for j in js]
         failed = run_all(tasks, store, workers=workers, progress=progress, title=title)
         for job, why in failed.items():
             comparison.failures.setdefault((job.problem, job.searcher), why)
 
-    def choose(pair: Pair) -> TuningChoice:
-        table = [
-            [store[job] for job in jobs(pair, constants, comparison.tuning_seeds)]
-            for constants in windows[pair].candidates()
-        ]
-        return _choose(windows[pair], table, budget)
-
+    undecided = []
+    for pair, window in windows.items():
+        first, *others = window.candidates()
+        comparison.choices[pair] = TuningChoice(first, (first, *others), ())
+        if others:
+            undecided.append(pair)
     try:
-        tuned = [pair for pair in windows if len(windows[pair].candidates()) > 1]
-        undecided = tuned
         while undecided:
-            run(
-                "tuning",
-                (
-                    jobs(pair, constants, comparison.tuning_seeds)
-                    for pair in undecided
-                    for constants in windows[pair].candidates()
-                ),
-            )
-            undecided = [pair for pair in undecided if pair not in comparison.failures]
-            undecided = [pair for pair in undecided if _widen(windows[pair], choose(pair))]
-        for pair, window in windows.items():
-            if pair not in tuned:
-                candidates = tuple(window.candidates())
-                comparison.choices[pair] = TuningChoice(candidates[0], candidates, ())
-            elif pair not in comparison.failures:
-                comparison.choices[pair] = choose(pair)
+            run("tuning", (group for pair in undecided for group in tuning_jobs(pair)))
+            wider = []
+            for pair in undecided:
+                if pair in comparison.failures:
+                    del comparison.choices[pair]
+                    continue
+                table = [[store[job] for job in group] for group in tuning_jobs(pair)]
+                choice = comparison.choices[pair] = _choose(windows[pair], table, budget)
+                if _widen(windows[pair], choice):
+                    wider.append(pair)
+            undecided = wider
         shown = {
             pair: jobs(pair, choice.constants, comparison.seeds)
             for pair, choice in comparison.choices.items()
@@ -181,26 +173,21 @@ def _widen(window: Window, choice: TuningChoice) -> bool:
 
 
 def _problems(given: Any) -> dict[str, Callable[..., Problem]]:
-    if isinstance(given, Mapping):
-        for name, maker in given.items():
-            if not callable(maker):
-                raise TypeError(f"problem {name!r} must be a function of `seed`, got {maker!r}")
-        makers = dict(given)
-    else:
-        makers = {name: partial(named, name) for name in _names(given, "problems")}
-    for name, maker in makers.items():
+    if not isinstance(given, Mapping):
+        given = {name: partial(named, name) for name in _names(given, "problems")}
+    for name, maker in given.items():
+        if not callable(maker):
+            raise TypeError(f"problem {name!r} must be a function of `seed`, got {maker!r}")
         made = maker(seed=0)
         for needed in ("tree", "value", "optimum", "name"):
             if not hasattr(made, needed):
                 raise TypeError(f"problem {name!r} has no {needed!r}: is it a bough.Problem?")
-    return makers
+    return dict(given)
 
 
 def _searchers(given: Any, grids: Mapping[str, Mapping[str, Any]]) -> dict[str, Competitor]:
     if isinstance(given, Mapping):
-        return {
-            name: custom_competitor(name, make, grids.get(name, {})) for name, make in given.items()
-        }
+        return {name: custom_competitor(name, make, grids) for name, make in given.items()}
     return {name: named_competitor(name, grids) for name in _names(given, "searchers")}
 
 
@@ -221,10 +208,9 @@ def _names(given: Any, what: str) -> list[str]:
 def _possible(
     comparison: Comparison, makers: Mapping[str, Any], competitors: Mapping[str, Competitor]
 ) -> dict[Pair, Window]:
-    """Make every searcher once for every problem, and record which cannot be made.
+    """Return the grids of each pair of which all candidates can be made; record the others.
 
-    A mistake then shows before hours of work; a searcher that suits no problem is refused. Returns
-    the grids of each pair that can be made.
+    A mistake then shows before hours of work. A searcher that suits no problem is refused.
     """
     windows = {}
     for searcher, one in competitors.items():

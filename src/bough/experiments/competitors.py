@@ -4,7 +4,7 @@ import difflib
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,11 +20,7 @@ Constants = tuple[tuple[str, Any], ...]
 
 
 def in_words(constants: Constants) -> str:
-    """Return constants as text.
-
-    >>> in_words((("nu", 0.3), ("rho", 0.5)))
-    'nu=0.3, rho=0.5'
-    """
+    """Return constants as text, such as `nu=0.3, rho=0.5`."""
     return ", ".join(f"{name}={value}" for name, value in constants)
 
 
@@ -32,9 +28,7 @@ def in_words(constants: Constants) -> str:
 class Grid:
     """Values of a constant to try, and further ones to add while the best is at an end.
 
-    All rise from `lower[-1]` to `higher[-1]`. `lower` and `higher` are added one by one, the first
-    first, so the best is never at an end of what was tried, unless there is nothing beyond (a
-    smoothness below 0, a decay above 1).
+    All rise from `lower[-1]` to `higher[-1]`; `lower` and `higher` are added one by one.
     """
 
     values: Sequence[Any]
@@ -92,19 +86,17 @@ class Window:
 
     def __init__(self, grids: Mapping[str, Grid | Sequence[Any]], fixed: Constants = ()) -> None:
         self.fixed = fixed
-        self._values: dict[str, list[Any]] = {}  # of the whole grid, tried from start to stop
-        self._start: dict[str, int] = {}
-        self._stop: dict[str, int] = {}
+        self._values: dict[str, list[Any]] = {}
+        self._ranges: dict[str, range] = {}  # of the values that are tried
         for name, given in grids.items():
             grid = given if isinstance(given, Grid) else Grid(given)
             self._values[name] = [*reversed(grid.lower), *grid.values, *grid.higher]
-            self._start[name] = len(grid.lower)
-            self._stop[name] = len(grid.lower) + len(grid.values)
+            self._ranges[name] = range(len(grid.lower), len(grid.lower) + len(grid.values))
 
     @property
     def tried(self) -> dict[str, list[Any]]:
         """The values tried so far, by the name of the constant."""
-        return {n: v[self._start[n] : self._stop[n]] for n, v in self._values.items()}
+        return {name: self._values[name][r.start : r.stop] for name, r in self._ranges.items()}
 
     def candidates(self) -> list[Constants]:
         """Return all combinations of tried values, one if there is nothing to tune."""
@@ -125,28 +117,30 @@ class Window:
 
     def widen_all(self) -> bool:
         """Extend the grids at every end, up to `MOST_CANDIDATES`; return whether any could be."""
-        sizes = [
-            len(tried) + (self._start[name] > 0) + (self._stop[name] < len(self._values[name]))
-            for name, tried in self.tried.items()
-        ]
-        return math.prod(sizes) <= MOST_CANDIDATES and self._extend(self._values, self._values)
+        return self._extend(self._values, self._values, MOST_CANDIDATES)
 
-    def _extend(self, lows: Iterable[str], highs: Iterable[str]) -> bool:
-        before = len(self.candidates())
-        for name in lows:
-            self._start[name] = max(self._start[name] - 1, 0)
-        for name in highs:
-            self._stop[name] = min(self._stop[name] + 1, len(self._values[name]))
-        return len(self.candidates()) > before
+    def _extend(
+        self, lows: Collection[str], highs: Collection[str], most: float = math.inf
+    ) -> bool:
+        wider = {
+            name: range(
+                max(tried.start - (name in lows), 0),
+                min(tried.stop + (name in highs), len(self._values[name])),
+            )
+            for name, tried in self._ranges.items()
+        }
+        if wider == self._ranges or math.prod(map(len, wider.values())) > most:
+            return False
+        self._ranges = wider
+        return True
 
 
 @dataclass(frozen=True)
 class Competitor:
     """A searcher that takes part, with its constants and the grids for those to be tuned.
 
-    `factory` is called with the tree and, if it has parameters of these names, with `rng`,
-    `budget` (the number of evaluations; `plays` if it says `needs_plays`), `discount` (the
-    problem's) and the constants.
+    `factory` is called with the tree, the constants and, if it has such parameters, with `rng`,
+    `budget` (or `plays`, if it says `needs_plays`) and the `discount` of the problem.
     """
 
     name: str
@@ -183,11 +177,7 @@ class Competitor:
 
 
 def named_competitor(text: str, grids: Mapping[str, Mapping[str, Any]] = GRIDS) -> Competitor:
-    """Return the searcher of a name, with constants if there are any: `uct`, `gpts:select=arm`.
-
-    >>> named_competitor("uct:exploration=0.4").fixed, named_competitor("uct").fixed
-    ((('exploration', 0.4),), ())
-    """
+    """Return the searcher of a name, with constants if there are any: `uct`, `gpts:select=arm`."""
     name, _, rest = text.partition(":")
     plain = name.removesuffix(KNOWN)
     if plain not in SEARCHERS:
@@ -211,11 +201,12 @@ def named_competitor(text: str, grids: Mapping[str, Mapping[str, Any]] = GRIDS) 
 
 
 def custom_competitor(
-    name: str, factory: Callable[..., Searcher], grid: Mapping[str, Any]
+    name: str, factory: Callable[..., Searcher], grids: Mapping[str, Mapping[str, Any]]
 ) -> Competitor:
     """Return a searcher of the user's own, made by a function of the tree."""
     if not callable(factory):
         raise TypeError(f"searcher {name!r} must be a function of the tree, got {factory!r}")
+    grid = grids.get(name, {})
     for key in grid:
         if key not in _parameters(factory):
             raise ValueError(f"the function that makes {name!r} has no parameter {key!r}")

@@ -9,14 +9,14 @@ import math
 import os
 import pathlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from bough.experiments import figures
 from bough.experiments.competitors import in_words
-from bough.experiments.results import Comparison, Curve, Estimate
+from bough.experiments.results import Comparison, Curve
 from bough.experiments.runs import MEASURES, all_marks, report_marks, scored_marks
 
 
@@ -96,11 +96,9 @@ def regrets_page(comparison: Comparison, command: str | None = None) -> str:
         lines.append("Searchers observed immediate rewards, where a problem has them.")
     if command is not None:
         lines += ["", "    " + command]
-    shown = report_marks(comparison.budget)
+    marks = {f"{mark:,}": mark for mark in report_marks(comparison.budget)}
     for problem, curves in _by_problem(comparison.by_evaluations()):
-        for name, words in MEASURES.items():
-            lines += ["", f"## {problem}: {words}", ""]
-            lines += table(curves, name, shown, [f"{mark:,}" for mark in shown])
+        lines += _measures(problem, curves, marks)
     lines += _tuning(comparison)
     if comparison.failures:
         lines += ["", "## Not run", ""]
@@ -120,13 +118,11 @@ def seconds_page(comparison: Comparison) -> str:
     cost = comparison.microseconds()
     for problem, curves in _by_problem(comparison.by_seconds()):
         lines += ["", f"## {problem}: microseconds an evaluation", ""]
-        lines += _header("searcher", "microseconds")
-        lines += [f"| {c.searcher} | {cost[problem, c.searcher]:.3g} |" for c in curves]
+        costs = [(c.searcher, f"{cost[problem, c.searcher]:.3g}") for c in curves]
+        lines += _markdown(["searcher", "microseconds"], costs)
         ticks = _ticks(min(c.at[0] for c in curves), max(c.at[-1] for c in curves))
-        for name, words in MEASURES.items():
-            if ticks:
-                lines += ["", f"## {problem}: {words}", ""]
-                lines += table(curves, name, ticks, [f"{tick:g} s" for tick in ticks])
+        if ticks:
+            lines += _measures(problem, curves, {f"{tick:g} s": tick for tick in ticks})
     return "\n".join(lines) + "\n"
 
 
@@ -137,47 +133,45 @@ def _by_problem(curves: Sequence[Curve]) -> Iterator[tuple[str, list[Curve]]]:
 
 
 def _ticks(begin: float, end: float) -> list[float]:
-    """Return the round numbers of seconds in between, two in each decade.
-
-    >>> _ticks(0.002, 0.2)
-    [0.003, 0.01, 0.03, 0.1]
-    """
+    """Return the round numbers of seconds in between, two in each decade: 0.01, 0.03, 0.1."""
     decades = range(math.floor(math.log10(begin)), math.ceil(math.log10(end)) + 1)
     ticks = [float(f"{first}e{k}") for k in decades for first in (1, 3)]
     return [tick for tick in ticks if begin <= tick <= end]
 
 
-def table(
-    curves: Sequence[Curve], measure: str, at: Sequence[float], titles: Sequence[str]
-) -> list[str]:
-    """Return a table with a row for each searcher and a column for each of `at`."""
-    cells: list[list[tuple[float, str]]] = []
-    for curve in curves:
-        estimate = curve.measures[measure]
-        row = []
-        for tick in at:
-            place = int(np.searchsorted(curve.at, tick, side="right")) - 1
-            if place < 0 or tick > curve.at[-1]:
-                row.append((math.inf, "-"))
-                continue
-            mean, low, high = (float(part[place]) for part in estimate)
-            text = format_number(mean)
-            if math.isfinite(low):
-                text += f" [{format_number(low)}, {format_number(high)}]"
-            row.append((mean, text))
-        cells.append(row)
-    # (Where all are equal, none is best.)
-    best = [
-        min(column)[0] if len(set(column)) > 1 else -math.inf for column in zip(*cells, strict=True)
-    ]
-    lines = _header("searcher", *titles)
-    for curve, row in zip(curves, cells, strict=True):
-        texts = [
-            f"**{text}**" if mean == lowest else text
-            for (mean, text), lowest in zip(row, best, strict=True)
-        ]
-        lines.append(f"| {curve.label} | {' | '.join(texts)} |")
+def _measures(problem: str, curves: Sequence[Curve], at: Mapping[str, float]) -> list[str]:
+    """Return a section for each measure on a problem."""
+    lines = []
+    for name, words in MEASURES.items():
+        lines += ["", f"## {problem}: {words}", "", *_table(curves, name, at)]
     return lines
+
+
+def _table(curves: Sequence[Curve], measure: str, at: Mapping[str, float]) -> list[str]:
+    """Return a table with a row for each searcher and a column for each of `at`, by its title."""
+    columns = []
+    for tick in at.values():
+        column = [_cell(curve, measure, tick) for curve in curves]
+        best = min(column)[0] if len(set(column)) > 1 else -math.inf  # all equal: none is best
+        columns.append([f"**{text}**" if mean == best else text for mean, text in column])
+    rows = zip([curve.label for curve in curves], *columns, strict=True)
+    return _markdown(["searcher", *at], rows)
+
+
+def _cell(curve: Curve, measure: str, at: float) -> tuple[float, str]:
+    """Return the mean of a measure, and its text."""
+    place = int(np.searchsorted(curve.at, at, side="right")) - 1
+    if place < 0 or at > curve.at[-1]:
+        return math.inf, "-"
+    mean, low, high = (float(part[place]) for part in curve.measures[measure])
+    return mean, _interval(mean, low, high)
+
+
+def _interval(mean: float, low: float, high: float) -> str:
+    """Return a mean with its interval, which a single seed does not have."""
+    if not math.isfinite(low):
+        return format_number(mean)
+    return f"{format_number(mean)} [{format_number(low)}, {format_number(high)}]"
 
 
 def _tuning(comparison: Comparison) -> list[str]:
@@ -186,16 +180,7 @@ def _tuning(comparison: Comparison) -> list[str]:
     if not tuned:
         return []
     columns = ", ".join(f"{mark:,}" for mark in scored_marks(comparison.budget))
-    lines = [
-        "",
-        "## Constants",
-        "",
-        "All combinations were tried. The score of one is its simple regret on the tuning seeds "
-        f"relative to that of the average one, on average over {columns} evaluations; the one with "
-        "the lowest is chosen. While that was at an end of what was tried, more was tried beyond.",
-        "",
-        *_header("problem", "searcher", "chosen", "score", "tried"),
-    ]
+    rows = []
     for (problem, searcher), choice in tuned.items():
         tried = "; ".join(
             f"{name} {', '.join(map(str, dict.fromkeys(dict(c)[name] for c in choice.candidates)))}"
@@ -206,9 +191,17 @@ def _tuning(comparison: Comparison) -> list[str]:
             chosen += " (all are equal)"
         elif choice.at_ends:
             chosen += f" ({' and '.join(choice.at_ends)} at an end of what was tried)"
-        score = min(choice.scores)
-        lines.append(f"| {problem} | {searcher} | {chosen} | {score:.3f} | {tried} |")
-    return lines
+        rows.append((problem, searcher, chosen, f"{min(choice.scores):.3f}", tried))
+    return [
+        "",
+        "## Constants",
+        "",
+        "All combinations were tried. The score of one is its simple regret on the tuning seeds "
+        f"relative to that of the average one, on average over {columns} evaluations; the one with "
+        "the lowest is chosen. While that was at an end of what was tried, more was tried beyond.",
+        "",
+        *_markdown(["problem", "searcher", "chosen", "score", "tried"], rows),
+    ]
 
 
 def tuning_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
@@ -229,9 +222,10 @@ def format_number(number: float) -> str:
     return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
 
 
-def _header(*titles: str) -> list[str]:
-    """Return the first two lines of a table in Markdown."""
-    return [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+def _markdown(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Return the lines of a table."""
+    lines = [f"| {' | '.join(map(str, row))} |" for row in (titles, *rows)]
+    return [lines[0], "|---" * len(titles) + "|", *lines[1:]]
 
 
 def _range(seeds: range) -> str:
@@ -244,40 +238,20 @@ def _range(seeds: range) -> str:
 AHEAD, EVEN, BEHIND = "ahead", "even", "behind"
 
 
-def verdict(difference: Estimate, place: int) -> str:
-    """Return whether a searcher is ahead or behind at a mark, given its difference from another.
-
-    Where the interval contains zero, or where there is none, of a single seed, they are even.
-    """
-    low, high = float(difference.low[place]), float(difference.high[place])
-    if high < 0:
-        return AHEAD
-    return BEHIND if low > 0 else EVEN
-
-
 def summary_page(comparison: Comparison, command: str | None = None) -> str:
     """Return a page about the first of the searchers, beside each of the others."""
     first, *others = comparison.searchers
     marks = scored_marks(comparison.budget)
-    plays = ", ".join(f"{mark:,}" for mark in marks)
+    at = {f"{mark:,}": mark for mark in marks}
     lines = [
         f"# {first} beside the others",
         "",
-        f"After {plays} plays, over {len(comparison.seeds)} seeds. Constants of the others are "
-        "tuned for each problem, on other seeds.",
+        f"After {', '.join(at)} plays, over {len(comparison.seeds)} seeds. Constants of the "
+        "others are tuned for each problem, on other seeds.",
     ]
     if command is not None:
         lines += ["", "    " + command]
-    lines += _simple(comparison, marks)
-    if others and len(comparison.seeds) > 1:
-        lines += _verdicts(comparison, "simple", marks)
-        lines += _verdicts(comparison, "cumulative", marks[-1:])
-    lines += _cost(comparison)
-    return "\n".join(lines) + "\n"
-
-
-def _simple(comparison: Comparison, marks: list[int]) -> list[str]:
-    lines = [
+    lines += [
         "",
         "## Simple regret",
         "",
@@ -285,9 +259,12 @@ def _simple(comparison: Comparison, marks: list[int]) -> list[str]:
         "intervals; the lowest mean of a column is bold.",
     ]
     for problem, curves in _by_problem(comparison.by_evaluations()):
-        lines += ["", f"### {problem}", ""]
-        lines += table(curves, "simple", marks, [f"{mark:,}" for mark in marks])
-    return lines
+        lines += ["", f"### {problem}", "", *_table(curves, "simple", at)]
+    if others and len(comparison.seeds) > 1:
+        lines += _verdicts(comparison, "simple", marks)
+        lines += _verdicts(comparison, "cumulative", marks[-1:])
+    lines += _cost(comparison)
+    return "\n".join(lines) + "\n"
 
 
 def _verdicts(comparison: Comparison, measure: str, marks: list[int]) -> list[str]:
@@ -303,11 +280,11 @@ def _verdicts(comparison: Comparison, measure: str, marks: list[int]) -> list[st
             difference = comparison.difference(problem, first, other, measure)
             texts = []
             for mark, place in zip(marks, places, strict=True):
-                found = verdict(difference, place)
+                mean, low, high = (float(part[place]) for part in difference)
+                found = AHEAD if high < 0 else BEHIND if low > 0 else EVEN
                 counts[other][found] += 1
                 if found == BEHIND:
-                    mean, low, high = (format_number(float(part[place])) for part in difference)
-                    texts.append(f"by {mean} [{low}, {high}] after {mark:,} plays")
+                    texts.append(f"by {_interval(mean, low, high)} after {mark:,} plays")
             if texts:
                 behind.append(f"- {problem}: {other}, {', '.join(texts)}")
     name = MEASURES[measure]
@@ -319,11 +296,11 @@ def _verdicts(comparison: Comparison, measure: str, marks: list[int]) -> list[st
         "interval of their mean lies wholly on one side of zero, even where it does not. Counted "
         f"over all problems, after {', '.join(f'{mark:,}' for mark in marks)} plays.",
         "",
-        *_header(f"{first} against", AHEAD, EVEN, BEHIND),
+        *_markdown(
+            [f"{first} against", AHEAD, EVEN, BEHIND],
+            [(o, n[AHEAD], n[EVEN], n[BEHIND]) for o, n in counts.items() if n],
+        ),
     ]
-    for other, count in counts.items():
-        if count:
-            lines.append(f"| {other} | {count[AHEAD]} | {count[EVEN]} | {count[BEHIND]} |")
     if not behind:
         return [*lines, "", f"{first} is behind nowhere."]
     return [*lines, "", f"Where {first} is behind:", "", *behind]
@@ -331,20 +308,18 @@ def _verdicts(comparison: Comparison, measure: str, marks: list[int]) -> list[st
 
 def _cost(comparison: Comparison) -> list[str]:
     """Return the section on the cost of ask and tell, which depends on the machine."""
-    cost = comparison.microseconds()
-    lines = [
+    cost, names = comparison.microseconds(), comparison.searchers
+    rows = [
+        [problem]
+        + [format_number(cost[problem, name]) if (problem, name) in cost else "-" for name in names]
+        for problem in comparison.problems
+    ]
+    return [
         "",
         "## Microseconds an evaluation",
         "",
         f"Of ask and tell, learning included, on average over {comparison.budget:,} evaluations, "
         "on one machine, as busy as it was.",
         "",
-        *_header("problem", *comparison.searchers),
+        *_markdown(["problem", *names], rows),
     ]
-    for problem in comparison.problems:
-        cells = [
-            format_number(cost[problem, name]) if (problem, name) in cost else "-"
-            for name in comparison.searchers
-        ]
-        lines.append(f"| {problem} | {' | '.join(cells)} |")
-    return lines

@@ -68,10 +68,7 @@ def _corrected(means: Array, mean: float, acceleration: float) -> tuple[float, f
 
 @dataclass(frozen=True)
 class Curve:
-    """The measures of one searcher on one problem, against evaluations or seconds.
-
-    `at` holds the evaluations or seconds, `measures` an estimate for each of `MEASURES`.
-    """
+    """The measures of one searcher on one problem `at` numbers of evaluations, or seconds."""
 
     problem: str
     searcher: str
@@ -107,24 +104,17 @@ class TuningChoice:
         return len(set(self.scores)) <= 1
 
 
+def _values(runs: list[Run], measure: str) -> Array:
+    """Return a measure of runs, with a row for each."""
+    return np.array([getattr(run, measure) for run in runs], dtype=float)
+
+
 @dataclass(frozen=True)
 class Comparison:
     """The result of `compare`: every run, and estimates from them.
 
-    Attributes
-    ----------
-    problems, searchers
-        Their names.
-    budget, steps
-        Evaluations of a run, and whether immediate rewards were passed on where a problem has them.
-    seeds, tuning_seeds
-        The seeds of the runs that are shown, and of those on which constants were chosen.
-    runs
-        By problem and searcher: a run for each seed, in their order.
-    choices
-        By problem and searcher: the constants.
-    failures
-        By problem and searcher: the reason why it is not among the runs.
+    `runs` has a run for each of `seeds`, in their order; constants were chosen on `tuning_seeds`.
+    `failures` are the reasons why a searcher is not among the runs of a problem.
     """
 
     problems: tuple[str, ...]
@@ -133,6 +123,7 @@ class Comparison:
     steps: bool
     seeds: range
     tuning_seeds: range
+    # All by problem and searcher:
     runs: dict[tuple[str, str], list[Run]] = field(default_factory=dict)
     choices: dict[tuple[str, str], TuningChoice] = field(default_factory=dict)
     failures: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -145,16 +136,17 @@ class Comparison:
 
     def by_evaluations(self) -> list[Curve]:
         """Return the measures against the number of evaluations."""
-        curves = []
-        for problem, searcher, runs in self._entries():
-            measures = {
-                name: bootstrap(np.array([getattr(run, name) for run in runs], dtype=float))
-                for name in MEASURES
-            }
-            at = np.array(runs[0].marks, dtype=float)
-            chosen = self.choices[problem, searcher].constants
-            curves.append(Curve(problem, searcher, chosen, len(runs), at, measures))
-        return curves
+        return [
+            Curve(
+                problem,
+                searcher,
+                self.choices[problem, searcher].constants,
+                len(runs),
+                np.array(runs[0].marks, dtype=float),
+                {name: bootstrap(_values(runs, name)) for name in MEASURES},
+            )
+            for problem, searcher, runs in self._entries()
+        ]
 
     def by_seconds(self) -> list[Curve]:
         """Return the measures against the seconds spent in ask and tell.
@@ -169,16 +161,11 @@ class Comparison:
         ]
 
     def difference(self, problem: str, one: str, other: str, measure: str = "simple") -> Estimate:
-        """Return the excess of one searcher's measure over another's, at each mark.
-
-        Both had the same problems, so it is the mean of the differences seed by seed, with its
-        interval.
-        """
-        values = [
-            np.array([getattr(run, measure) for run in self.runs[problem, name]], dtype=float)
-            for name in (one, other)
-        ]
-        return bootstrap(values[0] - values[1])
+        """Return the mean excess of one searcher's measure over another's, seed by seed."""
+        runs = self.runs
+        return bootstrap(
+            _values(runs[problem, one], measure) - _values(runs[problem, other], measure)
+        )
 
     def microseconds(self) -> dict[tuple[str, str], float]:
         """Return the microseconds of ask and tell per evaluation, of the median run.

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from time import perf_counter
@@ -76,31 +76,14 @@ def code_digest() -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """The measures of a job.
-
-    Attributes
-    ----------
-    marks
-        Numbers of evaluations; the other lists have one entry for each.
-    simple
-        The regret of the recommended path, `best()`.
-    cumulative
-        The sum of the regrets of all plays so far.
-    suboptimal
-        The number of plays so far of paths worth less than the best one.
-    seconds
-        The seconds spent in `ask` and `tell` so far, without rewards and `best`.
-    evaluations
-        The number of evaluations: fewer than the budget if the searcher was exhausted. It then
-        plays no more, and its measures stay as they are.
-    """
+    """The measures of a job, at each of the numbers of evaluations in `marks`."""
 
     marks: list[int]
-    simple: list[float]
-    cumulative: list[float]
-    suboptimal: list[int]
-    seconds: list[float]
-    evaluations: int
+    simple: list[float]  #: regret of the recommended path, `best()`
+    cumulative: list[float]  #: sum of the regrets of all plays so far
+    suboptimal: list[int]  #: number of plays so far of paths worth less than the best one
+    seconds: list[float]  #: spent in `ask` and `tell` so far, without rewards and `best`
+    evaluations: int  #: in all: fewer than the budget if the searcher was exhausted
 
 
 def report_marks(budget: int) -> list[int]:
@@ -196,31 +179,24 @@ def _regrets(problem: Problem) -> Callable[[Path], float]:
 class Store:
     """The finished runs in a file of JSON lines, or of this process only if there is no file.
 
-    A line is on the disk when its run is finished. If the process is killed while it writes, the
-    line is incomplete: it is cut off when the file is opened the next time, and the run is
-    repeated. One process writes at a time.
-
-    >>> store = Store(None)
-    >>> Job("smooth", "gpts", (), 0, 10, False) in store
-    False
+    A line that is incomplete, since the process was killed while it wrote, is cut off when the file
+    is opened the next time, and its run is repeated. One process writes at a time.
     """
 
     def __init__(self, path: pathlib.Path | None) -> None:
         self._runs: dict[str, Run] = {}
         self._file: IO[str] | None = None
-        self._lock: WriteLock | None = None
+        self._open = ExitStack()
         if path is None:
             return
         if not path.parent.is_dir():
             raise StudyError(f"{path} cannot be created: there is no folder {path.parent}")
-        self._lock = WriteLock(path)
-        try:
+        with ExitStack() as opened:  # closes them if an error is raised
+            opened.callback(WriteLock(path).release)
             if path.exists():
                 self._read(path)
-            self._file = path.open("a", encoding="utf-8")
-        except BaseException:
-            self.close()
-            raise
+            self._file = opened.enter_context(path.open("a", encoding="utf-8"))
+            self._open = opened.pop_all()
 
     def _read(self, path: pathlib.Path) -> None:
         content = path.read_bytes()
@@ -257,12 +233,7 @@ class Store:
 
     def close(self) -> None:
         """Close the file, so that another process can write to it."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        self._open.close()
 
 
 # ------------------------------------------------------------------------------ all runs
@@ -283,22 +254,23 @@ def run_all(
 ) -> dict[Job, str]:
     """Run the jobs that are not in the store yet, and store their results.
 
-    Returns
-    -------
-    failures
-        Jobs that raised an exception, with its text. They do not stop the others.
+    A job that raises an exception does not stop the others; return these, with their messages.
     """
+    from tqdm import tqdm
+
     left = [task for task in tasks if task[0] not in store]
+    in_turn = workers == 1 or len(left) <= 1
+    results = ((t[0], _attempt(t)) for t in left) if in_turn else _in_pool(left, workers)
+    hidden = True if not left else None if progress is None else not progress
     failures: dict[Job, str] = {}
-    with _bar(progress, title, len(tasks), len(tasks) - len(left)) as advance:
-        in_turn = workers == 1 or len(left) <= 1
-        results = ((t[0], _attempt(t)) for t in left) if in_turn else _in_pool(left, workers)
-        for job, result in results:
-            if isinstance(result, Run):
-                store.add(job, result)
-            else:
-                failures[job] = result
-            advance()
+    for job, result in tqdm(
+        results, title, len(tasks), initial=len(tasks) - len(left), unit="run", disable=hidden,
+        file=sys.stderr, dynamic_ncols=True,
+    ):  # fmt: skip
+        if isinstance(result, Run):
+            store.add(job, result)
+        else:
+            failures[job] = result
     return failures
 
 
@@ -319,79 +291,51 @@ def _in_pool(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Job, Run | s
             f"in several processes ({error}); use workers=1, or move them there"
         ) from None
     before = set(multiprocessing.active_children())
-    with _one_thread_each():
-        pool = ProcessPoolExecutor(
-            min(workers, len(tasks)),
-            # Not by fork, which copies the locks of other threads as they happen to be.
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_follow_parent,
-        )
-        try:
-            with _interrupts_blocked():  # the processes start at the first task
-                futures = {pool.submit(_attempt, task): task[0] for task in tasks}
-            for future in as_completed(futures):
-                yield futures.pop(future), future.result()
-            pool.shutdown()
-        except BrokenExecutor as error:
-            raise RuntimeError(
-                "a process of the comparison was ended from outside (out of memory?); finished "
-                "runs are stored, so repeat the command to resume"
-            ) from error
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in set(multiprocessing.active_children()) - before:
-                child.terminate()
+    pool = ProcessPoolExecutor(
+        min(workers, len(tasks)),
+        # Not by fork, which copies the locks of other threads as they happen to be.
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_follow_parent,
+    )
+    try:
+        with _inherited():  # all processes start at the first task
+            futures = {pool.submit(_attempt, task): task[0] for task in tasks}
+        for future in as_completed(futures):
+            yield futures.pop(future), future.result()
+        pool.shutdown()
+    except BrokenExecutor as error:
+        raise RuntimeError(
+            "a process of the comparison was ended from outside (out of memory?); finished "
+            "runs are stored, so repeat the command to resume"
+        ) from error
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
 
 
 def _follow_parent() -> None:
-    """Ignore Ctrl-C, and exit when the parent process ends, even if it is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """End this process when its parent ends, even if it is killed."""
     parent = multiprocessing.parent_process()
+    assert parent is not None  # this is a worker
 
     def wait() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
+        parent.join()
+        os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
 
 
 @contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Defer Ctrl-C; processes that are started meanwhile never receive it, not even at first."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Limit processes that are started meanwhile to one thread for linear algebra."""
-    before = {name: os.environ.get(name) for name in _THREADS}
+def _inherited() -> Iterator[None]:
+    """Block Ctrl-C and limit linear algebra to one thread, both of which new processes inherit."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    environment = dict(os.environ)
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-@contextmanager
-def _bar(
-    progress: bool | None, title: str, total: int, done: int
-) -> Iterator[Callable[[], object]]:
-    """Show the number of finished jobs; `progress` is True, False, or None for terminals only."""
-    if not (sys.stderr.isatty() if progress is None else progress) or done == total:
-        yield lambda: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(
-        total=total, initial=done, desc=title, unit="run", file=sys.stderr, dynamic_ncols=True
-    ) as bar:
-        yield bar.update
+        for name in _THREADS:
+            del os.environ[name]
+        os.environ.update(environment)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

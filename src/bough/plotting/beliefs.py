@@ -4,8 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.plotting.shown import of_partition
-from bough.plotting.style import BLUE, GRAY, ORANGE, axes, empty, literal, rounded
+from bough.plotting.style import BLUE, GRAY, ORANGE, axes, empty, labeled, literal, rounded
 from bough.plotting.view import Array, SearchView
 from bough.trees import Path
 
@@ -14,25 +13,13 @@ MOST_TICKS = 16
 
 
 class Along(NamedTuple):
-    """The belief at the nodes of a path, from the root to its end.
-
-    Attributes
-    ----------
-    path
-        The path.
-    mean, std
-        Posterior mean and standard deviation at each node: one more than the path has steps.
-    prior
-        Prior standard deviation.
-    visits
-        Number of observations at the node or below.
-    """
+    """The belief at the nodes of a path, from the root to its end: one more than it has steps."""
 
     path: Path
-    mean: Array
-    std: Array
-    prior: Array
-    visits: Array
+    mean: Array  #: posterior mean
+    std: Array  #: posterior standard deviation
+    prior: Array  #: prior standard deviation
+    visits: Array  #: number of observations at the node or below
 
 
 def along_data(source: Any) -> Along:
@@ -45,21 +32,17 @@ def along_data(source: Any) -> Along:
     (True, (4,))
     """
     view = SearchView.of(source)
-    belief = view.belief
     path = view.best_path or ()
     prefixes = [path[:i] for i in range(len(path) + 1)]
     visits = np.array([sum(p[: len(q)] == q for p in view.paths) for q in prefixes])
-    if belief is None:
+    if view.belief is None:
         means = [
             np.mean([t.value for t in view.completed if t.path[: len(p)] == p] or [np.nan])
             for p in prefixes
         ]
         unknown = np.full(len(prefixes), np.nan)
         return Along(path, np.array(means), unknown, unknown, visits)
-    mean, std = belief.posterior(prefixes)
-    prior = np.sqrt(np.cumsum(belief.kernel.increments(belief.tree.depth)))[: len(prefixes)]
-    unit = view.shown.unit
-    return Along(path, 0.0 + view.sign * view.shown.value(mean), unit * std, unit * prior, visits)
+    return Along(path, *view.posterior(prefixes), view.prior_std[: len(prefixes)], visits)
 
 
 def along(source: Any, *, ax: Any = None) -> Any:
@@ -84,44 +67,23 @@ def along(source: Any, *, ax: Any = None) -> Any:
         f"{i} {literal(step, 24)}" if upright else f"{i}\n{step}" for i, step in enumerate(steps)
     ]
     ax.set_xticks(depth[::every], texts[::every], fontsize="small", rotation=90 if upright else 0)
-    ax.set_xlabel("depth and step" + of_partition(view.shown))
-    ax.set_ylabel("reward")
-    ax.legend(fontsize="small")
-    return ax
+    return labeled(ax, "depth and step" + view.shown.suffix, "reward")
 
 
 def step_names(view: SearchView, path: Path) -> list[str]:
     """Return the names of the steps of a path, after an empty name for the root."""
-    cells = view.shown.names(range(-1, len(path)), [-1, *path])
-    if cells is not None:
-        return cells
-    if view.tree is not None and view.labels is not None:
-        return ["", *map(str, view.decode(path))]
-    return ["", *map(str, path)]
+    names = view.names(range(-1, len(path)), [-1, *path])
+    return ["", *map(str, path)] if names is None else names
 
 
 class Increments(NamedTuple):
-    """The kernel, noise and mean of a belief.
+    """The kernel, noise and mean of a belief."""
 
-    Attributes
-    ----------
-    variance
-        Variance that each depth adds, from the root (0) on.
-    noise
-        Standard deviation of an observation.
-    mean
-        Prior mean at the root.
-    kernel
-        The kernel, as Python writes it.
-    fitted
-        Whether any of them was fitted.
-    """
-
-    variance: Array
+    variance: Array  #: what each depth adds, from the root (0) on
     noise: float
     mean: float
-    kernel: str
-    fitted: bool
+    kernel: str  #: as Python writes it
+    fitted: bool  #: whether any of them was fitted
 
 
 def increments_data(source: Any) -> Increments | None:
@@ -154,8 +116,5 @@ def increments(source: Any, *, ax: Any = None) -> Any:
     ax.bar(np.arange(len(data.variance)), data.variance, color=BLUE, label="variance of the step")
     ax.axhline(data.noise**2, color=ORANGE, linestyle="--", label="variance of the noise")
     ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.set_xlabel("depth")
-    ax.set_ylabel("variance")
     ax.set_title(("fitted: " if data.fitted else "") + rounded(data.kernel), fontsize="small")
-    ax.legend(fontsize="small")
-    return ax
+    return labeled(ax, "depth", "variance")

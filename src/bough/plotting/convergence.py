@@ -14,41 +14,29 @@ from bough.experiments.figures import LINEAR, draw_panel
 from bough.experiments.results import Comparison, Estimate
 from bough.experiments.runs import MEASURES
 from bough.planning import Plan
-from bough.plotting.history import History, checkpoints
-from bough.plotting.shown import ShownTree, of_partition
-from bough.plotting.style import BLUE, GRAY, GREEN, ORANGE, axes, empty, literal
-from bough.plotting.view import Array, SearchView
+from bough.plotting.style import BLUE, GRAY, GREEN, ORANGE, axes, empty, labeled, literal
+from bough.plotting.view import Array, SearchView, ShownTree, observations
 from bough.searchers import GPTS
 from bough.spaces import Forest
+from bough.spaces.cells import CellIndex
+from bough.spaces.ensemble import FINER
 from bough.trees import Path
 
 
 class Convergence(NamedTuple):
     """Values, and the bounds of the certificate over the evaluations.
 
-    Attributes
-    ----------
-    values
-        Every value, in the order of the observations.
-    best
-        The best value up to each of them.
-    at
-        Numbers of evaluations to which the following belong.
-    mean
-        Posterior mean of the recommended arm. In a space with noise it is that of the best cell of
-        one partition, that of the bounds; `best` of the search combines all partitions, so its mean
-        differs a little.
-    lower, upper
-        Bounds of the certificate on the value of the best arm; infinite on one side if the number
-        of arms is not known.
+    The arrays from `at` on belong to those numbers of evaluations. In a space with noise, `mean` is
+    that of the best cell of one partition, that of the bounds; `best` of the search combines all
+    partitions, so its mean differs a little.
     """
 
-    values: Array
-    best: Array
+    values: Array  #: in the order of the observations
+    best: Array  #: the best value up to each of them
     at: Array
-    mean: Array
-    lower: Array
-    upper: Array
+    mean: Array  #: posterior mean of the recommended arm
+    lower: Array  #: lower bound of the certificate on the value of the best arm
+    upper: Array  #: upper bound of the certificate; infinite if the number of arms is not known
 
     @property
     def gap(self) -> Array:
@@ -71,8 +59,7 @@ def convergence_data(source: Any) -> Convergence:
     True
     """
     view = SearchView.of(source)
-    values = view.values
-    best = view.sign * np.maximum.accumulate(view.sign * values)
+    values, best = view.values, view.best_values
     nothing = np.empty(0)
     if view.belief is None or (view.shown.search is None and view.shown.forest is None):
         return Convergence(values, best, nothing, nothing, nothing, nothing)
@@ -83,30 +70,25 @@ def convergence_data(source: Any) -> Convergence:
     return Convergence(values, best, at, mean, lower, upper)
 
 
-def _bounds(
-    shown: ShownTree, belief: Belief, plan: Plan | None
-) -> tuple[Array, Array, Array, Array]:
+def _bounds(shown: ShownTree, belief: Belief, plan: Plan | None) -> list[Array]:
     """Return numbers of observations, and mean, lower and upper bound after each of them."""
+    search = shown.forest if shown.search is None else shown.search
+    assert search is not None  # it is one or the other
     exact = None  # the best value after each observation, if values are known to be exact
     all_known = math.inf  # the number of observations after which every point is known
-    if shown.forest is not None:
-        search: GPTS | Forest = shown.forest
-        if shown.exact:
-            trials = shown.forest.trials
-            exact = np.maximum.accumulate(trials.values)
-            if len(trials.observed) >= trials.space.size:
-                all_known = 1 + trials.number(max(rows[0] for rows in trials.observed.values()))
-    else:
-        assert shown.search is not None  # it is one or the other
-        search = shown.search
-        if plan is not None and plan.deterministic:
-            exact = np.maximum.accumulate(plan.policy.known_values())
-    history = History(shown, plan)
-    again = history.belief
-    rows = []
-    marks = checkpoints(history.count)
-    for mark in marks:
-        history.advance(mark)
+    if shown.forest is not None and shown.exact:
+        trials = shown.forest.trials
+        exact = np.maximum.accumulate(trials.values)
+        if len(trials.observed) >= trials.space.size:
+            all_known = 1 + trials.number(max(rows[0] for rows in trials.observed.values()))
+    elif plan is not None and plan.deterministic:
+        exact = np.maximum.accumulate(plan.policy.known_values())
+    again = Belief(belief.tree, belief.kernel, belief.noise, mean=belief.mean, arms=belief.arms)
+    count, observe = _replay(shown, belief, plan, again)
+    done, rows = 0, []
+    for mark in checkpoints(count):
+        observe(slice(done, mark))
+        done = mark
         b = _sqrt_beta(search, belief, len(again) + 1)
         recommended = again.best_observed(0.0 if belief.noise == 0.0 else 1.0)
         assert recommended is not None  # there are observations
@@ -116,9 +98,58 @@ def _bounds(
             mean = float(exact[mark - 1])
             if mean >= lower or plan is not None:
                 lower, upper = mean, mean if mark >= all_known else max(upper, mean)
-        rows.append((mean, lower, upper))
-    means, lowers, uppers = np.array(rows).T
-    return np.array(marks, dtype=float), means, lowers, uppers
+        rows.append((float(mark), mean, lower, upper))
+    return list(np.array(rows).T)
+
+
+def _replay(
+    shown: ShownTree, belief: Belief, plan: Plan | None, again: Belief
+) -> tuple[int, Callable[[slice], None]]:
+    """Return the number of observations, and a function that gives some of them to a new belief."""
+    if shown.forest is not None and shown.cover is not None:
+        # Observations are placed as they were: those that were there when the partition was made
+        # by what all of them need, the others by what came before them.
+        trials, cover = shown.forest.trials, shown.cover
+        columns = trials.table(trials.rows())
+        cells = CellIndex(cover.partition, again, FINER)
+        first = cover.depths(columns[0][: cover.first])
+
+        def observe_cells(rows: slice) -> None:
+            points, values, noises = columns
+            cells.observe(points[rows], values[rows], noises[rows], first[rows])
+
+        return len(columns[1]), observe_cells
+    if plan is not None:
+        policy = plan.policy
+
+        def observe_plays(rows: slice) -> None:  # each step of a play
+            for play in policy.playouts[rows]:
+                policy.observe(again, play)
+
+        return len(policy.playouts), observe_plays
+    observed = observations(belief)
+
+    def observe(rows: slice) -> None:
+        for path, values, noises in observed[rows]:
+            if len(values) == 1:
+                again.observe(path, values[0], noise=noises[0])
+            else:
+                again.observe_steps(path, values, noise=noises)
+
+    return len(observed), observe
+
+
+def checkpoints(count: int, most: int = 200) -> list[int]:
+    """Return at most `most` numbers from 1 to `count`, evenly spread on a logarithmic scale.
+
+    >>> checkpoints(1000, 4)
+    [1, 10, 100, 1000]
+    """
+    if count <= most:
+        return list(range(1, count + 1))
+    last = math.log(count)
+    numbers = {round(math.exp(last * i / (most - 1))) for i in range(most - 1)}
+    return sorted(numbers | {count})
 
 
 def _sqrt_beta(search: GPTS | Forest, belief: Belief, t: int) -> float:
@@ -142,7 +173,7 @@ def convergence(source: Any, *, ax: Any = None) -> Any:
         plays, data.values, ".", color=GRAY, alpha=0.15 if dense else 0.4,
         markersize=3, label="values", rasterized=dense,
     )  # fmt: skip
-    marker = _marker(plays)
+    marker = "o" if len(plays) == 1 else None  # one point would not be visible as a line
     ax.plot(
         plays, data.best, color=BLUE, drawstyle="steps-post", marker=marker,
         label="best value so far",
@@ -152,43 +183,27 @@ def convergence(source: Any, *, ax: Any = None) -> Any:
         finite = np.isfinite(data.lower) & np.isfinite(data.upper)
         ax.fill_between(
             data.at[finite], data.lower[finite], data.upper[finite], color=ORANGE, alpha=0.15,
-            label="bounds on the best value" + of_partition(view.shown),
+            label="bounds on the best value" + view.shown.suffix,
         )  # fmt: skip
-    ax.set_xlabel("evaluations")
-    ax.set_ylabel("value")
     if len(plays) > 1:
         ax.set_xscale("log")
-    ax.legend(fontsize="small")
-    return ax
+    return labeled(ax, "evaluations", "value")
 
 
 def _recommended(shown: ShownTree) -> str:
     """Return the label of the mean."""
     if shown.forest is not None and not shown.exact:
-        return "mean of the best cell" + of_partition(shown)  # `best` combines all partitions
+        return "mean of the best cell" + shown.suffix  # `best` combines all partitions
     return f"mean of the recommended {'path' if shown.space is None else 'point'}"
-
-
-def _marker(points: Any) -> str | None:
-    """Return a marker for a curve of one point, which would not be visible as a line."""
-    return "o" if len(points) == 1 else None
 
 
 # ---------------------------------------------------------------------- regret
 
 
 class Regret(NamedTuple):
-    """The cumulative regret of a search, and a bound on it.
+    """The cumulative regret of a search, and the lowest bound on it for its kernel, noise and tree.
 
-    Attributes
-    ----------
-    plays
-        Numbers of plays.
-    cumulative
-        The sum of regrets up to each of them.
-    bound
-        The lowest bound of the theory for the kernel, noise and tree of the search; empty if there
-        is none (a searcher without a belief, or a branching that varies).
+    `bound` is empty for a searcher without a belief, and if branching varies.
     """
 
     plays: Array
@@ -201,14 +216,8 @@ def regret_data(
 ) -> Regret:
     """Return the cumulative regret at up to 200 numbers of plays.
 
-    Parameters
-    ----------
-    source
-        The search.
-    optimum
-        The value of the best arm.
-    value
-        The true value of a path; by default the observed one, with its noise.
+    `optimum` is the value of the best arm; `value` gives the true value of a path, by default the
+    observed one, with its noise.
 
     >>> import bough
     >>> result = bough.maximize(sum, bough.Tree(2, 4), budget=10, rng=0)
@@ -226,11 +235,10 @@ def regret_data(
 
 
 def _regret_bound(view: SearchView, plays: Any) -> Array:
+    """Return the bound of the theory, which is about one tree of constant branching."""
     belief = view.belief
-    counts = None if belief is None else belief.tree.counts
-    if view.shown.partitions > 1 or view.plan is not None:
-        # The theory is about one tree whose kernel is known; a forest has several.
-        return np.empty(0)
+    several = view.shown.partitions > 1 or view.plan is not None
+    counts = None if belief is None or several else belief.tree.counts
     if belief is None or not counts or len(set(counts)) != 1 or not len(plays):
         return np.empty(0)
     setting = belief.kernel, int(counts[0]) if counts[0] < np.inf else 0, len(counts), belief.noise
@@ -249,7 +257,7 @@ def regret(
     ax = axes(ax)
     if not len(data.plays):
         return empty(ax)
-    marker = _marker(data.plays)
+    marker = "o" if len(data.plays) == 1 else None
     ax.plot(data.plays, data.cumulative, color=BLUE, marker=marker, label="regret")
     if len(data.bound):
         ax.plot(
@@ -259,10 +267,7 @@ def regret(
             label="regret of the first play, repeated")  # fmt: skip
     ax.set_xscale("log")
     ax.set_yscale("log" if bool((data.cumulative > 0).all()) else "linear")
-    ax.set_xlabel("plays")
-    ax.set_ylabel("cumulative regret")
-    ax.legend(fontsize="small")
-    return ax
+    return labeled(ax, "plays", "cumulative regret")
 
 
 # ---------------------------------------------------------------------- searchers side by side
@@ -285,15 +290,9 @@ def comparison_data(
 ) -> dict[str, Progress]:
     """Return the progress of each searcher, by its name.
 
-    Parameters
-    ----------
-    source
-        A `Comparison` from `experiments.compare`; or results (or lists of them, one for each seed)
-        by name, whose best values so far are compared.
-    problem
-        The problem, of a comparison with several.
-    measure
-        The measure of a comparison: `"simple"`, or another of `experiments.jobs.MEASURES`.
+    `source` is a `Comparison` from `experiments.compare`, of which a problem and a measure
+    (`"simple"`, or another of `experiments.runs.MEASURES`) are shown; or results (or lists of them,
+    one for each seed) by name, whose best values so far are compared.
 
     >>> import bough
     >>> tree = bough.Tree(2, 3)
@@ -322,9 +321,7 @@ def _progress(name: str, results: Any) -> Progress:
     if not shortest:
         raise ValueError(f"{name} has no results, or one of them has no observations")
     at = np.array(checkpoints(shortest))
-    rows = np.array(
-        [view.sign * np.maximum.accumulate(view.sign * view.values)[at - 1] for view in views]
-    )
+    rows = np.array([view.best_values[at - 1] for view in views])
     return Progress(at.astype(float), rows.mean(axis=0), rows.min(axis=0), rows.max(axis=0))
 
 
@@ -340,7 +337,5 @@ def comparison(
     ax = axes(ax)
     rows = [(literal(name), p.at, Estimate(p.mean, p.low, p.high)) for name, p in data.items()]
     draw_panel(ax, rows, linear=measure in LINEAR)
-    ax.set_xlabel("evaluations")
-    ax.set_ylabel(MEASURES[measure] if isinstance(source, Comparison) else "best value so far")
-    ax.legend(fontsize="small")
-    return ax
+    best = "best value so far"
+    return labeled(ax, "evaluations", MEASURES[measure] if isinstance(source, Comparison) else best)

@@ -27,30 +27,14 @@ class Importance(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """All values against one parameter.
+    """The values of all trials that have one parameter, against it."""
 
-    Attributes
-    ----------
-    name
-        The name of the parameter (`"step 3"` on a tree without names).
-    at
-        The parameter in each trial that has one: a number, or an index into `categories`.
-    values
-        The values of those trials.
-    trials
-        Their ids.
-    categories
-        The categories; None if the parameter is a number.
-    logarithmic
-        Whether the parameter is drawn on a logarithmic scale.
-    """
-
-    name: str
-    at: Array
+    name: str  #: of the parameter (`"step 3"` on a tree without names)
+    at: Array  #: the parameter: a number, or an index into `categories`
     values: Array
-    trials: list[int]
-    categories: list[str] | None
-    logarithmic: bool
+    trials: list[int]  #: their ids
+    categories: list[str] | None  #: None if the parameter is a number
+    logarithmic: bool  #: whether the parameter is drawn on a logarithmic scale
 
 
 def slice_data(source: Any, name: str | None = None) -> Slice:
@@ -183,19 +167,12 @@ def slice_of(source: Any, name: str | None = None, *, ax: Any = None) -> Any:
 class Relevance(NamedTuple):
     """The relevance of the parameters of a space, the most relevant first.
 
-    Attributes
-    ----------
-    names
-        The names of the parameters; a name that recurs is followed by the option it belongs to.
-    factors
-        The variance of a cut of the parameter over that of the average parameter, in cells of the
-        same width. Parameters with a large variance are cut first, and most often.
-    fitted
-        Whether the factors were fitted. Before there are a few observations, choices have a head
-        start, and all other parameters are equal.
+    A factor is the variance of a cut of the parameter over that of the average parameter, in cells
+    of the same width: parameters with a large one are cut first, and most often. Until factors are
+    fitted, choices have a head start, and all other parameters are equal.
     """
 
-    names: list[str]
+    names: list[str]  #: a name that recurs is followed by the option it belongs to
     factors: Array
     fitted: bool
 

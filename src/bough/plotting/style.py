@@ -49,3 +49,11 @@ def empty(ax: Any, why: str = "no observations yet") -> Any:
     ax.set_xticks([])
     ax.set_yticks([])
     return ax
+
+
+def labeled(ax: Any, x: str, y: str) -> Any:
+    """Label the Axes and what they show, and return them."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.legend(fontsize="small")
+    return ax

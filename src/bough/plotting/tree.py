@@ -5,8 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.belief.belief import Belief
-from bough.plotting.shown import of_partition
 from bough.plotting.style import COLORS, GRAY, axes, empty
 from bough.plotting.view import Array, SearchView
 from bough.trees import Path
@@ -24,34 +22,18 @@ FRONTIER = 0.08
 class Explored(NamedTuple):
     """Nodes of the explored tree, parents first; the root is number 0.
 
-    Attributes
-    ----------
-    parent
-        The number of the parent; -1 for the root.
-    step
-        The index of the node among the children of its parent; -1 for the root.
-    depth, visits
-        The depth, and the number of observations at the node or below.
-    mean, std
-        Posterior mean and standard deviation; for searchers without a belief the mean of the
-        rewards, and NaN.
-    certainty
-        From 0 (as uncertain as the prior) to 1.
-    unexplored
-        Number of unexplored children; infinite where branching is, NaN if it is not known.
-    hidden
-        Number of explored children that are left out.
+    Without a belief, `mean` is that of the rewards, and `std` is NaN.
     """
 
-    parent: Ints
-    step: Ints
+    parent: Ints  #: -1 for the root
+    step: Ints  #: index among the children of the parent; -1 for the root
     depth: Ints
-    visits: Ints
+    visits: Ints  #: number of observations at the node or below
     mean: Array
     std: Array
-    certainty: Array
-    unexplored: Array
-    hidden: Ints
+    certainty: Array  #: from 0 (as uncertain as the prior) to 1
+    unexplored: Array  #: number of unexplored children: perhaps infinite; NaN if it is not known
+    hidden: Ints  #: number of explored children that are left out
 
     def path(self, number: int) -> Path:
         """Return the path of a node."""
@@ -100,7 +82,10 @@ def tree_data(source: Any, most: int = 2000) -> Explored:
         mean, std = np.array(totals)[numbers] / np.maximum(counts, 1), np.full(len(paths), np.nan)
         certainty = 1.0 - 1.0 / np.sqrt(1.0 + counts)
     else:
-        mean, std, certainty = _posterior(view, view.belief, paths)
+        mean, std = view.posterior(paths)
+        prior = view.prior_std[[len(path) for path in paths]]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            certainty = np.clip(np.where(prior > 0, 1.0 - std / prior, 1.0), 0.0, 1.0)
     return Explored(
         parent=np.array(parent),
         step=np.array([path[-1] if path else NONE for path in paths]),
@@ -135,17 +120,6 @@ def _visited(
             visits[n] += 1
             totals[n] += value
     return below, depth, visits, totals
-
-
-def _posterior(view: SearchView, belief: Belief, paths: list[Path]) -> tuple[Array, Array, Array]:
-    """Return mean, standard deviation and certainty of nodes."""
-    mean, std = belief.posterior(paths)
-    depth = [len(path) for path in paths]
-    prior = np.sqrt(np.cumsum(belief.kernel.increments(belief.tree.depth)))[depth]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        certainty = np.where(prior > 0, 1.0 - std / prior, 1.0)
-    mean = 0.0 + view.sign * view.shown.value(mean)
-    return mean, view.shown.unit * std, np.clip(certainty, 0.0, 1.0)
 
 
 def nodes_along(nodes: Explored, path: Path) -> list[int]:
@@ -220,7 +194,7 @@ def tree(source: Any, *, ax: Any = None) -> Any:
     levels = np.arange(int(explored.depth.max()) + 1)[:: 1 + int(explored.depth.max()) // 16]
     ax.set_yticks(levels + 0.5, levels)  # in the middle of each level
     ax.set_ylabel("depth")
-    title = "width: visits, color: mean, opacity: certainty" + of_partition(view.shown)
+    title = "width: visits, color: mean, opacity: certainty" + view.shown.suffix
     ax.set_title(title, fontsize="small", color=GRAY)
     ax.figure.colorbar(ScalarMappable(scale, COLORS), ax=ax, label="mean", fraction=0.05)
     return ax

@@ -1,22 +1,26 @@
 """One view of a search for all figures, made from a result, a study, a plan or a searcher."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bough.belief.belief import Belief
 from bough.belief.best_arm import Arm
+from bough.learning.posterior import paths_of
 from bough.planning import Plan
-from bough.plotting.history import observations
-from bough.plotting.shown import ShownTree
 from bough.run.result import Result
-from bough.searchers import Certificate, Searcher
+from bough.searchers import GPTS, Certificate, Searcher
 from bough.searchers.base import negative_arm, negative_certificate
-from bough.spaces import Forest
+from bough.spaces import Choice, Forest, PartitionSearcher, Space
+from bough.spaces.ensemble import PartitionBelief
+from bough.spaces.parameters import Parameter
+from bough.spaces.partition import Cell, Partition
+from bough.spaces.partition import Plan as CutPlan
 from bough.spaces.searcher import SpaceSearcher
 from bough.studies.study import Study
 from bough.studies.trials import Trial
@@ -30,24 +34,144 @@ MOST_STEPS = 30
 ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "ABSENT"})()
 
 
+class Observation(NamedTuple):
+    """One reward: its node, its parts, and the standard deviation of the noise of each."""
+
+    path: Path
+    values: list[float]
+    noises: list[float]
+
+
+def observations(belief: Belief) -> list[Observation]:
+    """Return the observations of a belief, one for each reward."""
+    observed = belief.observations
+    paths = paths_of(belief, observed["node"].tolist())
+    values = observed["value"].tolist()
+    noises = np.sqrt(observed["variance"]).tolist()
+    # The steps of a reward are stored from the last one upward; only the first is of F.
+    ends = (np.flatnonzero(observed["of_step"] == 0) + 1).tolist()
+    begins = [0, *ends[:-1]]
+    return [
+        Observation(paths[begin] or (), values[begin:end][::-1], noises[begin:end][::-1])
+        for begin, end in zip(begins, ends, strict=False)
+    ]
+
+
+@dataclass(frozen=True)
+class ShownTree:
+    """The tree that figures show, and the belief about it.
+
+    On a plain tree there is no space. A forest has several partitions: the one that asks next is
+    shown. A plan's belief has a scale: a value is `offset` plus `unit` times what the belief says.
+    """
+
+    tree: Tree | None = None
+    belief: Belief | None = None  # None also before the first observation
+    search: GPTS | None = None  # the searcher with this belief, if it is one
+    space: Space | None = None
+    partition: Partition | None = None  # of the space: what the tree stands for
+    number: int = 0  # of the partition,
+    partitions: int = 1  # out of this many
+    forest: Forest | None = None
+    cover: PartitionBelief | None = None  # the partition of the forest, with its belief
+    unit: float = 1.0
+    offset: float = 0.0
+
+    @classmethod
+    def of(cls, searcher: Any) -> "ShownTree":
+        """Return the tree that is shown of a searcher, or of None."""
+        if isinstance(searcher, Forest):
+            if not searcher.observations:
+                return cls(space=searcher.space)
+            cover = searcher.asking
+            return cls(cover.belief.tree, cover.belief, None, searcher.space, cover.partition,
+                       searcher.turn, searcher.trees, searcher, cover)  # fmt: skip
+        space = None
+        if isinstance(searcher, PartitionSearcher):
+            space, searcher = searcher.space, searcher.search
+        belief = getattr(searcher, "belief", None)
+        return cls(
+            getattr(searcher, "tree", None),
+            belief if isinstance(belief, Belief) and len(belief) else None,
+            searcher if isinstance(searcher, GPTS) else None,
+            space,
+            None if space is None else space.partition,
+        )
+
+    def path(self, path: Path, params: Mapping[str, Any] | None) -> Path:
+        """Return the path of an arm in this tree, as far as nodes exist in a partition."""
+        if self.cover is None or self.space is None or params is None:
+            return path
+        there = self.cover.partition.path(self.space.point(params))
+        return there[: self.cover.belief.explored_steps(there)]
+
+    @property
+    def exact(self) -> bool:
+        """Whether this is a forest whose values are known to have no noise."""
+        return self.forest is not None and self.forest.trials.noisy is False
+
+    def value(self, mean: Any) -> Any:
+        """Return a mean of the belief in the units of the user."""
+        return self.offset + self.unit * mean
+
+    @property
+    def suffix(self) -> str:
+        """The end of labels, which names the partition if it is one of several."""
+        several = f"; partition {self.number + 1} of {self.partitions}"
+        return several if self.partitions > 1 else ""
+
+    def names(self, parent: Sequence[int], step: Sequence[int]) -> list[str] | None:
+        """Return the cell or option of each node, parents first; None on a plain tree."""
+        if self.partition is None:
+            return None
+        names = [""]
+        places = [(Cell(self.partition), self.partition.first, 0)]
+        for above, taken in zip(parent[1:], step[1:], strict=True):
+            text, place = _named_step(*places[above], taken)
+            names.append(text)
+            places.append(place)
+        return names
+
+
+def _named_step(
+    cell: Cell, plan: CutPlan, at: int, step: int
+) -> tuple[str, tuple[Cell, CutPlan, int]]:
+    """Return the name of a step, and the place that it leads to."""
+    slots, partition = cell.partition.slots, cell.partition
+    further = copy(cell)
+    further.path, further.ranges = [], dict(cell.ranges)  # (its path is not needed)
+    further.chosen = dict(cell.chosen)
+    further.enter(step)
+    if at == len(plan.cuts):
+        slot = slots[plan.slot]
+        assert isinstance(slot.parameter, Choice)  # cuts are all done
+        text = f"{slot.name} = {slot.parameter.options[step]}"
+        return text, (further, partition.option(plan, step), 0)
+    number = plan.cuts[at].slot
+    low, high = further.ranges[number]
+    text = f"{slots[number].name} {_range(slots[number].parameter, low, high)}"
+    return text, (further, plan, at + 1)
+
+
+def _range(parameter: Parameter, low: Any, high: Any) -> str:
+    """Return the values of a cell as text."""
+    if parameter.count is not None:
+        first, last = (str(parameter.value(i)) for i in (int(low), int(high - 1)))
+        return f"= {first}" if first == last else f"{first} to {last}"
+    begin, end = parameter.value(low), parameter.value(high)
+    largest = max(abs(begin), abs(end))
+    for digits in range(3, 17):  # enough to tell the ends apart
+        if end - begin > 10.0 ** (2 - digits) * largest:
+            break
+    return f"{begin:.{digits}g} to {end:.{digits}g}"
+
+
 @dataclass(frozen=True)
 class SearchView:
     """The trials of a search and its searcher.
 
-    Attributes
-    ----------
-    trials
-        All trials; those with a value for a search without a study.
-    searcher
-        The searcher as it is now; None for a study that does not hold it.
-    direction
-        `"maximize"` or `"minimize"`. When minimizing, the searcher sees negated values.
-    stopped_by
-        The reason why the search stopped, if it is known.
-    study
-        The study of the search, if there is one.
-    plan
-        The plan that the search was made for, if there is one.
+    Without a study, `trials` are those with a value. A study may not hold the searcher, which is
+    None then. When minimizing, the searcher sees negated values.
     """
 
     trials: Sequence[Trial]
@@ -70,45 +194,25 @@ class SearchView:
         if isinstance(source, Result) and source.study is not None:
             return replace(cls.of(source.study), stopped_by=source.stopped_by)
         if isinstance(source, Result):
-            history = source.history
-            rows = zip(
-                history.paths,
-                history.params,
-                history.values.tolist(),
-                history.seconds.tolist(),
-                strict=True,
-            )
-            trials = [
-                Trial(i, path, params, value, "told", seconds, seconds)
-                for i, (path, params, value, seconds) in enumerate(rows)
-            ]
+            past = source.history
+            rows = zip(past.paths, past.params, past.values.tolist(), strict=True)
+            trials = _trials(rows, past.seconds.tolist())
             return cls(trials, source.searcher, source.direction, source.stopped_by)
         if isinstance(source, Study):
             searcher = source.searcher if source.replayed else None
             return cls(source.trials, searcher, source.specification["direction"], study=source)
         if isinstance(source, Plan):
             policy = source.policy
-            trials = [
-                Trial(i, play.path, None, policy.total(play), "told", float(i), float(i))
-                for i, play in enumerate(policy.playouts)
-            ]
+            trials = _trials((play.path, None, policy.total(play)) for play in policy.playouts)
             return cls(trials, policy.searcher, stopped_by=source.stopped_by, plan=source)
         if isinstance(source, Forest):
-            trials = [
-                Trial(
-                    i, source.space.partition.path(seen.point), source.trials.params_of(seen.point),
-                    seen.value, "told", float(i), float(i), seen.noise,
-                )
-                for i, seen in enumerate(source.trials.observations())
-            ]  # fmt: skip
+            path, params = source.space.partition.path, source.trials.params_of
+            found = source.trials.observations()
+            trials = _trials((path(x.point), params(x.point), x.value, x.noise) for x in found)
             return cls(trials, source)
         belief = getattr(source, "belief", None)
         if isinstance(source, Searcher) and isinstance(belief, Belief):
-            trials = [
-                Trial(i, observed.path, None, sum(observed.values), "told", float(i), float(i))
-                for i, observed in enumerate(observations(belief))
-            ]
-            return cls(trials, source)
+            return cls(_trials((o.path, None, sum(o.values)) for o in observations(belief)), source)
         raise TypeError(
             "source must be a bough.Result, a bough.Study, a plan or a searcher with a belief, "
             f"got {source!r}"
@@ -126,25 +230,37 @@ class SearchView:
         """The tree that is searched, if it is known."""
         return getattr(self.searcher, "tree", None)
 
-    @property
+    @cached_property
     def labels(self) -> Any:
         """The labels of the tree, or the names of the actions of a plan, if there are any."""
-        if self.plan is not None:
-            numbered = self._actions == [str(i) for i in range(len(self._actions))]
-            return None if numbered else [self._actions] * self.plan.depth
-        return getattr(self.tree, "labels", None)
+        if self.plan is None:
+            return getattr(self.tree, "labels", None)
+        actions = [str(a.tolist() if hasattr(a, "tolist") else a) for a in self.plan.available]
+        numbered = actions == [str(i) for i in range(len(actions))]
+        return None if numbered else [actions] * self.plan.depth
 
-    @cached_property
-    def _actions(self) -> list[str]:
-        assert self.plan is not None  # only a plan has actions
-        return [str(a.tolist() if hasattr(a, "tolist") else a) for a in self.plan.available]
+    def label(self, path: Path) -> Any:
+        """Return the label of the last step of a path."""
+        return self.labels(path) if callable(self.labels) else self.labels[len(path) - 1][path[-1]]
 
-    def decode(self, path: Path) -> Any:
-        """Return the labels of the steps of a path."""
-        if self.plan is not None:
-            return tuple(self._actions[step] for step in path)
-        assert self.tree is not None  # a tree with labels is known
-        return self.tree.decode(path)
+    def decode(self, path: Path) -> tuple[Any, ...]:
+        """Return the labels of the steps of a path; the steps if there are none."""
+        if self.labels is None:
+            return path
+        return tuple(self.label(path[: i + 1]) for i in range(len(path)))
+
+    def names(self, parent: Sequence[int], step: Sequence[int]) -> list[str] | None:
+        """Return the names of nodes, given their parents and steps; None if there are none.
+
+        Nodes come after their parents; the first is the root, whose name is empty.
+        """
+        cells = self.shown.names(parent, step)
+        if cells is not None or self.labels is None:
+            return cells
+        paths: list[Path] = [()]
+        for above, taken in zip(parent[1:], step[1:], strict=True):
+            paths.append((*paths[above], taken))
+        return ["", *(str(self.label(path)) for path in paths[1:])]
 
     @cached_property
     def shown(self) -> ShownTree:
@@ -158,6 +274,19 @@ class SearchView:
     def belief(self) -> Belief | None:
         """The belief about that tree, if the searcher has one and there are observations."""
         return self.shown.belief
+
+    def posterior(self, paths: Sequence[Path]) -> tuple[Array, Array]:
+        """Return mean and standard deviation at nodes, as values of the user."""
+        assert self.belief is not None  # the caller checks it
+        mean, std = self.belief.posterior(paths)
+        return 0.0 + self.sign * self.shown.value(mean), self.shown.unit * std
+
+    @property
+    def prior_std(self) -> Array:
+        """The prior standard deviation at each depth."""
+        assert self.belief is not None  # the caller checks it
+        variance = np.cumsum(self.belief.kernel.increments(self.belief.tree.depth))
+        return self.shown.unit * np.sqrt(variance)
 
     @cached_property
     def paths(self) -> list[Path]:
@@ -187,7 +316,7 @@ class SearchView:
             return None
         top = self.completed[int(np.argmax(self.sign * self.values))]
         value = float(top.value or 0.0)
-        return Arm(top.path, self.params_of(top), value, nan, nan, nan, value, 1)
+        return Arm(top.path, top.params, value, nan, nan, nan, value, 1)
 
     @cached_property
     def certificate(self) -> Certificate | None:
@@ -212,31 +341,16 @@ class SearchView:
         """The values of those trials."""
         return np.array([trial.value for trial in self.completed], dtype=float)
 
-    def params_of(self, trial: Trial) -> dict[str, Any] | None:
-        """Return the parameters of a trial; None on a plain tree."""
-        params = trial.params
-        if params is None and self._decodes_to_params:
-            assert self.tree is not None  # it decodes paths
-            params = self.tree.decode(trial.path)
-        return dict(params) if isinstance(params, Mapping) else None
-
-    @cached_property
-    def _decodes_to_params(self) -> bool:
-        """Whether the tree decodes paths to parameters with names."""
-        if self.tree is None or self.plan is not None:
-            return False
-        if not len(self.trials) or self.trials[0].params is not None:
-            return False
-        return isinstance(self.tree.decode(self.trials[0].path), Mapping)
+    @property
+    def best_values(self) -> Array:
+        """The best value up to each of them."""
+        return self.sign * np.maximum.accumulate(self.sign * self.values)
 
     def choices_of(self, trial: Trial) -> Mapping[str, Any]:
         """Return the parameters of a trial by name, or the steps of its path."""
-        params = self.params_of(trial)
-        if params is not None:
-            return params
-        path = trial.path[:MOST_STEPS]
-        named = self.tree is not None and self.labels is not None
-        labels: Sequence[Any] = self.decode(path) if named else path
+        if trial.params is not None:
+            return dict(trial.params)
+        labels = self.decode(trial.path[:MOST_STEPS])
         return {f"step {i + 1}": label for i, label in enumerate(labels)}
 
     @cached_property
@@ -249,7 +363,16 @@ class SearchView:
         """Whether choices have names or labels, and not only numbers of steps."""
         if self.labels is not None:
             return True
-        return len(self.trials) > 0 and self.params_of(self.trials[0]) is not None
+        return len(self.trials) > 0 and self.trials[0].params is not None
+
+
+def _trials(rows: Iterable[tuple[Any, ...]], ended: Sequence[float] | None = None) -> list[Trial]:
+    """Return completed trials, given path, params, value and perhaps noise of each."""
+    trials = []
+    for i, (path, params, value, *noise) in enumerate(rows):
+        at = float(i) if ended is None else ended[i]
+        trials.append(Trial(i, path, params, value, "told", at, at, *noise))
+    return trials
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -2,7 +2,6 @@
 
 import math
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,8 @@ from bough.plotting import (
 )
 from bough.plotting.beliefs import step_names
 from bough.plotting.parameters import numbers_of
-from bough.plotting.tree import Explored
 from bough.plotting.view import ABSENT, SearchView, columns_of
-from bough.run.render import arm_facts, certificate_facts
-from bough.studies.trials import Trial
-from bough.trees import Path
+from bough.run.render import arm_facts, certificate_facts, finite
 
 #: Number of nodes of the tree on the page, the most visited ones: about 1 MB.
 MOST_NODES = 20_000
@@ -33,29 +29,24 @@ DIGITS = 6
 def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
     """Return the content of the page except for the trials."""
     view = SearchView.of(source)
+    name = "A search" if view.plan is None else "A plan"
+    if view.study is not None:
+        name = view.study.path.name
     return {
-        "title": title or _title(view),
+        "title": title or name,
         "summary": _summary(view),
         "certificate": _certificate(view),
         "convergence": _convergence(view),
         "tree": _tree(view),
-        "parameters": _parameters(view),
+        "parameters": _plain(importance_data(view), DIGITS),
         "model": _model(view),
         "along": _along(view),
         "reproduce": _reproduce(view),
     }
 
 
-def _title(view: SearchView) -> str:
-    if view.study is not None:
-        return view.study.path.name
-    return "A search" if view.plan is None else "A plan"
-
-
 def _summary(view: SearchView) -> dict[str, Any]:
-    counts = {"told": 0, "failed": 0, "running": 0}
-    for trial in view.trials:
-        counts[trial.state] += 1
+    states = [trial.state for trial in view.trials]
     best, tree = view.best, view.tree
     searcher = None if view.searcher is None else type(view.searcher).__name__
     if view.study is not None:
@@ -64,7 +55,7 @@ def _summary(view: SearchView) -> dict[str, Any]:
         "direction": view.direction,
         "stopped_by": view.stopped_by,
         "searcher": searcher,
-        "trials": counts,
+        "trials": {state: states.count(state) for state in ("told", "failed", "running")},
         "arms": _arms(None if tree is None else tree.log_arms, tree),
         "depth": None if tree is None else tree.depth,
         "space": _space(view),
@@ -73,21 +64,14 @@ def _summary(view: SearchView) -> dict[str, Any]:
         "best": None,
     }
     if best is not None:
-        params = best.params
-        if params is None and view.completed:
-            params = next((view.params_of(t) for t in view.completed if t.path == best.path), None)
+        at_best = best.path, best.params
         facts["best"] = arm_facts(best) | {
             "path": " ".join(map(str, best.path)),
-            "decoded": _decoded(view, best.path),
-            "params": _params(params),
-            "trials": [t.id for t in view.completed if _is_at(t, best.path, params)],
+            "decoded": " ".join(map(str, view.decode(best.path))) if view.labels else None,
+            "params": _params(best.params),
+            "trials": [t.id for t in view.completed if (t.path, t.params) == at_best],
         }
     return facts
-
-
-def _is_at(trial: Trial, path: Path, params: Any) -> bool:
-    """Return whether a trial has this path and, in a space, these params."""
-    return trial.path == path and (trial.params is None or trial.params == params)
 
 
 def _space(view: SearchView) -> dict[str, Any] | None:
@@ -121,12 +105,6 @@ def _arms(log_arms: float | None, tree: Any) -> str | None:
     return f"about 10^{log_arms / math.log(10):.0f}"
 
 
-def _decoded(view: SearchView, path: Iterable[int]) -> str | None:
-    if view.tree is None or view.labels is None:
-        return None
-    return " ".join(map(str, view.decode(tuple(path))))
-
-
 def _certificate(view: SearchView) -> dict[str, Any] | None:
     found = view.certificate
     if found is None:
@@ -155,68 +133,32 @@ def _convergence(view: SearchView) -> dict[str, Any]:
 
 def _tree(view: SearchView) -> dict[str, Any]:
     data = tree_data(view, MOST_NODES)
-    return {
-        "parent": data.parent.tolist(),
-        "step": data.step.tolist(),
-        "visits": data.visits.tolist(),
-        "mean": _numbers(data.mean, DIGITS),
-        "std": _numbers(data.std, DIGITS),
+    unexplored = data.unexplored.tolist()
+    facts = _plain(data, DIGITS) | {
         "certainty": _numbers(data.certainty, 3),
-        "unexplored": ["more" if math.isinf(n) else _finite(n) for n in data.unexplored.tolist()],
-        "hidden": data.hidden.tolist(),
-        "names": _step_names(view, data),
+        "unexplored": ["more" if math.isinf(n) else finite(n) for n in unexplored],
+        "names": view.names(data.parent.tolist(), data.step.tolist()),
         "cells": view.shown.partition is not None,
         "partition": view.shown.number,
         "partitions": view.shown.partitions,
     }
-
-
-def _step_names(view: SearchView, data: Explored) -> list[str] | None:
-    """Return the name of the step to each node; None if the tree has no names."""
-    cells = view.shown.names(data.parent.tolist(), data.step.tolist())
-    if cells is not None:
-        return cells
-    labels = view.labels
-    if labels is None:
-        return None
-    numbers = range(len(data.parent))
-    if callable(labels):
-        return ["" if n == 0 else str(labels(data.path(n))) for n in numbers]
-    rows = zip(data.depth.tolist(), data.step.tolist(), strict=True)
-    return ["" if depth == 0 else str(labels[depth - 1][step]) for depth, step in rows]
-
-
-def _parameters(view: SearchView) -> dict[str, Any]:
-    data = importance_data(view)
-    return {"names": data.names, "shares": _numbers(data.shares, DIGITS)}
+    del facts["depth"]  # the page counts the parents
+    return facts
 
 
 def _model(view: SearchView) -> dict[str, Any] | None:
     data, relevance = increments_data(view), relevance_data(view)
     if data is None:
         return None
-    return {
-        **data._asdict(),
-        "variance": _numbers(data.variance),
-        "exact": view.shown.exact,
-        "relevance": None
-        if relevance is None
-        else {**relevance._asdict(), "factors": _numbers(relevance.factors, DIGITS)},
-    }
+    relevance_facts = None if relevance is None else _plain(relevance, DIGITS)
+    return _plain(data) | {"exact": view.shown.exact, "relevance": relevance_facts}
 
 
 def _along(view: SearchView) -> dict[str, Any] | None:
     if view.best is None:
         return None
     data = along_data(view)
-    return {
-        "path": list(data.path),
-        "mean": _numbers(data.mean),
-        "std": _numbers(data.std),
-        "prior": _numbers(data.prior),
-        "visits": data.visits.tolist(),
-        "names": step_names(view, data.path),
-    }
+    return _plain(data) | {"names": step_names(view, data.path)}
 
 
 def _reproduce(view: SearchView) -> dict[str, Any]:
@@ -225,16 +167,14 @@ def _reproduce(view: SearchView) -> dict[str, Any]:
         "numpy": np.__version__,
         "python": ".".join(map(str, sys.version_info[:3])),
     }
-    facts: dict[str, Any] = {"versions": versions, "searcher": repr(view.searcher)}
-    if view.study is not None:
-        facts["file"] = view.study.path.name
-        facts["specification"] = {
-            name: view.study.specification[name]
-            for name in ("tree", "space", "searcher", "options", "direction", "seed")
-            if name in view.study.specification
-        }
-        del facts["searcher"]
-    return facts
+    if view.study is None:
+        return {"versions": versions, "searcher": repr(view.searcher)}
+    given, names = view.study.specification, ("tree", "space", "searcher", "options", "direction")
+    return {
+        "versions": versions,
+        "file": view.study.path.name,
+        "specification": {name: given[name] for name in (*names, "seed") if name in given},
+    }
 
 
 # ---------------------------------------------------------------------- trials
@@ -248,17 +188,16 @@ def trial_columns(source: Any, begin: int = 0) -> dict[str, Any]:
     """
     view = SearchView.of(source)
     trials = view.trials[begin:]
+    running = (i for i, trial in enumerate(view.trials) if trial.state == "running")
     first = view.trials[0].started if len(view.trials) else 0.0
     return {
         "begin": begin,
-        "settled": _settled(view),
+        "settled": next(running, len(view.trials)),  # trials that will not change any more
         # (In a space paths are those of a partition, which mean nothing to a reader.)
-        "path": None
-        if _space(view) is not None
-        else [" ".join(map(str, trial.path)) for trial in trials],
+        "path": [" ".join(map(str, t.path)) for t in trials] if _space(view) is None else None,
         "state": "".join(trial.state[0] for trial in trials),
         "value": [trial.value for trial in trials],
-        "noise": _if_any([trial.noise for trial in trials]),
+        "noise": [t.noise for t in trials] if any(t.noise is not None for t in trials) else None,
         "ended": [None if t.ended is None else round(t.ended - first, 6) for t in trials],
         "took": [None if t.ended is None else _short(t.ended - t.started) for t in trials]
         if view.study is not None
@@ -278,32 +217,24 @@ def _choices(view: SearchView) -> dict[str, Any]:
     return found
 
 
-def _settled(view: SearchView) -> int:
-    """Return the number of trials, from the first on, that will not change any more."""
-    for number, trial in enumerate(view.trials):
-        if trial.state == "running":
-            return number
-    return len(view.trials)
-
-
-def _if_any(values: list[float | None]) -> list[float | None] | None:
-    return None if all(value is None for value in values) else values
-
-
 # ---------------------------------------------------------------------- numbers
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _short(value: float, digits: int = DIGITS) -> float:
     return float(f"{value:.{digits}g}")
 
 
-def _numbers(values: Any, digits: int | None = None) -> list[float | None]:
-    """Return an array as a list, rounded if digits are given."""
-    plain = np.asarray(values, dtype=float).tolist()
-    if digits is None:
-        return [_finite(value) for value in plain]
+def _numbers(values: Any, digits: int | None = None) -> list[Any]:
+    """Return an array as a list, with numbers rounded if digits are given."""
+    plain = values.tolist()
+    if digits is None or values.dtype.kind == "i":
+        return [finite(value) for value in plain]
     return [_short(value, digits) if math.isfinite(value) else None for value in plain]
+
+
+def _plain(data: Any, digits: int | None = None) -> dict[str, Any]:
+    """Return the fields of a named tuple, with lists for arrays."""
+    return {
+        name: _numbers(value, digits) if isinstance(value, np.ndarray) else value
+        for name, value in data._asdict().items()
+    }
