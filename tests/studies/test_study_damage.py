@@ -375,7 +375,7 @@ def test_a_full_disk(tmp_path, durability):
     assert "is the disk full?" in message
     assert int(count) > 5
     with Study.open(file) as study:
-        assert study.trials.count("told") == 10 + int(count)
+        assert study.trials.count("completed") == 10 + int(count)
         play(study, 5)
     whole = tmp_path / "whole.db"
     make(whole, 10 + int(count) + 5)

@@ -140,10 +140,10 @@ def _facts(study: Study) -> dict[str, Any]:
         "direction": specification["direction"],
         "seed": specification["seed"],
         "written_by": WriteLock.holder(study.path),
-        "counts": {state: trials.count(state) for state in ("told", "failed", "running")},
+        "counts": {state: trials.count(state) for state in ("completed", "failed", "running")},
     }
-    told = [trial for trial in trials if trial.value is not None]
-    if not told:
+    completed = [trial for trial in trials if trial.value is not None]
+    if not completed:
         return facts
     if study.replayed:
         certificate = study.certificate
@@ -151,7 +151,7 @@ def _facts(study: Study) -> dict[str, Any]:
         if certificate is not None:
             facts["certificate"] = certificate_facts(certificate)
     else:
-        top = max(told, key=lambda trial: study.sign * (trial.value or 0.0))
+        top = max(completed, key=lambda trial: study.sign * (trial.value or 0.0))
         facts["best"] = {"path": list(top.path), **_shown(top.params), "observed": top.value}
     return facts
 
@@ -187,7 +187,7 @@ def _page(facts: dict[str, Any], study: Study) -> str:
         said = (trial.reason or "").strip().splitlines()
         reason = f"({printable(said[0][:60])})" if said else ""
         what = " ".join(map(str, trial.path)) if trial.params is None else _listed(trial.params)
-        lines.append(f"  {trial.id:>7}  {trial.state:<8} {value:>12}  {what}  {reason}".rstrip())
+        lines.append(f"  {trial.id:>7}  {trial.state:<9} {value:>12}  {what}  {reason}".rstrip())
     return "\n".join(lines)
 
 

@@ -79,7 +79,7 @@ class SearchView:
                 strict=True,
             )
             trials = [
-                Trial(i, path, params, value, "told", seconds, seconds)
+                Trial(i, path, params, value, "completed", seconds, seconds)
                 for i, (path, params, value, seconds) in enumerate(rows)
             ]
             return cls(trials, source.searcher, source.direction, source.stopped_by)
@@ -89,7 +89,7 @@ class SearchView:
         if isinstance(source, Plan):
             policy = source.policy
             trials = [
-                Trial(i, play.path, None, policy.total(play), "told", float(i), float(i))
+                Trial(i, play.path, None, policy.total(play), "completed", float(i), float(i))
                 for i, play in enumerate(policy.playouts)
             ]
             return cls(trials, policy.searcher, stopped_by=source.stopped_by, plan=source)
@@ -97,7 +97,7 @@ class SearchView:
             trials = [
                 Trial(
                     i, source.space.partition.path(seen.point), source.trials.params_of(seen.point),
-                    seen.value, "told", float(i), float(i), seen.noise,
+                    seen.value, "completed", float(i), float(i), seen.noise,
                 )
                 for i, seen in enumerate(source.trials.observations())
             ]  # fmt: skip
@@ -105,7 +105,7 @@ class SearchView:
         belief = getattr(source, "belief", None)
         if isinstance(source, Searcher) and isinstance(belief, Belief):
             trials = [
-                Trial(i, observed.path, None, sum(observed.values), "told", float(i), float(i))
+                Trial(i, observed.path, None, sum(observed.values), "completed", float(i), float(i))
                 for i, observed in enumerate(observations(belief))
             ]
             return cls(trials, source)
@@ -204,7 +204,7 @@ class SearchView:
     @cached_property
     def completed(self) -> list[Trial]:
         """The trials that have a value, in the order in which they ended."""
-        completed = [trial for trial in self.trials if trial.state == "told"]
+        completed = [trial for trial in self.trials if trial.state == "completed"]
         return sorted(completed, key=lambda trial: trial.ended or 0.0)
 
     @cached_property

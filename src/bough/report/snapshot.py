@@ -53,7 +53,7 @@ def _title(view: SearchView) -> str:
 
 
 def _summary(view: SearchView) -> dict[str, Any]:
-    counts = {"told": 0, "failed": 0, "running": 0}
+    counts = {"completed": 0, "failed": 0, "running": 0}
     for trial in view.trials:
         counts[trial.state] += 1
     best, tree = view.best, view.tree

@@ -149,7 +149,7 @@ class Replay:
             self.begin(candidate, operation.at)
         elif kind == "tell":
             value, noise = _observed(operation)
-            self._end_told(self.trials[id_], value, noise, operation.at)
+            self._complete(self.trials[id_], value, noise, operation.at)
         elif kind == "fail":
             self._end_failed(self.trials[id_], json.loads(operation.body), operation.at)
         elif kind == "enqueue":
@@ -176,15 +176,15 @@ class Replay:
     def tell(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
         """Let the searcher observe the value of a trial, or leave everything as it was."""
         self._observe(trial, value, noise)
-        self._end_told(trial, value, noise, at)
+        self._complete(trial, value, noise, at)
 
     def _observe(self, trial: Trial, value: float, noise: float | None) -> None:
         if self.search is not None:
             self.search.tell(self.domain.candidate(trial), self.sign * value, noise=noise)
 
-    def _end_told(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
+    def _complete(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
         id_, path, params, _, _, started, *_ = trial
-        self.trials[id_] = Trial(id_, path, params, value, "told", started, at, noise)
+        self.trials[id_] = Trial(id_, path, params, value, "completed", started, at, noise)
 
     def fail(self, trial: Trial, reason: str, at: float) -> None:
         """End a trial without a value."""

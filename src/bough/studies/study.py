@@ -297,8 +297,8 @@ class Study:
                 f"trial {id_} of this study has path {trial.path}, not {trial_or_id.path}; "
                 "is it a trial of another study?"
             )
-        if trial.state == "told":
-            raise ValueError(f"trial {id_} was told already: {trial.value!r}; ask for another")
+        if trial.state == "completed":
+            raise ValueError(f"trial {id_} has a value already: {trial.value!r}; ask for another")
         if trial.state == "failed":
             raise ValueError(f"trial {id_} has failed ({trial.reason}); ask for another")
         return trial

@@ -27,7 +27,7 @@ class Trial(NamedTuple):
     value
         The observed value, None until there is one.
     state
-        `"running"`, `"told"` (there is a value) or `"failed"`.
+        `"running"`, `"completed"` (there is a value) or `"failed"`.
     started, ended
         The times of `ask` and of `tell` or `fail`, in seconds since 1970.
     noise
@@ -40,7 +40,7 @@ class Trial(NamedTuple):
     path: Path
     params: Any
     value: float | None
-    state: Literal["running", "told", "failed"]
+    state: Literal["running", "completed", "failed"]
     started: float
     ended: float | None = None
     noise: float | None = None
@@ -64,7 +64,7 @@ class Trials(Sequence[Trial]):
         return len(self._trials)
 
     def count(self, state: Any) -> int:
-        """Return the number of trials in a state, such as `"told"`."""
+        """Return the number of trials in a state, such as `"completed"`."""
         return sum(trial.state == state for trial in self._trials)
 
     def to_pandas(self) -> Any:
@@ -74,7 +74,7 @@ class Trials(Sequence[Trial]):
         return pd.DataFrame(list(self._trials), columns=list(Trial._fields))
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{self.count(s)} {s}" for s in ("told", "failed", "running"))
+        counts = ", ".join(f"{self.count(s)} {s}" for s in ("completed", "failed", "running"))
         return f"Trials({len(self)}: {counts})"
 
 
