@@ -2,8 +2,7 @@
 
 Opening a file never changes it: all operations are read and verified, and only the first `append`
 opens it for writing. A file is damaged if SQLite finds it malformed, if the checksum of an
-operation is wrong, if operations are missing in the middle, or if its log has lost commits
-(`bough.studies.files`).
+operation is wrong, if operations are missing, or if its log has lost commits.
 """
 
 import json
@@ -19,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 from bough.exceptions import StudyError
 from bough.studies.describe import fingerprint
 from bough.studies.files import (
+    CommitCount,
     WriteLock,
     connect,
     is_locked,
@@ -30,6 +30,7 @@ from bough.studies.files import (
 #: Version of the file format. Newer formats are refused.
 FORMAT = 1
 APPLICATION = 0x626F7567  # "boug"
+LOST = "its write-ahead log has lost commits"
 
 Durability = Literal["full", "process"]
 Row = tuple[Any, ...]
@@ -73,6 +74,7 @@ class Journal:
         self.next = 0
         self._lock = lock
         self._connection: sqlite3.Connection | None = None  # for writing, made by the first append
+        self._count: CommitCount | None = None  # made with it
         self._synced: bool | None = None  # the last setting of `PRAGMA synchronous`
         self._deferred: list[Row] = []
         self._signature: Any = None  # of the files when `after` read them last
@@ -116,8 +118,8 @@ class Journal:
 
         Raises `StudyError` for a damaged file, which is left as it is.
         """
-        with open_reader(self.path, live=self._is_live()) as (connection, damage):
-            operations, damage = _read_operations(self.path, connection, damage)
+        with open_reader(self.path, live=self._is_live()) as (connection, lost, count):
+            operations, damage = _read_operations(self.path, connection, lost, count)
         if damage is not None:
             raise StudyError(
                 f"{self.path} is damaged: {damage}. It was left as it is; "
@@ -132,7 +134,7 @@ class Journal:
         if signature == self._signature:
             return []
         try:
-            with open_reader(self.path, live=self._is_live()) as (connection, lost):
+            with open_reader(self.path, live=self._is_live()) as (connection, lost, _):
                 query = "SELECT * FROM operations WHERE n >= ? ORDER BY n"
                 rows = connection.execute(query, (n,)).fetchall()
         except (sqlite3.Error, StudyError):
@@ -186,12 +188,15 @@ class Journal:
             ) from error
         self.next += len(rows)
         self._deferred = []
+        if self._count is not None:
+            self._count.set(self.next)
 
     def _writer(self) -> sqlite3.Connection:
         if self.closed:
             raise StudyError(f"the study {self.path} is closed; open it again")
         if self._connection is None:
             self._connection = connect(self.path, "mode=rw")
+            self._count = CommitCount(self.path)
         return self._connection
 
     @property
@@ -205,6 +210,9 @@ class Journal:
             with suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
+        if self._count is not None:
+            self._count.close()
+            self._count = None
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -215,9 +223,9 @@ def read_damaged(path: Path) -> tuple[dict[str, Any], list[Operation], str | Non
 
     The operations are those that SQLite can read and whose checksums are right.
     """
-    with open_reader(path, live=WriteLock.is_held(path)) as (connection, damage):
+    with open_reader(path, live=WriteLock.is_held(path)) as (connection, lost, count):
         try:
-            operations, damage = _read_operations(path, connection, damage)
+            operations, damage = _read_operations(path, connection, lost, count)
         except _NotAStudyError as error:  # or only its first page is damaged
             operations, damage, refusal = [], str(error), error
         else:
@@ -242,7 +250,7 @@ class _NotAStudyError(StudyError):
 
 
 def _read_operations(
-    path: Path, connection: sqlite3.Connection, damage: str | None
+    path: Path, connection: sqlite3.Connection, lost: bool, count: int
 ) -> tuple[list[Operation], str | None]:
     """Return all operations; or none and what is wrong with the file, if anything is."""
     rows: list[Row] = []
@@ -250,7 +258,7 @@ def _read_operations(
     try:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if application == APPLICATION and version <= FORMAT and damage is None:
+        if application == APPLICATION and version <= FORMAT:
             rows = connection.execute("SELECT * FROM operations ORDER BY n").fetchall()
             # Damage where no operation is would harm the next write.
             (check,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -258,7 +266,7 @@ def _read_operations(
         if is_locked(error):
             raise locked_error(path, error) from error
         if str(error) != "file is not a database":
-            return [], damage or str(error)
+            return [], LOST if lost else str(error)
     if application != APPLICATION:
         raise _NotAStudyError(f"{path} is not a study of bough, or its first page is damaged")
     if version > FORMAT:
@@ -267,13 +275,17 @@ def _read_operations(
             "it was written by a newer one; upgrade"
         )
     operations = _verified(rows)
-    if damage is None and check != "ok":
-        damage = " ".join(check.split())
-    elif damage is None and len(operations) < len(rows):
-        damage = f"the checksums of {len(rows) - len(operations)} operations are wrong"
-    elif damage is None and _missing(operations):
-        damage = "operations are missing"
-    return ([], damage) if damage else (operations, None)
+    if lost:
+        return [], LOST
+    if check != "ok":
+        return [], " ".join(check.split())
+    if len(operations) < len(rows):
+        return [], f"the checksums of {len(rows) - len(operations)} operations are wrong"
+    if _missing(operations):
+        return [], "operations are missing"
+    if len(operations) < count:
+        return [], LOST if Path(f"{path}-wal").exists() else "its write-ahead log is missing"
+    return operations, None
 
 
 def _missing(operations: list[Operation]) -> bool:
@@ -336,7 +348,7 @@ def _write_file(path: Path, specification: dict[str, Any], first: Operation) -> 
         with draft.open("rb") as file:
             os.fsync(file.fileno())
         # SQLite would apply the log of a deleted file of this name to the new one.
-        for ending in ("-wal", "-shm"):
+        for ending in ("-wal", "-shm", "-count"):
             Path(f"{path.resolve()}{ending}").unlink(missing_ok=True)
         draft.replace(path.resolve())
         folder = os.open(path.resolve().parent, os.O_RDONLY)
