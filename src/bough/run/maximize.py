@@ -21,7 +21,7 @@ from bough.searchers.registry import make_searcher
 from bough.spaces import Space
 from bough.spaces.searcher import SpaceSearcher
 from bough.studies.study import Study, open_or_create
-from bough.studies.trials import domain_of
+from bough.studies.trials import Domain
 from bough.trees import Tree
 
 P = ParamSpec("P")
@@ -143,7 +143,7 @@ def minimize(*arguments: Any, **keywords: Any) -> Result:
 
 def _optimize(sign: float, given: SimpleNamespace) -> Result:
     """Find the path with the highest sign times value, given the arguments of `maximize`."""
-    domain = domain_of(given.tree_or_space, "the second argument")
+    domain = Domain(given.tree_or_space, "the second argument")
     if not callable(given.objective):
         raise TypeError(f"objective must be a function, got {given.objective!r}")
     rules, budget = _checked_rules(given.stop, given.budget)

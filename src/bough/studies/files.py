@@ -206,11 +206,10 @@ class WriteLock:
             try:
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                holder = os.pread(self._file, 1000, 0)
+                holder = _read_holder(self._file)
                 os.close(self._file)
                 raise Locked(
-                    f"{path} {_held_by(_parse_holder(holder))}; wait for it, or open the study "
-                    "with read_only=True"
+                    f"{path} {_held_by(holder)}; wait for it, or open the study with read_only=True"
                 ) from None
             _held[self._key] = os.getpid()
         with suppress(OSError):  # a full disk makes the next message less clear, and no more
@@ -237,7 +236,7 @@ class WriteLock:
         try:
             fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            return _parse_holder(os.pread(file, 1000, 0))
+            return _read_holder(file)
         finally:
             os.close(file)
         return None
@@ -250,16 +249,13 @@ class WriteLock:
                 os.close(self._file)
 
 
-def _parse_holder(text: bytes) -> dict[str, object]:
-    try:
-        found = json.loads(text)
-        return found if isinstance(found, dict) else {}
-    except ValueError:
-        return {}
+def _read_holder(file: int) -> dict[str, object]:
+    """Return process and host that a lock file names; unknown ones if it is being written."""
+    holder: dict[str, object] = {"pid": "unknown", "host": "unknown"}
+    with suppress(TypeError, ValueError):
+        holder |= json.loads(os.pread(file, 1000, 0))
+    return holder
 
 
-def _held_by(holder: dict[str, object]) -> str:
-    return (
-        f"is being written by process {holder.get('pid', 'unknown')} "
-        f"on host {holder.get('host', 'unknown')}"
-    )
+def _held_by(holder: dict[str, Any]) -> str:
+    return f"is being written by process {holder['pid']} on host {holder['host']}"

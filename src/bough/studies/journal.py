@@ -47,6 +47,7 @@ CREATE TABLE operations (
     checksum INTEGER
 );
 """
+INSERT = "INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class Operation(NamedTuple):
@@ -67,7 +68,7 @@ class Journal:
     of power. With `"process"` it survives the death of the process, not that of the machine.
     """
 
-    def __init__(self, path: Path, durability: Durability, lock: "WriteLock | None") -> None:
+    def __init__(self, path: Path, durability: Durability, lock: WriteLock | None) -> None:
         self.path = path
         self.durability = durability
         self.owner = os.getpid()
@@ -84,8 +85,7 @@ class Journal:
     @classmethod
     def create(cls, path: Path, specification: dict[str, Any], durability: Durability) -> "Journal":
         """Make a new file, which appears as a whole or not at all."""
-        _check_durability(durability)
-        lock = _lock(path)
+        lock = _lock(path, durability)
         try:
             if path.exists():
                 raise StudyError(f"{path} exists already; open it, or choose another name")
@@ -101,7 +101,6 @@ class Journal:
     @classmethod
     def open(cls, path: Path, durability: Durability, *, read_only: bool) -> "Journal":
         """Open a file, which the caller reads next."""
-        _check_durability(durability)
         if not path.is_file():
             raise StudyError(f"there is no study {path}; make it with Study.create")
         if not read_only and not os.access(path, os.W_OK):
@@ -109,7 +108,7 @@ class Journal:
                 f"{path} cannot be written: it is read-only; to look at it, open it with "
                 "read_only=True"
             )
-        return cls(path, durability, None if read_only else _lock(path))
+        return cls(path, durability, None if read_only else _lock(path, durability))
 
     # ------------------------------------------------------------------ read
 
@@ -172,10 +171,10 @@ class Journal:
                 connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
                 self._synced = synced
             if len(rows) == 1:
-                connection.execute("INSERT INTO operations VALUES (?,?,?,?,?,?,?)", rows[0])
+                connection.execute(INSERT, rows[0])
             else:
                 connection.execute("BEGIN")
-                connection.executemany("INSERT INTO operations VALUES (?,?,?,?,?,?,?)", rows)
+                connection.executemany(INSERT, rows)
                 connection.execute("COMMIT")
         except sqlite3.Error as error:
             self.close()
@@ -274,23 +273,19 @@ def _read_operations(
             f"{path} has format {version}, and this bough reads formats up to {FORMAT}: "
             "it was written by a newer one; upgrade"
         )
-    operations = _verified(rows)
     if lost:
         return [], LOST
+    operations = _verified(rows)
     if check != "ok":
         return [], " ".join(check.split())
     if len(operations) < len(rows):
         return [], f"the checksums of {len(rows) - len(operations)} operations are wrong"
-    if _missing(operations):
+    numbers = [operation.n for operation in operations]
+    if numbers != list(range(len(numbers))) or not operations or operations[0].kind != "create":
         return [], "operations are missing"
     if len(operations) < count:
         return [], LOST if Path(f"{path}-wal").exists() else "its write-ahead log is missing"
     return operations, None
-
-
-def _missing(operations: list[Operation]) -> bool:
-    numbers = [operation.n for operation in operations]
-    return not operations or operations[0].kind != "create" or numbers != list(range(len(numbers)))
 
 
 def _rows_one_by_one(connection: sqlite3.Connection, size: int) -> Iterator[Row]:
@@ -319,11 +314,6 @@ def _checksum(row: Row) -> int:
     return zlib.crc32("|".join(map(str, row)).encode("utf-8", "replace"))
 
 
-def _check_durability(durability: Any) -> None:
-    if durability not in ("full", "process"):
-        raise ValueError(f'durability must be "full" or "process", got {durability!r}')
-
-
 def _write_file(path: Path, specification: dict[str, Any], first: Operation) -> None:
     """Write a new file under another name, and rename it when it is on the disk."""
     draft = Path(f"{path.resolve()}-new")
@@ -341,7 +331,7 @@ def _write_file(path: Path, specification: dict[str, Any], first: Operation) -> 
             meta = {"specification": text, "fingerprint": fingerprint(specification)}
             connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
             row = (*first, _checksum(first))
-            connection.execute("INSERT INTO operations VALUES (?,?,?,?,?,?,?)", row)
+            connection.execute(INSERT, row)
             connection.execute("COMMIT")
         finally:
             connection.close()
@@ -362,7 +352,9 @@ def _write_file(path: Path, specification: dict[str, Any], first: Operation) -> 
         raise StudyError(f"{path} cannot be made: {error}") from error
 
 
-def _lock(path: Path) -> "WriteLock":
+def _lock(path: Path, durability: Durability) -> WriteLock:
+    if durability not in ("full", "process"):
+        raise ValueError(f'durability must be "full" or "process", got {durability!r}')
     if not path.parent.is_dir():
         raise StudyError(f"{path} cannot be made: there is no folder {path.parent}")
     return WriteLock(path)

@@ -75,7 +75,7 @@ class Replay:
                 trial = self.trials[id_]
                 try:
                     if trial.value is None:
-                        self.search.fail(self.domain.candidate(trial))
+                        self.search.fail(trial.candidate)
                     else:
                         self._observe(trial, trial.value, trial.noise)
                 except ValueError as error:
@@ -168,8 +168,7 @@ class Replay:
 
     def begin(self, candidate: Any, at: float) -> Trial:
         """Add a running trial."""
-        path, params = self.domain.path(candidate), self.domain.params(candidate)
-        trial = Trial(len(self.trials), path, params, None, "running", at)
+        trial = Trial(len(self.trials), *self.domain.place(candidate), None, "running", at)
         self.trials.append(trial)
         return trial
 
@@ -180,7 +179,7 @@ class Replay:
 
     def _observe(self, trial: Trial, value: float, noise: float | None) -> None:
         if self.search is not None:
-            self.search.tell(self.domain.candidate(trial), self.sign * value, noise=noise)
+            self.search.tell(trial.candidate, self.sign * value, noise=noise)
 
     def _complete(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
         id_, path, params, _, _, started, *_ = trial
@@ -189,7 +188,7 @@ class Replay:
     def fail(self, trial: Trial, reason: str, at: float) -> None:
         """End a trial without a value."""
         if self.search is not None:
-            self.search.fail(self.domain.candidate(trial))
+            self.search.fail(trial.candidate)
         self._end_failed(trial, reason, at)
 
     def _end_failed(self, trial: Trial, reason: str, at: float) -> None:

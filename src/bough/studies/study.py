@@ -22,16 +22,16 @@ from bough.searchers.registry import make_searcher
 from bough.spaces import Space
 from bough.spaces.searcher import SpaceSearcher
 from bough.studies.describe import (
-    SearcherFactory,
     check_domain,
     check_new,
     describe_seed,
+    searcher_factory,
     sign_of,
     specify,
 )
 from bough.studies.journal import Durability, Journal
 from bough.studies.replay import Replay
-from bough.studies.trials import Domain, Trial, Trials, UnknownDomain, domain_of
+from bough.studies.trials import Domain, Trial, Trials
 from bough.trees import Tree
 
 
@@ -110,7 +110,7 @@ class Study:
         options
             Options of a searcher that is given by its name, such as `kernel` and `noise`.
         """
-        domain = domain_of(tree_or_space)
+        domain = Domain(tree_or_space)
         if direction not in ("maximize", "minimize"):
             raise ValueError(f'direction must be "maximize" or "minimize", got {direction!r}')
         if about is not None and not isinstance(about, str):
@@ -166,24 +166,24 @@ class Study:
         try:
             specification, operations = journal.read()
             found = check_domain(file, specification, tree)
-            make = SearcherFactory(file, specification, found, searcher, options)
-            if not make.known and not read_only:
+            make, dropped = searcher_factory(file, specification, found, searcher, options)
+            if make is None and not read_only:
                 raise StudyError(
                     f"{file} cannot hold its searcher, {specification['searcher']} with options "
                     f"{specification['options']}: give it what is a function or an object again"
                 )
-            domain, sign = domain_of(found), sign_of(specification)
-            replay = Replay(domain, make(), sign)
+            domain, sign = Domain(found), sign_of(specification)
+            replay = Replay(domain, make and make(), sign)
             difference = replay.run(operations)
             changes = [
                 f"the searcher {specification['searcher']} no longer has the option {name}; its "
                 "default is used"
-                for name in make.dropped
+                for name in dropped
             ]
             if difference is not None:
                 changes.append(str(difference))
                 changes.append("All observations are kept, and the search continues from them")
-                replay = Replay(domain, make(), sign)
+                replay = Replay(domain, make and make(), sign)
                 replay.load(operations)
                 journal.defer([("restart", None, time.time(), "null", None)])
             fits = replay.new_fits()  # of observations that were loaded
@@ -200,7 +200,7 @@ class Study:
         """Return the trials of a study without its searcher: needs nothing of the program."""
         journal = Journal.open(FilePath(path), "full", read_only=True)
         specification, operations = journal.read()
-        replay = Replay(UnknownDomain(), None, sign_of(specification))
+        replay = Replay(Domain(Tree(1, 0)), None, sign_of(specification))
         replay.load(operations)
         return cls(journal, specification, replay)
 
@@ -335,14 +335,12 @@ class Study:
     @property
     def tree(self) -> Tree:
         """The tree, or that of the fixed partition of the space."""
-        source = self.domain.source
-        return source.tree if isinstance(source, Space) else source
+        return self.domain.tree
 
     @property
     def space(self) -> Space | None:
         """The space, None on a tree."""
-        source = self.domain.source
-        return source if isinstance(source, Space) else None
+        return self.domain.space
 
     @property
     def searcher(self) -> Searcher | SpaceSearcher:
