@@ -289,17 +289,8 @@ def _read_operations(
 
 
 def _rows_one_by_one(connection: sqlite3.Connection, size: int) -> Iterator[Row]:
-    """Yield the rows that SQLite can read: from both ends, and one by one between them."""
-    read: set[int] = set()
-    for order in ("ASC", "DESC"):
-        with suppress(sqlite3.Error):
-            for row in connection.execute(f"SELECT * FROM operations ORDER BY n {order}"):
-                read.add(row[0])
-                yield row
-            return
+    """Yield the rows that SQLite can read."""
     for n in range(size // 16):  # no operation takes fewer bytes
-        if n in read:
-            continue
         with suppress(sqlite3.Error):
             yield from connection.execute("SELECT * FROM operations WHERE n = ?", (n,))
 

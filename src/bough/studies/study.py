@@ -219,23 +219,22 @@ class Study:
                 trial = replay.trials[self._again.popleft()]
                 if trial.state == "running":
                     return trial
-            id_, now = len(replay.trials), time.time()
-            row: tuple[Any, ...]
+            kind, state, now = "take", None, time.time()
             if replay.queue:
                 candidate = replay.queue[0]
-                row = ("take", id_, now, replay.domain.write(candidate), None)
-                self._journal.append([row], durable=False)
-                replay.queue.popleft()
             else:
+                kind = "ask"
                 try:
                     candidate = replay.search.ask()
                 except Exhausted:
-                    state = replay.search.random_state
-                    self._journal.append([("exhausted", None, now, "null", state)], durable=False)
+                    row = ("exhausted", None, now, "null", replay.search.random_state)
+                    self._journal.append([row], durable=False)
                     raise
                 state = replay.search.random_state
-                row = ("ask", id_, now, replay.domain.write(candidate), state)
-                self._journal.append([row], durable=False)
+            body = replay.domain.write(candidate)
+            self._journal.append([(kind, len(replay.trials), now, body, state)], durable=False)
+            if kind == "take":
+                replay.queue.popleft()
             return replay.begin(candidate, now)
 
     def tell(self, trial_or_id: Trial | int, value: float, *, noise: float | None = None) -> None:
