@@ -129,7 +129,7 @@ def _opened(file: str) -> Study:
 
 
 def _facts(study: Study) -> dict[str, Any]:
-    """Return what there is to say but the trials; what is not finite becomes None."""
+    """Return all but the trials as plain values; those that are not finite become None."""
     specification, trials = study.specification, study.trials
     facts: dict[str, Any] = {
         "file": str(study.path),
@@ -143,14 +143,11 @@ def _facts(study: Study) -> dict[str, Any]:
         "counts": {state: trials.count(state) for state in ("completed", "failed", "running")},
     }
     completed = [trial for trial in trials if trial.value is not None]
-    if not completed:
-        return facts
-    if study.replayed:
-        certificate = study.certificate
+    if completed and study.replayed:
         facts["best"] = arm_facts(study.best())
-        if certificate is not None:
-            facts["certificate"] = certificate_facts(certificate)
-    else:
+        if study.certificate is not None:
+            facts["certificate"] = certificate_facts(study.certificate)
+    elif completed:
         top = max(completed, key=lambda trial: study.sign * (trial.value or 0.0))
         facts["best"] = {"path": list(top.path), **_shown(top.params), "observed": top.value}
     return facts
