@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from bough._validation import at_least_zero, real, whole
+from bough._validation import above_zero, at_least_zero, real, whole
 from bough.exceptions import PoolError, TimedOut, WorkerDied
 from bough.run.progress import Interrupts
 from bough.studies.trials import Domain
@@ -161,15 +161,8 @@ class Inline:
 class Pool:
     """The workers of an executor of the user, which needs a method `submit`.
 
-    Parameters
-    ----------
-    executor
-        An executor as in `concurrent.futures`.
-    task
-        The objective.
-    timeout
-        Seconds that an evaluation may take before it fails. Only the executor's owner could end it,
-        so its worker counts as busy until it ends.
+    An evaluation that takes longer than `timeout` seconds fails. Only the executor's owner could
+    end it, so its worker counts as busy until it ends.
     """
 
     def __init__(
@@ -179,7 +172,8 @@ class Pool:
         self._task = task
         self._timeout = timeout
         self._interrupts = interrupts
-        self._count = workers_of(executor)
+        self._workers = 0  # counted again from time to time, since a cluster may grow and shrink
+        self._recount = 0.0
         self._running: dict[int, tuple[Job, Future[Any]]] = {}  # by trial
         self._deadlines: dict[int, float] = {}
         self._overdue: set[Future[Any]] = set()  # timed out, and still running
@@ -187,8 +181,11 @@ class Pool:
 
     def has_room(self) -> bool:
         """Return whether another job could run now."""
+        now = time.monotonic()
+        if now >= self._recount:
+            self._workers, self._recount = workers_of(self._executor), now + RECOUNT
         self._overdue = {future for future in self._overdue if not future.done()}
-        return len(self._running) + len(self._overdue) < self._count()
+        return len(self._running) + len(self._overdue) < self._workers
 
     def submit(self, job: Job) -> None:
         """Begin a job."""
@@ -320,11 +317,11 @@ class OwnPool(Pool):
     def _send(self, job: Job, arguments: tuple[Any, ...]) -> "Future[Any]":
         worker = self._idle.pop()
         try:
-            future = worker.submit(evaluate, *arguments)
+            future: Future[Any] = worker.executor.submit(evaluate, *arguments)
         except BrokenExecutor:  # it died while it had nothing to do
             worker.kill()
             worker = _Worker(self._task)
-            future = worker.submit(evaluate, *arguments)
+            future = worker.executor.submit(evaluate, *arguments)
         self._busy[job.id] = worker
         return future
 
@@ -360,27 +357,18 @@ class _Worker:
             from loky import ProcessPoolExecutor
         except ImportError:
             from concurrent.futures import ProcessPoolExecutor
-        self._executor: Any = ProcessPoolExecutor(1, initializer=_follow, initargs=(os.getpid(),))
+        self.executor: Any = ProcessPoolExecutor(1, initializer=_follow, initargs=(os.getpid(),))
         # It starts now, and imports the modules of the objective, which is not timed.
-        self.ready: Future[None] = self._executor.submit(_take, task.objective)
-
-    def submit(self, function: Any, *arguments: Any) -> "Future[Any]":
-        """Call a function in the process."""
-        future: Future[Any] = self._executor.submit(function, *arguments)
-        return future
+        self.ready: Future[None] = self.executor.submit(_take, task.objective)
 
     def kill(self) -> None:
         """End the process."""
-        if _is_loky(self._executor):
-            self._executor.shutdown(wait=True, kill_workers=True)  # and what it has started
+        if type(self.executor).__module__.startswith("loky."):
+            self.executor.shutdown(wait=True, kill_workers=True)  # and what it has started
             return
-        for process in list((self._executor._processes or {}).values()):
+        for process in list((self.executor._processes or {}).values()):
             process.kill()
-        self._executor.shutdown(wait=True, cancel_futures=True)
-
-
-def _is_loky(executor: Any) -> bool:
-    return type(executor).__module__.startswith("loky.")
+        self.executor.shutdown(wait=True, cancel_futures=True)
 
 
 def _follow(home: int) -> None:
@@ -400,45 +388,37 @@ def _take(objective: Any) -> None:
     """Accept an objective, which is imported by that."""
 
 
-def workers_of(executor: Any) -> Callable[[], int]:
-    """Return a function that returns the number of workers of an executor."""
-    client = getattr(executor, "_client", None)
+def workers_of(executor: Any) -> int:
+    """Return the number of workers of an executor; of a Dask cluster, its threads now."""
+    client: Any = getattr(executor, "_client", None)
     if hasattr(client, "nthreads") and not hasattr(executor, "max_workers"):
-        return _Cluster(client)
+        return max(int(sum(client.nthreads().values())), 1)
     for name in ("max_workers", "_max_workers", "num_workers"):
         count = getattr(executor, name, None)
         if isinstance(count, int) and count >= 1:
-            return lambda: int(getattr(executor, name))
+            return count
     raise TypeError(
         f"executor: the number of workers of {executor!r} is not known; "
         "give it an attribute max_workers"
     )
 
 
-class _Cluster:
-    """The number of threads of a Dask cluster, which may grow and shrink."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        self._known = 1
-        self._until = 0.0
-
-    def __call__(self) -> int:
-        now = time.monotonic()
-        if now >= self._until:
-            self._until = now + RECOUNT
-            self._known = max(sum(self._client.nthreads().values()), 1)
-        return self._known
-
-
 Evaluator = Inline | Pool
 
 
-def check_executor(executor: Any) -> None:
-    """Refuse anything but a number of workers or an executor."""
-    if isinstance(executor, type):
+def check_executor(executor: Any, timeout: float | None) -> None:
+    """Refuse anything but a number of workers or an executor, and a timeout without any."""
+    if timeout is not None:
+        above_zero(timeout, "timeout")
+    if executor is None:
+        if timeout is not None:
+            raise ValueError(
+                "timeout needs a worker that can be ended: this process cannot end an evaluation "
+                "of its own; write executor=1 for a sequential run with a timeout"
+            )
+    elif isinstance(executor, type):
         raise TypeError(f"executor must be an executor, not its class: write {executor.__name__}()")
-    if hasattr(executor, "submit"):
+    elif hasattr(executor, "submit"):
         workers_of(executor)
     elif isinstance(executor, bool) or not hasattr(executor, "__index__"):
         raise TypeError(

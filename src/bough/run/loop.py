@@ -21,23 +21,13 @@ from bough.trees import Path
 
 
 class Recorder:
-    """The source of trials, to which their values return: a searcher alone.
-
-    Attributes
-    ----------
-    search
-        The searcher.
-    first_state
-        Its random state at the beginning, from which the seeds of trials derive.
-    study
-        The study that records the trials, if there is one.
-    """
+    """The source of trials, to which their values return: a searcher alone."""
 
     study: Study | None = None
 
     def __init__(self, search: Searcher | SpaceSearcher, sign: float) -> None:
         self.search = search
-        self.first_state = search.random_state or 0
+        self.first_state = search.random_state or 0  # the seeds of trials derive from it
         self._sign = sign
         self._number = 0
         self._failed: list[Any] = []
