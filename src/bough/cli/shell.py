@@ -218,8 +218,8 @@ def warnings_in_words() -> Iterator[None]:
 # ---------------------------------------------------------------------- modules of the user
 
 
-def load_module(where: str) -> ModuleType:
-    """Import a file, as Python itself would run it, or a module by its name."""
+def load_function(where: str, name: str) -> tuple[Callable[[Any], Any], ModuleType]:
+    """Return a function of a file, imported as Python would run it, or module; and the module."""
     try:
         if where.endswith(".py"):
             spec = importlib.util.spec_from_file_location(pathlib.Path(where).stem, where)
@@ -236,12 +236,6 @@ def load_module(where: str) -> ModuleType:
         raise
     except Exception as error:  # a module of the user may raise anything
         raise click.UsageError(f"cannot import {where}: {error!r}") from None
-    return module
-
-
-def load_function(where: str, name: str) -> tuple[Callable[[Any], Any], ModuleType]:
-    """Return a function of a file or module of the user, and the module."""
-    module = load_module(where)
     function = getattr(module, name, None)
     if not callable(function):
         raise click.UsageError(f"{where} has no function {name}.")

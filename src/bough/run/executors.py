@@ -6,6 +6,7 @@ soon as one ends, and `close()`, which leaves running jobs.
 
 import hashlib
 import inspect
+import math
 import os
 import pickle
 import signal
@@ -15,7 +16,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -142,17 +142,15 @@ class Inline:
 
     def wait(self) -> Outcome:
         """Evaluate the job; Ctrl-C interrupts it."""
-        job = self._job
+        job, self._job = self._job, None
         assert job is not None  # one was submitted
-        self._job = None
         try:
-            try:
-                self._interrupts.allowed = True
-                return Outcome(job, evaluate(*self._task.arguments(job)))
-            finally:
-                self._interrupts.allowed = False
+            self._interrupts.allowed = True
+            return Outcome(job, evaluate(*self._task.arguments(job)))
         except Exception as error:
             return Outcome(job, None, error)
+        finally:
+            self._interrupts.allowed = False
 
     def close(self) -> None:
         """Do nothing: no job is left running."""
@@ -177,7 +175,8 @@ class Pool:
         self._running: dict[int, tuple[Job, Future[Any]]] = {}  # by trial
         self._deadlines: dict[int, float] = {}
         self._overdue: set[Future[Any]] = set()  # timed out, and still running
-        self._ended: SimpleQueue[tuple[Job, Future[Any] | None, Exception | None]] = SimpleQueue()
+        self._refused: list[Outcome] = []  # of jobs without arguments
+        self._wake = threading.Event()  # set whenever there may be an outcome
 
     def has_room(self) -> bool:
         """Return whether another job could run now."""
@@ -192,16 +191,14 @@ class Pool:
         try:
             arguments = self._task.arguments(job)
         except Exception as error:  # of a function of the tree
-            self._ended.put((job, None, error))
+            self._refused.append(Outcome(job, None, error))
             return
         try:
             future = self._send(job, arguments)
         except (BrokenExecutor, RuntimeError) as error:
             raise self._broken(error) from error
         self._running[job.id] = job, future
-        if self._timeout is not None:
-            self._deadlines[job.id] = time.monotonic() + self._timeout
-        future.add_done_callback(lambda ended: self._ended.put((job, ended, None)))
+        future.add_done_callback(lambda _: self._wake.set())
 
     def _send(self, job: Job, arguments: tuple[Any, ...]) -> "Future[Any]":
         future: Future[Any] = self._executor.submit(evaluate, *arguments)
@@ -210,39 +207,42 @@ class Pool:
     def wait(self) -> Outcome:
         """Return the outcome of some job, as soon as one ends or is overdue."""
         while True:
-            if not self._running and self._overdue and self._ended.empty():
+            self._interrupts.check()
+            outcome = self._next_outcome()
+            if outcome is not None:
+                return outcome
+            if not self._running and self._overdue:
                 raise PoolError(
                     f"all {len(self._overdue)} workers run evaluations that have timed out; "
                     "only the owner of the pool can end them (bough's own can: executor=4)"
                 )
-            # Ctrl-C is checked between two accesses to the queue: raised in the middle of one, it
-            # would lose the item just removed.
-            self._interrupts.check()
-            try:
-                job, future, error = self._ended.get(timeout=min(self._patience(), TICK))
-            except Empty:
-                outcome = self._unnoticed() or self._next_overdue()
-                if outcome is not None:
-                    return outcome
-                continue
-            if error is not None:
-                return Outcome(job, None, error)
-            if future is None:  # the worker is there now
-                if job.id in self._running and self._timeout is not None:
-                    self._deadlines[job.id] = time.monotonic() + self._timeout
-                continue
-            if self._running.get(job.id, (job, None))[1] is not future:
-                continue  # it was given up before
-            self._settled(job)
-            return self._outcome(job, future)
+            next_deadline = min(self._deadlines.values(), default=math.inf) - time.monotonic()
+            self._wake.wait(min(max(next_deadline, 0.0) + 1e-3, TICK))
+            self._wake.clear()
 
-    def _unnoticed(self) -> Outcome | None:
-        """Return the outcome of a job whose notice was lost, as by Ctrl-C pressed twice."""
+    def _next_outcome(self) -> Outcome | None:
+        if self._refused:
+            return self._refused.pop(0)
+        now = time.monotonic()
+        if self._timeout is not None:
+            for job, _ in self._running.values():
+                if job.id not in self._deadlines and self._is_ready(job):
+                    self._deadlines[job.id] = now + self._timeout
         for job, future in self._running.values():
             if future.done():
                 self._settled(job)
                 return self._outcome(job, future)
+        for id_, deadline in self._deadlines.items():
+            if deadline <= now:
+                job, future = self._running[id_]
+                self._settled(job)
+                self._end(job, future)
+                return Outcome(job, None, TimedOut(f"it took longer than {self._timeout:g} s"))
         return None
+
+    def _is_ready(self, job: Job) -> bool:
+        """Return whether the time of a job has begun."""
+        return True
 
     def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
         """Return the outcome of a future that is done."""
@@ -268,21 +268,6 @@ class Pool:
             "study no observation is lost"
         )
 
-    def _patience(self) -> float:
-        if not self._deadlines:
-            return TICK
-        return max(min(self._deadlines.values()) - time.monotonic(), 0.0) + 1e-3
-
-    def _next_overdue(self) -> Outcome | None:
-        now = time.monotonic()
-        for id_, deadline in self._deadlines.items():
-            if deadline <= now:
-                job, future = self._running[id_]
-                self._settled(job)
-                self._end(job, future)
-                return Outcome(job, None, TimedOut(f"it took longer than {self._timeout:g} s"))
-        return None
-
     def _settled(self, job: Job) -> None:
         del self._running[job.id]
         self._deadlines.pop(job.id, None)
@@ -307,12 +292,8 @@ class OwnPool(Pool):
         self._idle = [_Worker(task) for _ in range(workers)]
         self._busy: dict[int, _Worker] = {}  # by trial
 
-    def submit(self, job: Job) -> None:
-        """Begin a job, which is timed from when its process has imported the objective."""
-        super().submit(job)
-        if self._deadlines.pop(job.id, None) is not None:
-            ready = self._busy[job.id].ready
-            ready.add_done_callback(lambda _: self._ended.put((job, None, None)))
+    def _is_ready(self, job: Job) -> bool:
+        return self._busy[job.id].ready.done()  # its process has imported the objective
 
     def _send(self, job: Job, arguments: tuple[Any, ...]) -> "Future[Any]":
         worker = self._idle.pop()
@@ -323,6 +304,7 @@ class OwnPool(Pool):
             worker = _Worker(self._task)
             future = worker.executor.submit(evaluate, *arguments)
         self._busy[job.id] = worker
+        worker.ready.add_done_callback(lambda _: self._wake.set())
         return future
 
     def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:

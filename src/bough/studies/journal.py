@@ -89,8 +89,7 @@ class Journal:
         try:
             if path.exists():
                 raise StudyError(f"{path} exists already; open it, or choose another name")
-            first = Operation(0, "create", None, time.time(), json.dumps(specification), None)
-            _write_file(path, specification, first)
+            _write_file(path, specification)
         except BaseException:
             lock.release()
             raise
@@ -305,8 +304,10 @@ def _checksum(row: Row) -> int:
     return zlib.crc32("|".join(map(str, row)).encode("utf-8", "replace"))
 
 
-def _write_file(path: Path, specification: dict[str, Any], first: Operation) -> None:
+def _write_file(path: Path, specification: dict[str, Any]) -> None:
     """Write a new file under another name, and rename it when it is on the disk."""
+    text = json.dumps(specification)
+    first = (0, "create", None, time.time(), text, None)
     draft = Path(f"{path.resolve()}-new")
     for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
         left.unlink(missing_ok=True)
@@ -318,11 +319,9 @@ def _write_file(path: Path, specification: dict[str, Any], first: Operation) -> 
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.executescript("BEGIN;" + SCHEMA)
-            text = json.dumps(specification)
             meta = {"specification": text, "fingerprint": fingerprint(specification)}
             connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-            row = (*first, _checksum(first))
-            connection.execute(INSERT, row)
+            connection.execute(INSERT, (*first, _checksum(first)))
             connection.execute("COMMIT")
         finally:
             connection.close()

@@ -48,7 +48,7 @@ class Replay:
             self.load(operations[:begin], fits.get(None, ()))
             self._replay_fits(())
             for operation in operations[begin:]:
-                self._repeat(operation, fits)
+                self._repeat(operation, fits.get(operation.trial))
         except Difference as difference:
             return difference
         finally:
@@ -97,7 +97,7 @@ class Replay:
         if self.search is not None:
             self.search.replay_fits(fits)
 
-    def _repeat(self, operation: Operation, fits: dict[int | None, list[Fit]]) -> None:
+    def _repeat(self, operation: Operation, fits: list[Fit] | None) -> None:
         """Repeat one operation with the searcher, and compare."""
         kind, id_ = operation.kind, operation.trial or 0
         if self.search is None:
@@ -105,8 +105,8 @@ class Replay:
         elif kind in ("ask", "exhausted"):
             self._ask_again(operation)
         elif kind == "tell":
-            if id_ in fits:
-                self._replay_fits(fits[id_])
+            if fits is not None:
+                self._replay_fits(fits)
             try:
                 self._observe(self.trials[id_], *_observed(operation))
             except ValueError as error:

@@ -60,12 +60,7 @@ class Study:
     (21, 20, True)
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        specification: dict[str, Any],
-        replay: Replay,
-    ) -> None:
+    def __init__(self, journal: Journal, specification: dict[str, Any], replay: Replay) -> None:
         self._journal = journal
         self.specification = specification
         self._replay = replay
@@ -151,8 +146,8 @@ class Study:
         Raises
         ------
         StudyError
-            If the file is damaged, or is a study of something else. Neither the file nor the log
-            beside it is changed; `bough study export` saves the operations that can be read.
+            If the file is damaged, or is a study of something else. Nothing is changed; `bough
+            study export` saves the operations that can be read.
 
         Warns
         -----
@@ -242,10 +237,8 @@ class Study:
         with self._guard, self._all_or_closed():
             trial = self._running(trial_or_id)
             number = real(value, "value")
-            body: Any = number
-            if noise is not None:
-                noise = at_least_zero(noise, "noise")
-                body = [number, noise]
+            noise = None if noise is None else at_least_zero(noise, "noise")
+            body = number if noise is None else [number, noise]
             now = time.time()
             self._replay.tell(trial, number, noise, now)
             rows: list[tuple[Any, ...]] = [("tell", trial.id, now, json.dumps(body), None)]
@@ -288,9 +281,10 @@ class Study:
         self._check_open()
         id_ = trial_or_id.id if isinstance(trial_or_id, Trial) else trial_or_id
         id_ = whole(id_, "trial", least=0)
-        if id_ >= len(self.trials):
-            raise ValueError(f"there is no trial {id_}: the study has {len(self.trials)} so far")
-        trial = self.trials[id_]
+        trials = self._replay.trials
+        if id_ >= len(trials):
+            raise ValueError(f"there is no trial {id_}: the study has {len(trials)} so far")
+        trial = trials[id_]
         if isinstance(trial_or_id, Trial) and trial.path != trial_or_id.path:
             raise ValueError(
                 f"trial {id_} of this study has path {trial.path}, not {trial_or_id.path}; "
@@ -349,8 +343,7 @@ class Study:
                 f"{self.path} does not hold its searcher ({self.specification['searcher']} with "
                 f"{self.specification['options']}); give it to Study.open"
             )
-        search: Searcher | SpaceSearcher = self._replay.search
-        return search
+        return self._replay.search  # type: ignore[no-any-return]
 
     @property
     def replayed(self) -> bool:
@@ -462,6 +455,3 @@ def open_to_read(path: str | os.PathLike[str]) -> Study:
             return study
     except StudyError:
         return Study.look(path)  # it has functions of the program in it
-
-
-__all__ = ["Study", "StudyError", "Trial", "Trials", "open_or_create", "open_to_read"]
