@@ -157,7 +157,7 @@ bough.maximize(objective, bough.Tree(3, 4), budget=9, rng=0, executor=2)
     search = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     workers = [int(search.stdout.readline()) for _ in range(2)]
     search.kill()
-    search.communicate()  # until nobody holds the other end
+    search.communicate()  # until the other end is closed
     deadline = time.monotonic() + 30
     while any(map(is_there, workers)) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -184,12 +184,12 @@ def test_a_broken_pool_of_the_user_ends_the_run(tmp_path):
     with ProcessPoolExecutor(2) as executor:
         with pytest.raises(bough.PoolError, match="the executor cannot continue") as caught:
             maximize(objectives.deadly, TREE, budget=40, rng=0, executor=executor, study=file)
-        told = caught.value.result.study.trials.count("completed")
+        completed = caught.value.result.study.trials.count("completed")
         with pytest.raises(bough.PoolError, match="cannot continue"):
             maximize(objectives.total, TREE, budget=40, executor=executor, study=file)
     with ThreadPoolExecutor(2) as executor:
         result = maximize(objectives.total, TREE, budget=40, executor=executor, study=file)
-    assert result.study.trials.count("completed") == 40 > told
+    assert result.study.trials.count("completed") == 40 > completed
 
 
 def test_a_timeout_fails_the_trial_and_ends_its_worker(tmp_path):

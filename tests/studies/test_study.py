@@ -237,10 +237,10 @@ def test_bad_arguments(file):
         with pytest.raises(error, match=message):
             Study.create(file, **({"tree_or_space": TREE} | arguments))
         assert not file.exists()
-    told = GPTS(TREE)
-    told.tell((0, 0, 0, 0), 1.0)
+    used = GPTS(TREE)
+    used.tell((0, 0, 0, 0), 1.0)
     with pytest.raises(ValueError, match="must be a new one"):
-        Study.create(file, TREE, searcher=told)
+        Study.create(file, TREE, searcher=used)
     with pytest.raises(StudyError, match="there is no study"):
         Study.open(file)
     with pytest.raises(StudyError, match="there is no folder"):

@@ -147,6 +147,7 @@ def test_whole_files_resume(state, tmp_path):
     assert open_twice(file, read_only=True) == open_twice(file, read_only=False) == trials
     with Study.open(file) as study:
         play(study, 3)
+    assert set(contents(file)) == {""}  # nothing is left beside it
     assert len(open_twice(file, read_only=True)) == TRIALS + 3
 
 
@@ -364,11 +365,11 @@ def test_a_full_disk(tmp_path, durability):
     def fill():
         resource.setrlimit(resource.RLIMIT_FSIZE, (200 * 1024, 200 * 1024))
         with Study.open(file) as study:
-            for told in range(5000):
+            for count in range(5000):
                 try:
                     play(study, 1)
                 except StudyError as error:
-                    return f"{told} {error}"
+                    return f"{count} {error}"
 
     count, message = in_child(fill).split(" ", 1)
     assert "cannot be written" in message

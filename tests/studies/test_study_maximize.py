@@ -57,7 +57,7 @@ def test_maximize_creates_and_resumes(file):
         Study.create(file.with_name("new.db"), TREE, about=3)
     with pytest.raises(TypeError, match="progress"):
         maximize(reward, TREE, budget=70, study=file, progress="no")
-    maximize(reward, TREE, budget=61, study=file)  # nobody holds the lock
+    maximize(reward, TREE, budget=61, study=file)  # the lock is free
 
 
 def test_minimize_with_a_study(file):
@@ -153,7 +153,7 @@ def test_an_objective_that_returns_numpy_scalars(file):
 def test_an_objective_that_ends_the_program_leaves_a_resumable_study(file):
     with pytest.raises(SystemExit):
         maximize(lambda path: sys.exit(3), TREE, budget=5, study=file, rng=0)
-    result = maximize(reward, TREE, budget=5, study=file)  # nobody holds the lock
+    result = maximize(reward, TREE, budget=5, study=file)  # the lock is free
     assert [t.state for t in result.study.trials] == ["completed"] * 5
 
 

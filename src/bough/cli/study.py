@@ -122,7 +122,7 @@ def _opened(file: str) -> Study:
         if bytes_.read(len(BEGINNING)) == BEGINNING:
             raise click.ClickException(
                 f"{file} holds the finished runs of a comparison, not a study of one search: "
-                "`bough compare ... --study` goes on with it"
+                "`bough compare ... --study` resumes it"
             )
     with warnings_in_words():
         return open_to_read(file)

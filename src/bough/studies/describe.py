@@ -77,7 +77,7 @@ def rebuild(description: Any, name: str) -> Any:
 
 
 def name_of(function: Any) -> str:
-    """Say what can be said of a function or an object."""
+    """Return the name of a function, or of the class of an object."""
     kind = function if hasattr(function, "__qualname__") else type(function)
     return f"{kind.__module__}.{kind.__qualname__}"
 
@@ -86,19 +86,15 @@ def describe_tree(tree: Tree) -> dict[str, Any]:
     """Return a tree as JSON can say it."""
     branching: Any = {"function": name_of(tree._given)}
     labels: Any = tree.labels
+    listed = labels is not None and not callable(labels)
+    alike = True  # all depths: with a function as branching there is one list of labels
     if tree.counts is not None:
-        alike = len(set(tree.counts)) == 1 and (callable(labels) or _all_alike(labels))
+        alike = len(set(tree.counts)) == 1 and not (listed and any(r != labels[0] for r in labels))
         branching = describe(tree.counts[0] if alike else tree.counts)
-        if alike and labels is not None and not callable(labels):
-            labels = labels[0]
-    elif labels is not None and not callable(labels):
-        labels = labels[0]  # (with a function as branching there is one list for all depths)
+    if alike and listed:
+        labels = labels[0]
     described = {"branching": branching, "depth": tree.depth, "labels": describe(labels)}
     return described | {"log_arms": tree._log_arms}
-
-
-def _all_alike(labels: list[Any] | None) -> bool:
-    return labels is None or all(row == labels[0] for row in labels)
 
 
 def rebuild_tree(description: dict[str, Any]) -> Tree:
