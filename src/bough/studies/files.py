@@ -157,18 +157,14 @@ class CommitCount:
             return 0
 
 
-def is_locked(error: sqlite3.Error) -> bool:
-    """Return whether an error says that another connection locks the file."""
-    code = getattr(error, "sqlite_errorcode", None)  # (errors of the module itself have none)
-    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-def locked_error(path: Path, error: sqlite3.Error) -> Locked:
-    """Return the exception for a locked file."""
-    return Locked(
-        f"{path} is locked by another program ({error}); it is not damaged, and what was recorded "
-        "is safe. Close that program, and open the study again"
-    )
+def raise_if_locked(path: Path, error: sqlite3.Error) -> None:
+    """Raise `Locked` if an error says that another connection locks the file."""
+    code = getattr(error, "sqlite_errorcode", 0)  # (errors of the module itself have none)
+    if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        raise Locked(
+            f"{path} is locked by another program ({error}); it is not damaged, and what was "
+            "recorded is safe. Close that program, and open the study again"
+        ) from error
 
 
 # ---------------------------------------------------------------------- one writer at a time

@@ -21,9 +21,8 @@ from bough.studies.files import (
     CommitCount,
     WriteLock,
     connect,
-    is_locked,
-    locked_error,
     open_reader,
+    raise_if_locked,
     signature_of,
 )
 
@@ -71,7 +70,7 @@ class Journal:
     def __init__(self, path: Path, durability: Durability, lock: WriteLock | None) -> None:
         self.path = path
         self.durability = durability
-        self.owner = os.getpid()
+        self._owner = os.getpid()
         self.next = 0
         self._lock = lock
         self._connection: sqlite3.Connection | None = None  # for writing, made by the first append
@@ -177,8 +176,7 @@ class Journal:
                 connection.execute("COMMIT")
         except sqlite3.Error as error:
             self.close()
-            if is_locked(error):
-                raise locked_error(self.path, error) from error
+            raise_if_locked(self.path, error)
             raise StudyError(
                 f"{self.path} cannot be written: {error} (is the disk full?). All that was "
                 f"recorded before is safe; {operations[0][0]} of trial {operations[0][1]} is not. "
@@ -190,17 +188,23 @@ class Journal:
             self._count.set(self.next)
 
     def _writer(self) -> sqlite3.Connection:
-        if self.closed:
-            raise StudyError(f"the study {self.path} is closed; open it again")
+        self.check_open()
         if self._connection is None:
             self._connection = connect(self.path, "mode=rw")
             self._count = CommitCount(self.path)
         return self._connection
 
-    @property
-    def closed(self) -> bool:
-        """Whether nothing can be written any more, or not by this process."""
-        return self._lock is None or self.owner != os.getpid()
+    def check_open(self) -> None:
+        """Raise an error if nothing can be written any more, or not by this process."""
+        if self._owner != os.getpid():  # a worker that was forked
+            raise StudyError(
+                f"the study {self.path} was opened by process {self._owner}, and only that one may "
+                "write to it: send the value there, and tell it there"
+            )
+        if self._lock is None:
+            raise StudyError(
+                f"the study {self.path} is closed, or open for reading only; Study.open resumes it"
+            )
 
     def close(self) -> None:
         """Close the file, and let others write."""
@@ -261,8 +265,7 @@ def _read_operations(
             # Damage where no operation is would harm the next write.
             (check,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
-        if is_locked(error):
-            raise locked_error(path, error) from error
+        raise_if_locked(path, error)
         if str(error) != "file is not a database":
             return [], LOST if lost else str(error)
     if application != APPLICATION:

@@ -208,7 +208,7 @@ class Study:
         enqueued; then those of the searcher. Raises `bough.Exhausted` if nothing is left to learn.
         """
         with self._guard, self._all_or_closed():
-            self._check_open()
+            self._journal.check_open()
             replay = self._replay
             while self._again:
                 trial = replay.trials[self._again.popleft()]
@@ -257,7 +257,7 @@ class Study:
     def enqueue(self, params_or_path: Mapping[str, Any] | Sequence[int]) -> None:
         """Have a path, or params, evaluated before the searcher's next candidate."""
         with self._guard:
-            self._check_open()
+            self._journal.check_open()
             candidate: Any = self.domain.check(params_or_path, self._replay.search)
             row = ("enqueue", None, time.time(), self.domain.write(candidate), None)
             self._journal.append([row])
@@ -278,7 +278,7 @@ class Study:
             raise
 
     def _running(self, trial_or_id: Trial | int) -> Trial:
-        self._check_open()
+        self._journal.check_open()
         id_ = trial_or_id.id if isinstance(trial_or_id, Trial) else trial_or_id
         id_ = whole(id_, "trial", least=0)
         trials = self._replay.trials
@@ -295,18 +295,6 @@ class Study:
         if trial.state == "failed":
             raise ValueError(f"trial {id_} has failed ({trial.reason}); ask for another")
         return trial
-
-    def _check_open(self) -> None:
-        if self._journal.closed:
-            if self._journal.owner != os.getpid():  # a worker that was forked
-                raise StudyError(
-                    f"the study {self._journal.path} was opened by process {self._journal.owner}, "
-                    "and only that one may write to it: send the value there, and tell it there"
-                )
-            raise StudyError(
-                f"the study {self._journal.path} is closed, or open for reading only; "
-                "Study.open resumes it"
-            )
 
     # ------------------------------------------------------------------ state
 
