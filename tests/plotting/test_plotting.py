@@ -17,7 +17,9 @@ def view_of(paths, values, **more):
     """Return a view of completed trials, without a searcher."""
     rows = zip(paths, values, strict=True)
     return SearchView(
-        [Trial(i, p, None, v, "told", i, i + 0.5) for i, (p, v) in enumerate(rows)], None, **more
+        [Trial(i, p, None, v, "completed", i, i + 0.5) for i, (p, v) in enumerate(rows)],
+        None,
+        **more,
     )
 
 
@@ -25,7 +27,7 @@ def view_of_params(rows, values):
     """Return a view of completed trials with parameters, as a space has them."""
     return SearchView(
         [
-            Trial(i, (i,), p, v, "told", i, i)
+            Trial(i, (i,), p, v, "completed", i, i)
             for i, (p, v) in enumerate(zip(rows, values, strict=True))
         ],
         None,
@@ -61,8 +63,8 @@ def test_best_value_so_far():
 
 
 def test_trials_count_in_the_order_in_which_they_ended():
-    late = Trial(0, (0,), None, 9.0, "told", 0.0, 5.0)
-    early = Trial(1, (1,), None, 1.0, "told", 1.0, 2.0)
+    late = Trial(0, (0,), None, 9.0, "completed", 0.0, 5.0)
+    early = Trial(1, (1,), None, 1.0, "completed", 1.0, 2.0)
     failed = Trial(2, (2,), None, None, "failed", 1.0, 3.0, None, "no reason")
     running = Trial(3, (3,), None, None, "running", 1.0)
     data = plotting.convergence_data(SearchView([late, early, failed, running], None))
@@ -515,7 +517,7 @@ def test_many_trials():
 
 def test_narrow_boxes_are_not_hidden_by_their_lines():
     figure = pytest.importorskip("matplotlib.figure").Figure()
-    trials = [Trial(k, (k, 0), None, float(k), "told", k, k) for k in range(600)]
+    trials = [Trial(k, (k, 0), None, float(k), "completed", k, k) for k in range(600)]
     ax = plotting.tree(SearchView(trials, None), ax=figure.subplots())
     (boxes,) = ax.collections
     widths = [path.get_extents().width for path in boxes.get_paths()]

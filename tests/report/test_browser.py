@@ -213,7 +213,7 @@ def test_unexplored_children_are_shown(look):
 
 
 def test_every_one_of_500_children_is_reachable_by_mouse_and_keyboard(look):
-    trials = [Trial(k, (k % 500, 0), None, float(k % 500), "told", k, k) for k in range(700)]
+    trials = [Trial(k, (k % 500, 0), None, float(k % 500), "completed", k, k) for k in range(700)]
     page = look(SearchView(trials, None))
     page.show("tree")
     slices = page.page.locator("#tree-chart .slice")
@@ -331,7 +331,7 @@ def test_filters_accept_numbers_with_and_without_separators(look):
 
 def test_paths_are_sorted_step_by_step(look):
     paths = [(10, 2), (9, 11), (9, 2), (2,), ()]
-    trials = [Trial(k, path, None, 1.0, "told", k, k) for k, path in enumerate(paths)]
+    trials = [Trial(k, path, None, 1.0, "completed", k, k) for k, path in enumerate(paths)]
     page = look(SearchView(trials, None))
     page.page.click("[data-sort=path]")
     rows = page.page.locator("#trial-table tbody tr td:nth-child(4)").all_inner_texts()
@@ -393,7 +393,9 @@ def test_failed_trials_have_their_reasons(look, result, tmp_path):
 
 def test_hostile_names_are_only_text(look):
     trials = [
-        Trial(i, (i % 3,), {HOSTILE: f"{HOSTILE}{i % 2}", "__proto__": i}, float(i), "told", i, i)
+        Trial(
+            i, (i % 3,), {HOSTILE: f"{HOSTILE}{i % 2}", "__proto__": i}, float(i), "completed", i, i
+        )
         for i in range(20)
     ]
     page = look(SearchView(trials, None))
@@ -487,7 +489,7 @@ def test_any_search_has_a_page(look, source):
 def test_a_hundred_thousand_trials(look):
     count = 100_000
     trials = [
-        Trial(k, (k % 7, k % 5, k % 3), None, math.sin(k), "told", k, k) for k in range(count)
+        Trial(k, (k % 7, k % 5, k % 3), None, math.sin(k), "completed", k, k) for k in range(count)
     ]
     page = look(SearchView(trials, None))
     assert page.value("#completed") == count
@@ -517,7 +519,7 @@ def test_watch_follows_a_running_study(look, tmp_path):
         assert "none yet" in page.page.inner_text("#summary")
         page.show("trials")
         for target in (5, 40):
-            while study.trials.count("told") < target:
+            while study.trials.count("completed") < target:
                 trial = study.ask()
                 study.tell(trial, float(sum(trial.path)))
             page.wait_for_trials(target)
@@ -537,7 +539,7 @@ def test_watch_follows_a_search_of_a_space(look, tmp_path):
     with study, served(file) as server:
         page = look(server.url)
         for target in (3, 30):
-            while study.trials.count("told") < target:
+            while study.trials.count("completed") < target:
                 trial = study.ask()
                 study.tell(trial, trial.params["x"] + (trial.params["kind"] == "a"))
             page.wait_for_trials(target)

@@ -46,7 +46,7 @@ def test_the_report_is_one_file(result, tmp_path):
     trials = embedded(text, "trials-data")
     assert trials["value"] == result.history.values.tolist()
     assert trials["path"] == [" ".join(map(str, path)) for path in result.history.paths]
-    assert trials["state"] == "t" * 40
+    assert trials["state"] == "c" * 40
 
 
 def test_a_failed_report_leaves_no_file(result, tmp_path):
@@ -68,7 +68,7 @@ def test_only_our_own_scripts_may_run_and_nothing_is_loaded(result):
 
 def test_names_and_reasons_stay_text():
     trials = [
-        Trial(0, (0,), {HOSTILE: HOSTILE, "x": float("nan")}, 1.0, "told", 0.0, 1.0),
+        Trial(0, (0,), {HOSTILE: HOSTILE, "x": float("nan")}, 1.0, "completed", 0.0, 1.0),
         Trial(1, (1,), {HOSTILE: "b", "x": 2.0}, None, "failed", 0.0, 1.0, None, HOSTILE),
     ]
     text = page(SearchView(trials, None), title=HOSTILE)
@@ -81,7 +81,7 @@ def test_names_and_reasons_stay_text():
 
 def test_choices_have_codes_and_categories():
     rows = [{"kind": "a", "x": 1.5}, {"kind": "b"}, {"kind": "a", "x": 2}]
-    trials = [Trial(i, (i,), row, 1.0, "told", 0.0, 1.0) for i, row in enumerate(rows)]
+    trials = [Trial(i, (i,), row, 1.0, "completed", 0.0, 1.0) for i, row in enumerate(rows)]
     choices = trial_columns(SearchView(trials, None))["choices"]
     assert choices["kind"] == {"at": [0.0, 1.0, 0.0], "categories": ["a", "b"]}
     assert choices["x"] == {"at": [1.5, None, 2.0], "categories": None}
@@ -113,7 +113,7 @@ def test_the_report_of_a_study_has_all_trials(tmp_path):
     with bough.Study.open(file) as study:
         study.ask()
         facts, trials = snapshot(study), trial_columns(study)
-    counts = {state: study.trials.count(state) for state in ("told", "failed", "running")}
+    counts = {state: study.trials.count(state) for state in ("completed", "failed", "running")}
     assert facts["summary"]["trials"] == counts
     assert counts["running"] == 1
     assert counts["failed"] > 0

@@ -77,7 +77,7 @@ def test_a_follower_of_a_study_without_its_tree(tmp_path):
     assert not study.replayed
     bough.maximize(sum, tree, budget=9, study=file)
     study, _ = follower.refresh()
-    assert study.trials.count("told") == 9
+    assert study.trials.count("completed") == 9
     follower.close()
 
 
@@ -160,7 +160,7 @@ def test_changes_are_new_trials_and_a_snapshot(server, file):
     changes = json.loads(get(server, unchanged)[1])
     assert changes["trials"]["begin"] == 10
     assert len(changes["trials"]["path"]) == 5
-    assert changes["snapshot"]["summary"]["trials"]["told"] == 15
+    assert changes["snapshot"]["summary"]["trials"]["completed"] == 15
     whole = json.loads(get(server, "/snapshot?version=nonsense&settled=junk")[1])
     assert len(whole["trials"]["path"]) == 15
 

@@ -56,7 +56,7 @@ def test_the_same_values_as_alone(client, tmp_path):
     for trial in result.study.trials:
         seed = trial_seed(result.study.first_state, trial.id)
         assert trial.value == objectives.noisy(trial.path, seed)
-    assert result.study.trials.count("told") == 60
+    assert result.study.trials.count("completed") == 60
 
 
 def test_a_worker_killed_in_the_middle_of_a_run(client, tmp_path):
@@ -72,7 +72,7 @@ def test_a_worker_killed_in_the_middle_of_a_run(client, tmp_path):
     assert result.stopped_by == "budget"
     assert victim not in client.run(os.getpid).values()
     with Study.open(tmp_path / "run.db") as study:
-        assert study.trials.count("told") == len(study.trials) == 20
+        assert study.trials.count("completed") == len(study.trials) == 20
         assert all(t.value == objectives.total(t.path) for t in study.trials)
     deadline = time.monotonic() + 30
     while len(client.nthreads()) < 2 and time.monotonic() < deadline:

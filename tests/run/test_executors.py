@@ -157,7 +157,7 @@ bough.maximize(objective, bough.Tree(3, 4), budget=9, rng=0, executor=2)
     search = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     workers = [int(search.stdout.readline()) for _ in range(2)]
     search.kill()
-    search.communicate()  # until nobody holds the other end
+    search.communicate()  # until the other end is closed
     deadline = time.monotonic() + 30
     while any(map(is_there, workers)) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -184,12 +184,12 @@ def test_a_broken_pool_of_the_user_ends_the_run(tmp_path):
     with ProcessPoolExecutor(2) as executor:
         with pytest.raises(bough.PoolError, match="the executor cannot continue") as caught:
             maximize(objectives.deadly, TREE, budget=40, rng=0, executor=executor, study=file)
-        told = caught.value.result.study.trials.count("told")
+        completed = caught.value.result.study.trials.count("completed")
         with pytest.raises(bough.PoolError, match="cannot continue"):
             maximize(objectives.total, TREE, budget=40, executor=executor, study=file)
     with ThreadPoolExecutor(2) as executor:
         result = maximize(objectives.total, TREE, budget=40, executor=executor, study=file)
-    assert result.study.trials.count("told") == 40 > told
+    assert result.study.trials.count("completed") == 40 > completed
 
 
 def test_a_timeout_fails_the_trial_and_ends_its_worker(tmp_path):
@@ -200,7 +200,7 @@ def test_a_timeout_fails_the_trial_and_ends_its_worker(tmp_path):
     failed = [t for t in result.study.trials if t.state == "failed"]
     assert failed
     assert all(t.path[0] == 2 and "longer than 2 s" in t.reason for t in failed)
-    assert all(t.state == "told" for t in result.study.trials if t.path[0] != 2)
+    assert all(t.state == "completed" for t in result.study.trials if t.path[0] != 2)
 
 
 def test_what_the_objective_imports_is_not_timed(tmp_path, monkeypatch):
@@ -330,7 +330,7 @@ def test_executors_that_do_not_say_how_many_workers_they_have():
         maximize(objectives.total, TREE, budget=5, executor=Silent())
     silent = Silent()
     silent.max_workers = 3
-    assert workers_of(silent)() == 3
+    assert workers_of(silent) == 3
 
 
 INTERRUPT = """
@@ -382,7 +382,7 @@ def scenario(file, presses, collect):
             searcher="uct", collect=collect,
         )
         ended.set()
-    counts = [result.study.trials.count(state) for state in ("told", "failed", "running")]
+    counts = [result.study.trials.count(state) for state in ("completed", "failed", "running")]
     print(result.stopped_by, *counts, len(result.history))
 
 scenario("1.db", 1, False)
@@ -423,7 +423,7 @@ def test_running_evaluations_when_a_rule_ends_the_search(tmp_path, collect, caps
             objective, TREE, stop=lambda search: search.observations == 1, rng=0,
             executor=executor, study=tmp_path / "run.db", collect=collect,
         )  # fmt: skip
-    assert result.study.trials.count("told") == len(result.history) == (3 if collect else 1)
+    assert result.study.trials.count("completed") == len(result.history) == (3 if collect else 1)
     assert ("waiting for" if collect else "left 2") in capsys.readouterr().err
 
 
@@ -439,6 +439,6 @@ def test_many_trials_over_processes(tmp_path, trials, workers):
         )
     assert len(result.history) == trials
     with Study.open(file, read_only=True) as study:
-        assert study.trials.count("told") == len(study.trials) == trials
+        assert study.trials.count("completed") == len(study.trials) == trials
         assert [t.id for t in study.trials] == list(range(trials))
         assert all(t.value == sum(t.path) / 8 for t in study.trials)

@@ -42,7 +42,7 @@ def test_a_search_on_ray(executor, tmp_path):
     result = maximize(
         objectives.noisy, TREE, budget=30, rng=0, executor=executor, study=tmp_path / "run.db"
     )
-    assert result.study.trials.count("told") == 30
+    assert result.study.trials.count("completed") == 30
 
     def broken(path):
         raise KeyError("no luck")

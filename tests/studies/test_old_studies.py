@@ -61,8 +61,8 @@ def test_a_study_with_an_option_that_no_longer_exists_is_loaded_as_observations(
     with study:
         trials = [[trial.id, shown(trial), trial.value] for trial in study.trials]
         assert trials == expected["trials"]
-        told = [value for _, _, value in trials if value is not None]
-        assert study.searcher.observations == len(told)
+        values = [value for _, _, value in trials if value is not None]
+        assert study.searcher.observations == len(values)
         for _ in range(20):
             trial = study.ask()
             study.tell(trial, reward(trial.path))

@@ -187,7 +187,7 @@ def test_refused_values_change_nothing(file):
         study.tell(trial._replace(path=(9, 9)), 1.0)
     assert study.trials[0] == before
     study.tell(trial, np.float32(0.5))
-    with pytest.raises(ValueError, match="trial 0 was told already: 0.5"):
+    with pytest.raises(ValueError, match="trial 0 has a value already: 0.5"):
         study.tell(trial, 0.7)
     study.enqueue(trial.path)
     same = study.ask()
@@ -237,10 +237,10 @@ def test_bad_arguments(file):
         with pytest.raises(error, match=message):
             Study.create(file, **({"tree_or_space": TREE} | arguments))
         assert not file.exists()
-    told = GPTS(TREE)
-    told.tell((0, 0, 0, 0), 1.0)
+    used = GPTS(TREE)
+    used.tell((0, 0, 0, 0), 1.0)
     with pytest.raises(ValueError, match="must be a new one"):
-        Study.create(file, TREE, searcher=told)
+        Study.create(file, TREE, searcher=used)
     with pytest.raises(StudyError, match="there is no study"):
         Study.open(file)
     with pytest.raises(StudyError, match="there is no folder"):
@@ -322,7 +322,7 @@ def test_a_changed_program_keeps_the_observations_and_names_the_difference(file)
             break
         changed.tell(trial.path, trial.value)
     assert trial.id == first
-    assert study.trials.count("told") == study.searcher.observations == 60
+    assert study.trials.count("completed") == study.searcher.observations == 60
     assert study.ask().id == 60
     play(study, 20)
     study.close()

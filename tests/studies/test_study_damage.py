@@ -21,7 +21,7 @@ from bough.exceptions import Locked
 
 TREE = Tree(4, 6)
 TRIALS = 60
-ENDINGS = ("", "-wal", "-shm")
+ENDINGS = ("", "-wal", "-shm", "-count")
 
 
 def play(study, count):
@@ -44,7 +44,7 @@ def write(folder, files):
 
 
 def contents(file):
-    """Return the bytes of a file, its log and the index of the log."""
+    """Return the bytes of a file, its log, and the count of its commits."""
     paths = {ending: Path(f"{file}{ending}") for ending in ENDINGS}
     return {ending: path.read_bytes() for ending, path in paths.items() if path.exists()}
 
@@ -53,7 +53,7 @@ def contents(file):
 def left(state):
     """Return the files that a process leaves which closed its study or was killed, and the trials.
 
-    The files of a killed process may be copied elsewhere without the index of the log.
+    The files of a killed process may be copied elsewhere without the count of its commits.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "run.db")
@@ -66,8 +66,8 @@ def left(state):
         play(study, TRIALS)
         files = contents(file)
         study.close()
-    if "without index" in state:
-        del files["-shm"]
+    if "without count" in state:
+        del files["-count"]
     return files, list(study.trials)
 
 
@@ -75,8 +75,8 @@ STATES = [
     "closed",
     "killed",
     "killed with a short log",
-    "killed, copied without index",
-    "killed with a short log, copied without index",
+    "killed, copied without count",
+    "killed with a short log, copied without count",
 ]
 
 
@@ -132,9 +132,9 @@ def test_any_damage_is_noticed(state, ending, place, bit, cut, read_only):
                 words in found
                 for words in ("is damaged: ", "is not a study of bough", "by a newer one")
             )
-        elif "without index" in state and cut and ending == "-wal":
+        elif "without count" in state and cut and ending == "-wal":
             assert found in prefixes(trials)  # like a process that was killed earlier
-        elif "without index" in state and ending == "-wal":
+        elif "without count" in state and ending == "-wal":
             assert found in list(prefixes(trials))[-2:]  # perhaps without the last commit
         else:
             assert found == trials
@@ -147,6 +147,7 @@ def test_whole_files_resume(state, tmp_path):
     assert open_twice(file, read_only=True) == open_twice(file, read_only=False) == trials
     with Study.open(file) as study:
         play(study, 3)
+    assert set(contents(file)) == {""}  # nothing is left beside it
     assert len(open_twice(file, read_only=True)) == TRIALS + 3
 
 
@@ -160,9 +161,9 @@ def test_a_damaged_log_is_not_lost_by_opening_the_study_with_another_tree(tmp_pa
         assert contents(file) == files
     log = bytearray(files["-wal"])
     log[5000] ^= 1
-    for without in ((), ("-shm",)):
+    for without in ((), ("-count",)):
         damaged = {e: d for e, d in (files | {"-wal": bytes(log)}).items() if e not in without}
-        Path(f"{file}-shm").unlink()
+        Path(f"{file}-count").unlink()
         write(tmp_path, damaged)
         for tree in (Tree(3, 6), None, TREE):
             with pytest.raises(StudyError, match="is damaged: its write-ahead log has lost commit"):
@@ -172,13 +173,13 @@ def test_a_damaged_log_is_not_lost_by_opening_the_study_with_another_tree(tmp_pa
     assert open_twice(file, read_only=False) == trials
 
 
-def test_an_index_from_before_a_loss_of_power_is_not_trusted(tmp_path):
+def test_a_count_from_before_a_loss_of_power_is_not_trusted(tmp_path):
     """It may know of commits that never reached the disk: SQLite drops them, and so do we."""
     files, trials = left("killed")
     log = files["-wal"][: 32 + 40 * (24 + 4096)]
     file = write(tmp_path, files | {"-wal": log})
     assert "its write-ahead log has lost commits" in open_twice(file, read_only=False)
-    os.utime(f"{file}-shm", (1e9, 1e9))
+    os.utime(f"{file}-count", (1e9, 1e9))
     assert open_twice(file, read_only=False) in prefixes(trials)
 
 
@@ -364,18 +365,18 @@ def test_a_full_disk(tmp_path, durability):
     def fill():
         resource.setrlimit(resource.RLIMIT_FSIZE, (200 * 1024, 200 * 1024))
         with Study.open(file) as study:
-            for told in range(5000):
+            for count in range(5000):
                 try:
                     play(study, 1)
                 except StudyError as error:
-                    return f"{told} {error}"
+                    return f"{count} {error}"
 
     count, message = in_child(fill).split(" ", 1)
     assert "cannot be written" in message
     assert "is the disk full?" in message
     assert int(count) > 5
     with Study.open(file) as study:
-        assert study.trials.count("told") == 10 + int(count)
+        assert study.trials.count("completed") == 10 + int(count)
         play(study, 5)
     whole = tmp_path / "whole.db"
     make(whole, 10 + int(count) + 5)

@@ -63,13 +63,13 @@ def kill_and_compare(tmp_path, kills):
         # One sign: while it is opened. Two: at the first trial. More: after some trials.
         signs = 1 if k % 5 == 0 else draw.randint(2, 12)
         run_until_killed(file, acknowledged, durability, signs)
-    told = list(RECORD.iter_unpack(acknowledged.read_bytes()))
-    assert len(told) > kills  # the kills hit a search that was running
+    acked = list(RECORD.iter_unpack(acknowledged.read_bytes()))
+    assert len(acked) > kills  # the kills hit a search that was running
     with Study.open(file, read_only=True) as study:
-        for id_, value in told:
+        for id_, value in acked:
             assert study.trials[id_].value == value
-        # Those told, and killed before that was acknowledged.
-        assert study.trials.count("told") - len(told) <= kills
+        # Recorded, and killed before that was acknowledged.
+        assert study.trials.count("completed") - len(acked) <= kills
         budget = len(study.trials) + 20
     resumed = maximize(reward, TREE, budget=budget, study=file)
     whole = maximize(reward, TREE, budget=budget, rng=11)

@@ -32,7 +32,7 @@ def file(tmp_path):
 def test_maximize_creates_and_resumes(file):
     whole = maximize(reward, TREE, budget=60, rng=4)
     first = maximize(reward, TREE, budget=25, rng=4, study=file)
-    assert first.study.trials.count("told") == 25  # readable, though it is closed
+    assert first.study.trials.count("completed") == 25  # readable, though it is closed
     second = maximize(reward, TREE, budget=60, study=str(file))
     assert [t.path for t in second.study.trials] == whole.history.paths
     assert [t.value for t in second.study.trials] == whole.history.values.tolist()
@@ -57,7 +57,7 @@ def test_maximize_creates_and_resumes(file):
         Study.create(file.with_name("new.db"), TREE, about=3)
     with pytest.raises(TypeError, match="progress"):
         maximize(reward, TREE, budget=70, study=file, progress="no")
-    maximize(reward, TREE, budget=61, study=file)  # nobody holds the lock
+    maximize(reward, TREE, budget=61, study=file)  # the lock is free
 
 
 def test_minimize_with_a_study(file):
@@ -109,10 +109,10 @@ def test_failures_and_errors_leave_a_resumable_study(file):
     assert len(states) == 30
     assert 0 < states.count("failed") == caught.study.failed
     plain = maximize(moody, TREE, budget=30, rng=0, catch=ZeroDivisionError)
-    assert [t.path for t in caught.study.trials if t.state == "told"] == plain.history.paths
+    assert [t.path for t in caught.study.trials if t.state == "completed"] == plain.history.paths
     more = maximize(moody, TREE, budget=40, study=file, catch=ZeroDivisionError)
     longer = maximize(moody, TREE, budget=40, rng=0, catch=ZeroDivisionError)
-    assert [t.path for t in more.study.trials if t.state == "told"] == longer.history.paths
+    assert [t.path for t in more.study.trials if t.state == "completed"] == longer.history.paths
 
     def broken(path):
         if len(study.trials) == 45:
@@ -125,7 +125,7 @@ def test_failures_and_errors_leave_a_resumable_study(file):
     assert error.value.result.study is study
     assert study.trials[44].state == "running"
     result = maximize(reward, TREE, budget=60, study=study)  # it stays open, and is offered again
-    assert result.study.trials[44].state == "told"
+    assert result.study.trials[44].state == "completed"
     assert len(result.study.trials) == 60
     study.close()
 
@@ -153,8 +153,8 @@ def test_an_objective_that_returns_numpy_scalars(file):
 def test_an_objective_that_ends_the_program_leaves_a_resumable_study(file):
     with pytest.raises(SystemExit):
         maximize(lambda path: sys.exit(3), TREE, budget=5, study=file, rng=0)
-    result = maximize(reward, TREE, budget=5, study=file)  # nobody holds the lock
-    assert [t.state for t in result.study.trials] == ["told"] * 5
+    result = maximize(reward, TREE, budget=5, study=file)  # the lock is free
+    assert [t.state for t in result.study.trials] == ["completed"] * 5
 
 
 # ---------------------------------------------------------------------- the command
@@ -179,14 +179,14 @@ def test_the_command(tmp_path, monkeypatch):
     assert "which is 0, got 8" in other.stderr
     page = bough_command("study", "run.db")
     for word in (
-        "30 trials (30 told, 0 failed, 0 running)",
+        "30 trials (30 completed, 0 failed, 0 running)",
         "best path",
         "certificate",
-        "29  told",
+        "29  completed",
     ):
         assert word in page.stdout
     shown = json.loads(bough_command("study", "run.db", "--json").stdout)
-    assert shown["counts"] == {"told": 30, "failed": 0, "running": 0}
+    assert shown["counts"] == {"completed": 30, "failed": 0, "running": 0}
     assert shown["best"]["path"] == json.loads(more.stdout)["best"]["path"]
     table = bough_command("study", "run.db", "--csv").stdout.splitlines()
     assert len(table) == 31

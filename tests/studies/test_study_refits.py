@@ -141,7 +141,7 @@ def test_fits_of_other_rewards_are_noticed(file, monkeypatch):
     monkeypatch.setattr(learner.Learner, "_recalled", of_others)
     with pytest.warns(UserWarning, match="trial 0 differs: .* has the log likelihood"):
         study = Study.open(file)
-    assert study.trials.count("told") == study.searcher.observations == 40
+    assert study.trials.count("completed") == study.searcher.observations == 40
     study.close()
 
 
@@ -157,7 +157,7 @@ def test_the_fit_of_a_restored_study_is_recorded_too(file, another_machine):
     assert "checksum" in damage
     import_lines(lines, copy)
     with Study.open(copy) as study:
-        assert study.trials.count("told") == 40
+        assert study.trials.count("completed") == 40
         play(study, 20)
     another_machine()
     with warnings.catch_warnings():

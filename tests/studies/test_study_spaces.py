@@ -54,7 +54,7 @@ def test_trials_left_running_are_offered_again(tmp_path):
         study.tell(again[1], 1.0)
         study.fail(again[0], "no")
         play(study, 5)
-    assert [trial.state for trial in study.trials].count("told") == 31
+    assert [trial.state for trial in study.trials].count("completed") == 31
 
 
 def test_enqueue_params(tmp_path):

@@ -1,12 +1,10 @@
 """`bough search`: search of a tree, of a built-in problem or of a function of the user."""
 
-import json
 import math
 import pathlib
-import sys
-import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -14,14 +12,13 @@ from click.shell_completion import CompletionItem
 
 from bough import kernels
 from bough.cli.shell import (
-    INTERRUPTED,
     Finite,
-    echo,
-    json_option,
     load_function,
+    run_and_print,
+    search_options,
     warnings_in_words,
 )
-from bough.exceptions import ObjectiveError, StudyError
+from bough.exceptions import StudyError
 from bough.kernels import Kernel
 from bough.problems import BY_NAME, kind_of, named
 from bough.run.maximize import maximize
@@ -52,10 +49,6 @@ def _complete_problem(
 @click.argument("problem", shell_complete=_complete_problem)
 @click.option("--branching", type=int, help="Children of a node, for a function of your own.")
 @click.option("--depth", type=int, help="Steps of a path, for a function of your own.")
-@click.option(
-    "--budget", type=click.IntRange(min=1), help="Number of evaluations.  [default: 1000]"
-)
-@click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit in seconds.")
 @click.option("--gap", type=Finite(min=0), help="Gap of the certificate at which to stop.")
 @click.option(
     "--noise",
@@ -75,13 +68,7 @@ def _complete_problem(
     show_default=True,
     help="Selection rule.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    help="Seed of the random numbers.  [default: 0, or that of the resumed study]",
-)
-@click.option("--study", "file", help="Study file, which is created or resumed.")
-@json_option
+@search_options(budget=1000, seed="0")
 def command(
     problem: str,
     branching: int | None,
@@ -146,28 +133,18 @@ def command(
         raise click.UsageError(str(error)) from None
     if budget is None and not stop:
         budget = 1000
-    begin = time.perf_counter()
-    failure = None
-    try:
-        result = maximize(
-            objective, tree, budget=budget, searcher=None if study else searcher, stop=stop,
-            study=study, progress=False if as_json else None,
-        )  # fmt: skip
-    except ObjectiveError as error:
-        result, failure = error.result, error
-    finally:
-        if study is not None:
-            study.close()
-    facts = _facts(problem, result, searcher, time.perf_counter() - begin, known)
-    if failure is not None:
-        facts["error"] = str(failure)
-    echo(json.dumps(facts, indent=2) if as_json else _page(facts, result))
-    if failure is not None:
-        raise click.ClickException(str(failure)) from failure
-    if result.stopped_by == "interrupt":
-        if file is not None:
-            echo(f"interrupted; run the same command again to resume {file}", err=True)
-        sys.exit(INTERRUPTED)
+
+    def search() -> Result:
+        with study or nullcontext():
+            return maximize(
+                objective, tree, budget=budget, searcher=None if study else searcher, stop=stop,
+                study=study, progress=False if as_json else None,
+            )  # fmt: skip
+
+    def facts_of(result: Result, elapsed: float) -> dict[str, Any]:
+        return _facts(problem, result, elapsed, known)
+
+    run_and_print(search, facts_of, _page, as_json=as_json, file=file)
 
 
 def _seed_of(file: str | None) -> int:
@@ -183,17 +160,16 @@ def _seed_of(file: str | None) -> int:
     return seed if isinstance(seed, int) else 0
 
 
-def _facts(
-    problem: str, result: Result, searcher: GPTS, elapsed: float, known: Any
-) -> dict[str, Any]:
-    """Return what there is to say, as plain values; what is not finite becomes None."""
+def _facts(problem: str, result: Result, elapsed: float, known: Any) -> dict[str, Any]:
+    """Return the result as plain values; those that are not finite become None."""
+    searcher: Any = result.searcher
     tree = searcher.tree
     facts: dict[str, Any] = {
         "problem": problem,
         "log10_arms": None if tree.log_arms is None else tree.log_arms / math.log(10),
         "stopped_by": result.stopped_by,
         "evaluations": len(result.history),
-        "observations": result.searcher.observations,
+        "observations": searcher.observations,
         "seconds": elapsed,
         "evaluations_per_second": len(result.history) / elapsed if elapsed else None,
     }
@@ -237,7 +213,7 @@ def _page(facts: dict[str, Any], result: Result) -> str:
 
 
 def _paths(log10_arms: float) -> str:
-    """Say how many paths there are."""
+    """Return the number of paths in words."""
     if log10_arms < 15:
         return f"{round(10**log10_arms):,} paths"
     return f"about 10^{log10_arms:.0f} paths"

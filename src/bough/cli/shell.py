@@ -5,11 +5,13 @@ A command that is added to a `Shell` gets its error handling and `--traceback`; 
 
 import importlib
 import importlib.util
+import json
 import math
 import os
 import pathlib
 import re
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ from typing import IO, Any
 import click
 
 from bough._text import UNPRINTABLE, escaped
+from bough.exceptions import ObjectiveError
 
 #: Exceptions that a user can cause, whose messages need no type in front of them.
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)
@@ -35,8 +38,8 @@ Exit codes:
 FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON output only.")
 
-#: Bold, red, and their end: the only escape sequences that the commands print.
-_OURS = r"\x1b\[(?:0|1|31)m"
+#: Bold and its end: the only escape sequences that the commands print.
+_OURS = r"\x1b\[(?:0|1)m"
 _SHOWN = re.compile(f"{_OURS}|[{UNPRINTABLE}]")
 
 
@@ -72,6 +75,59 @@ class Finite(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
         return number
+
+
+def search_options(budget: int, seed: str = "drawn") -> Callable[[Any], Any]:
+    """Return a decorator that adds the options of all searches, with these defaults."""
+    options = [
+        click.option(
+            "--budget",
+            type=click.IntRange(min=1),
+            help=f"Number of evaluations.  [default: {budget}, unless another limit is given]",
+        ),
+        click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit in seconds."),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            help=f"Seed of the random numbers.  [default: {seed}, or that of the resumed study]",
+        ),
+        click.option("--study", "file", help="Study file, which is created or resumed."),
+        json_option,
+    ]
+
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def run_and_print(
+    search: Callable[[], Any],
+    facts_of: Callable[[Any, float], dict[str, Any]],
+    page_of: Callable[[dict[str, Any], Any], str],
+    *,
+    as_json: bool,
+    file: str | None,
+) -> None:
+    """Run a search, print the facts of its result or the page of them, and exit accordingly."""
+    begin = time.perf_counter()
+    failure = None
+    try:
+        result = search()
+    except ObjectiveError as error:
+        result, failure = error.result, error
+    facts = facts_of(result, time.perf_counter() - begin)
+    if failure is not None:
+        facts["error"] = str(failure)
+    echo(json.dumps(facts, indent=2) if as_json else page_of(facts, result))
+    if failure is not None:
+        raise click.ClickException(str(failure)) from failure
+    if result.stopped_by == "interrupt":
+        if file is not None:
+            echo(f"interrupted; run the same command again to resume {file}", err=True)
+        sys.exit(INTERRUPTED)
 
 
 class Shell(click.Group):
@@ -117,25 +173,14 @@ class Shell(click.Group):
         except Exception as error:
             if ctx.meta.get("bough.traceback"):
                 _print_traceback(error)
-            raise Failure(error) from error
+            named = isinstance(error, EXPECTED) or type(error).__module__.startswith("bough.")
+            message = str(error) if named and str(error) else repr(error)
+            message += "" if named else " (--traceback shows where it comes from)"
+            raise click.ClickException(safe(message)) from error
 
 
 def _print_traceback(error: BaseException) -> None:
     echo("".join(traceback.format_exception(error)), err=True, nl=False)
-
-
-class Failure(click.ClickException):
-    """An exception, shown as one line."""
-
-    def __init__(self, error: Exception) -> None:
-        named = isinstance(error, EXPECTED) or type(error).__module__.startswith("bough.")
-        message = str(error) if named and str(error) else repr(error)
-        super().__init__(message + ("" if named else " (--traceback shows where it comes from)"))
-
-    def show(self, file: Any = None) -> None:
-        """Print the line."""
-        text = f"{click.style('Error:', fg='red')} {self.format_message()}"
-        click.echo(safe(text), err=True, file=file)
 
 
 def _add_traceback_option(command: click.Command) -> None:
@@ -173,8 +218,8 @@ def warnings_in_words() -> Iterator[None]:
 # ---------------------------------------------------------------------- modules of the user
 
 
-def load_module(where: str) -> ModuleType:
-    """Import a file, as Python itself would run it, or a module by its name."""
+def load_function(where: str, name: str) -> tuple[Callable[[Any], Any], ModuleType]:
+    """Return a function of a file, imported as Python would run it, or module; and the module."""
     try:
         if where.endswith(".py"):
             spec = importlib.util.spec_from_file_location(pathlib.Path(where).stem, where)
@@ -191,12 +236,6 @@ def load_module(where: str) -> ModuleType:
         raise
     except Exception as error:  # a module of the user may raise anything
         raise click.UsageError(f"cannot import {where}: {error!r}") from None
-    return module
-
-
-def load_function(where: str, name: str) -> tuple[Callable[[Any], Any], ModuleType]:
-    """Return a function of a file or module of the user, and the module."""
-    module = load_module(where)
     function = getattr(module, name, None)
     if not callable(function):
         raise click.UsageError(f"{where} has no function {name}.")

@@ -122,14 +122,14 @@ def _opened(file: str) -> Study:
         if bytes_.read(len(BEGINNING)) == BEGINNING:
             raise click.ClickException(
                 f"{file} holds the finished runs of a comparison, not a study of one search: "
-                "`bough compare ... --study` goes on with it"
+                "`bough compare ... --study` resumes it"
             )
     with warnings_in_words():
         return open_to_read(file)
 
 
 def _facts(study: Study) -> dict[str, Any]:
-    """Return what there is to say but the trials; what is not finite becomes None."""
+    """Return all but the trials as plain values; those that are not finite become None."""
     specification, trials = study.specification, study.trials
     facts: dict[str, Any] = {
         "file": str(study.path),
@@ -140,18 +140,15 @@ def _facts(study: Study) -> dict[str, Any]:
         "direction": specification["direction"],
         "seed": specification["seed"],
         "written_by": WriteLock.holder(study.path),
-        "counts": {state: trials.count(state) for state in ("told", "failed", "running")},
+        "counts": {state: trials.count(state) for state in ("completed", "failed", "running")},
     }
-    told = [trial for trial in trials if trial.value is not None]
-    if not told:
-        return facts
-    if study.replayed:
-        certificate = study.certificate
+    completed = [trial for trial in trials if trial.value is not None]
+    if completed and study.replayed:
         facts["best"] = arm_facts(study.best())
-        if certificate is not None:
-            facts["certificate"] = certificate_facts(certificate)
-    else:
-        top = max(told, key=lambda trial: study.sign * (trial.value or 0.0))
+        if study.certificate is not None:
+            facts["certificate"] = certificate_facts(study.certificate)
+    elif completed:
+        top = max(completed, key=lambda trial: study.sign * (trial.value or 0.0))
         facts["best"] = {"path": list(top.path), **_shown(top.params), "observed": top.value}
     return facts
 
@@ -187,7 +184,7 @@ def _page(facts: dict[str, Any], study: Study) -> str:
         said = (trial.reason or "").strip().splitlines()
         reason = f"({printable(said[0][:60])})" if said else ""
         what = " ".join(map(str, trial.path)) if trial.params is None else _listed(trial.params)
-        lines.append(f"  {trial.id:>7}  {trial.state:<8} {value:>12}  {what}  {reason}".rstrip())
+        lines.append(f"  {trial.id:>7}  {trial.state:<9} {value:>12}  {what}  {reason}".rstrip())
     return "\n".join(lines)
 
 

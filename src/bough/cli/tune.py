@@ -1,18 +1,14 @@
 """`bough tune`: optimization of a function of the user over a space."""
 
-import json
 import math
-import sys
-import time
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import click
 
 from bough._text import printable
-from bough.cli.shell import INTERRUPTED, Finite, echo, json_option, load_function
-from bough.exceptions import ObjectiveError, StudyError
+from bough.cli.shell import load_function, run_and_print, search_options
+from bough.exceptions import StudyError
 from bough.run.maximize import maximize, minimize
 from bough.run.render import certificate_text, result_facts, stop_text, value_text
 from bough.run.result import Result
@@ -22,14 +18,10 @@ from bough.spaces import Space
 
 @click.command("tune")
 @click.argument("objective")
-@click.option("--budget", type=click.IntRange(min=1), help="Number of evaluations.  [default: 100]")
-@click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit in seconds.")
 @click.option("--minimize", "minimizes", is_flag=True, help="Minimize instead of maximize.")
 @click.option("--workers", type=click.IntRange(min=1), help="Number of worker processes.")
 @click.option("--searcher", default="gpts", show_default=True, help="Name of the searcher.")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the random numbers.")
-@click.option("--study", "file", help="Study file, which is created or resumed.")
-@json_option
+@search_options(budget=100)
 def command(
     objective: str,
     budget: int | None,
@@ -54,27 +46,29 @@ def command(
     stop: list[StopRule] = [] if seconds is None else [WallTime(seconds)]
     if budget is None and not stop:
         budget = 100
-    begin = time.perf_counter()
-    failure = None
-    try:
-        result = (minimize if minimizes else maximize)(
-            function, space, budget=budget, stop=stop, executor=workers, study=file,
-            searcher=searcher, rng=seed, progress=False if as_json else None,
-        )  # fmt: skip
-    except ObjectiveError as error:
-        result, failure = error.result, error
-    except StudyError as error:
-        raise click.ClickException(str(error)) from None
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    facts = _facts(objective, result, space, time.perf_counter() - begin)
-    if failure is not None:
-        facts["error"] = str(failure)
-    echo(json.dumps(facts, indent=2) if as_json else _page(facts, result))
-    if failure is not None:
-        raise click.ClickException(str(failure)) from failure
-    if result.stopped_by == "interrupt":
-        sys.exit(INTERRUPTED)
+
+    def search() -> Result:
+        try:
+            return (minimize if minimizes else maximize)(
+                function, space, budget=budget, stop=stop, executor=workers, study=file,
+                searcher=searcher, rng=seed, progress=False if as_json else None,
+            )  # fmt: skip
+        except StudyError:
+            raise
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
+    def facts_of(result: Result, elapsed: float) -> dict[str, Any]:
+        return {
+            "objective": objective,
+            "parameters": len(space.slots),
+            "stopped_by": result.stopped_by,
+            "evaluations": result.searcher.observations,
+            "seconds": elapsed,
+            **result_facts(result),
+        }
+
+    run_and_print(search, facts_of, _page, as_json=as_json, file=file)
 
 
 def _load(text: str) -> tuple[Callable[[Any], Any], Space]:
@@ -82,12 +76,8 @@ def _load(text: str) -> tuple[Callable[[Any], Any], Space]:
     where, *names = text.split(":")
     if not where or len(names) not in (1, 2) or not all(names):
         raise click.UsageError(f"{text!r} is not FILE.py:FUNCTION or FILE.py:FUNCTION:SPACE.")
-    name, space_name = names[0], names[1] if len(names) == 2 else "space"
-    function, module = load_function(where, name)
-    return function, _space(module, where, space_name)
-
-
-def _space(module: ModuleType, where: str, name: str) -> Space:
+    function, module = load_function(where, names[0])
+    name = names[1] if len(names) == 2 else "space"
     space = getattr(module, name, None)
     if not isinstance(space, Space):
         others = [key for key, value in vars(module).items() if isinstance(value, Space)]
@@ -99,19 +89,7 @@ def _space(module: ModuleType, where: str, name: str) -> Space:
                 else f": write {name} = bough.Space(...) there."
             )
         )
-    return space
-
-
-def _facts(objective: str, result: Result, space: Space, elapsed: float) -> dict[str, Any]:
-    """Return what there is to say, as plain values; what is not finite becomes None."""
-    return {
-        "objective": objective,
-        "parameters": len(space.slots),
-        "stopped_by": result.stopped_by,
-        "evaluations": result.searcher.observations,
-        "seconds": elapsed,
-        **result_facts(result),
-    }
+    return function, space
 
 
 def _page(facts: dict[str, Any], result: Result) -> str:

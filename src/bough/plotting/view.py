@@ -333,7 +333,7 @@ class SearchView:
     @cached_property
     def completed(self) -> list[Trial]:
         """The trials that have a value, in the order in which they ended."""
-        completed = [trial for trial in self.trials if trial.state == "told"]
+        completed = [trial for trial in self.trials if trial.state == "completed"]
         return sorted(completed, key=lambda trial: trial.ended or 0.0)
 
     @cached_property
@@ -371,7 +371,7 @@ def _trials(rows: Iterable[tuple[Any, ...]], ended: Sequence[float] | None = Non
     trials = []
     for i, (path, params, value, *noise) in enumerate(rows):
         at = float(i) if ended is None else ended[i]
-        trials.append(Trial(i, path, params, value, "told", at, at, *noise))
+        trials.append(Trial(i, path, params, value, "completed", at, at, *noise))
     return trials
 
 

@@ -55,7 +55,7 @@ def _summary(view: SearchView) -> dict[str, Any]:
         "direction": view.direction,
         "stopped_by": view.stopped_by,
         "searcher": searcher,
-        "trials": {state: states.count(state) for state in ("told", "failed", "running")},
+        "trials": {state: states.count(state) for state in ("completed", "failed", "running")},
         "arms": _arms(None if tree is None else tree.log_arms, tree),
         "depth": None if tree is None else tree.depth,
         "space": _space(view),

@@ -6,6 +6,7 @@ soon as one ends, and `close()`, which leaves running jobs.
 
 import hashlib
 import inspect
+import math
 import os
 import pickle
 import signal
@@ -15,11 +16,10 @@ import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from bough._validation import at_least_zero, real, whole
+from bough._validation import above_zero, at_least_zero, real, whole
 from bough.exceptions import PoolError, TimedOut, WorkerDied
 from bough.run.progress import Interrupts
 from bough.studies.trials import Domain
@@ -142,17 +142,15 @@ class Inline:
 
     def wait(self) -> Outcome:
         """Evaluate the job; Ctrl-C interrupts it."""
-        job = self._job
+        job, self._job = self._job, None
         assert job is not None  # one was submitted
-        self._job = None
         try:
-            try:
-                self._interrupts.allowed = True
-                return Outcome(job, evaluate(*self._task.arguments(job)))
-            finally:
-                self._interrupts.allowed = False
+            self._interrupts.allowed = True
+            return Outcome(job, evaluate(*self._task.arguments(job)))
         except Exception as error:
             return Outcome(job, None, error)
+        finally:
+            self._interrupts.allowed = False
 
     def close(self) -> None:
         """Do nothing: no job is left running."""
@@ -161,15 +159,8 @@ class Inline:
 class Pool:
     """The workers of an executor of the user, which needs a method `submit`.
 
-    Parameters
-    ----------
-    executor
-        An executor as in `concurrent.futures`.
-    task
-        The objective.
-    timeout
-        Seconds that an evaluation may take before it fails. Only the executor's owner could end it,
-        so its worker counts as busy until it ends.
+    An evaluation that takes longer than `timeout` seconds fails. Only the executor's owner could
+    end it, so its worker counts as busy until it ends.
     """
 
     def __init__(
@@ -179,32 +170,35 @@ class Pool:
         self._task = task
         self._timeout = timeout
         self._interrupts = interrupts
-        self._count = workers_of(executor)
+        self._workers = 0  # counted again from time to time, since a cluster may grow and shrink
+        self._recount = 0.0
         self._running: dict[int, tuple[Job, Future[Any]]] = {}  # by trial
         self._deadlines: dict[int, float] = {}
         self._overdue: set[Future[Any]] = set()  # timed out, and still running
-        self._ended: SimpleQueue[tuple[Job, Future[Any] | None, Exception | None]] = SimpleQueue()
+        self._refused: list[Outcome] = []  # of jobs without arguments
+        self._wake = threading.Event()  # set whenever there may be an outcome
 
     def has_room(self) -> bool:
         """Return whether another job could run now."""
+        now = time.monotonic()
+        if now >= self._recount:
+            self._workers, self._recount = workers_of(self._executor), now + RECOUNT
         self._overdue = {future for future in self._overdue if not future.done()}
-        return len(self._running) + len(self._overdue) < self._count()
+        return len(self._running) + len(self._overdue) < self._workers
 
     def submit(self, job: Job) -> None:
         """Begin a job."""
         try:
             arguments = self._task.arguments(job)
         except Exception as error:  # of a function of the tree
-            self._ended.put((job, None, error))
+            self._refused.append(Outcome(job, None, error))
             return
         try:
             future = self._send(job, arguments)
         except (BrokenExecutor, RuntimeError) as error:
             raise self._broken(error) from error
         self._running[job.id] = job, future
-        if self._timeout is not None:
-            self._deadlines[job.id] = time.monotonic() + self._timeout
-        future.add_done_callback(lambda ended: self._ended.put((job, ended, None)))
+        future.add_done_callback(lambda _: self._wake.set())
 
     def _send(self, job: Job, arguments: tuple[Any, ...]) -> "Future[Any]":
         future: Future[Any] = self._executor.submit(evaluate, *arguments)
@@ -213,39 +207,42 @@ class Pool:
     def wait(self) -> Outcome:
         """Return the outcome of some job, as soon as one ends or is overdue."""
         while True:
-            if not self._running and self._overdue and self._ended.empty():
+            self._interrupts.check()
+            outcome = self._next_outcome()
+            if outcome is not None:
+                return outcome
+            if not self._running and self._overdue:
                 raise PoolError(
                     f"all {len(self._overdue)} workers run evaluations that have timed out; "
                     "only the owner of the pool can end them (bough's own can: executor=4)"
                 )
-            # Ctrl-C is checked between two accesses to the queue: raised in the middle of one, it
-            # would lose the item just removed.
-            self._interrupts.check()
-            try:
-                job, future, error = self._ended.get(timeout=min(self._patience(), TICK))
-            except Empty:
-                outcome = self._unnoticed() or self._next_overdue()
-                if outcome is not None:
-                    return outcome
-                continue
-            if error is not None:
-                return Outcome(job, None, error)
-            if future is None:  # the worker is there now
-                if job.id in self._running and self._timeout is not None:
-                    self._deadlines[job.id] = time.monotonic() + self._timeout
-                continue
-            if self._running.get(job.id, (job, None))[1] is not future:
-                continue  # it was given up before
-            self._settled(job)
-            return self._outcome(job, future)
+            next_deadline = min(self._deadlines.values(), default=math.inf) - time.monotonic()
+            self._wake.wait(min(max(next_deadline, 0.0) + 1e-3, TICK))
+            self._wake.clear()
 
-    def _unnoticed(self) -> Outcome | None:
-        """Return the outcome of a job whose notice was lost, as by Ctrl-C pressed twice."""
+    def _next_outcome(self) -> Outcome | None:
+        if self._refused:
+            return self._refused.pop(0)
+        now = time.monotonic()
+        if self._timeout is not None:
+            for job, _ in self._running.values():
+                if job.id not in self._deadlines and self._is_ready(job):
+                    self._deadlines[job.id] = now + self._timeout
         for job, future in self._running.values():
             if future.done():
                 self._settled(job)
                 return self._outcome(job, future)
+        for id_, deadline in self._deadlines.items():
+            if deadline <= now:
+                job, future = self._running[id_]
+                self._settled(job)
+                self._end(job, future)
+                return Outcome(job, None, TimedOut(f"it took longer than {self._timeout:g} s"))
         return None
+
+    def _is_ready(self, job: Job) -> bool:
+        """Return whether the time of a job has begun."""
+        return True
 
     def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
         """Return the outcome of a future that is done."""
@@ -271,21 +268,6 @@ class Pool:
             "study no observation is lost"
         )
 
-    def _patience(self) -> float:
-        if not self._deadlines:
-            return TICK
-        return max(min(self._deadlines.values()) - time.monotonic(), 0.0) + 1e-3
-
-    def _next_overdue(self) -> Outcome | None:
-        now = time.monotonic()
-        for id_, deadline in self._deadlines.items():
-            if deadline <= now:
-                job, future = self._running[id_]
-                self._settled(job)
-                self._end(job, future)
-                return Outcome(job, None, TimedOut(f"it took longer than {self._timeout:g} s"))
-        return None
-
     def _settled(self, job: Job) -> None:
         del self._running[job.id]
         self._deadlines.pop(job.id, None)
@@ -310,22 +292,19 @@ class OwnPool(Pool):
         self._idle = [_Worker(task) for _ in range(workers)]
         self._busy: dict[int, _Worker] = {}  # by trial
 
-    def submit(self, job: Job) -> None:
-        """Begin a job, which is timed from when its process has imported the objective."""
-        super().submit(job)
-        if self._deadlines.pop(job.id, None) is not None:
-            ready = self._busy[job.id].ready
-            ready.add_done_callback(lambda _: self._ended.put((job, None, None)))
+    def _is_ready(self, job: Job) -> bool:
+        return self._busy[job.id].ready.done()  # its process has imported the objective
 
     def _send(self, job: Job, arguments: tuple[Any, ...]) -> "Future[Any]":
         worker = self._idle.pop()
         try:
-            future = worker.submit(evaluate, *arguments)
+            future: Future[Any] = worker.executor.submit(evaluate, *arguments)
         except BrokenExecutor:  # it died while it had nothing to do
             worker.kill()
             worker = _Worker(self._task)
-            future = worker.submit(evaluate, *arguments)
+            future = worker.executor.submit(evaluate, *arguments)
         self._busy[job.id] = worker
+        worker.ready.add_done_callback(lambda _: self._wake.set())
         return future
 
     def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
@@ -360,27 +339,18 @@ class _Worker:
             from loky import ProcessPoolExecutor
         except ImportError:
             from concurrent.futures import ProcessPoolExecutor
-        self._executor: Any = ProcessPoolExecutor(1, initializer=_follow, initargs=(os.getpid(),))
+        self.executor: Any = ProcessPoolExecutor(1, initializer=_follow, initargs=(os.getpid(),))
         # It starts now, and imports the modules of the objective, which is not timed.
-        self.ready: Future[None] = self._executor.submit(_take, task.objective)
-
-    def submit(self, function: Any, *arguments: Any) -> "Future[Any]":
-        """Call a function in the process."""
-        future: Future[Any] = self._executor.submit(function, *arguments)
-        return future
+        self.ready: Future[None] = self.executor.submit(_take, task.objective)
 
     def kill(self) -> None:
         """End the process."""
-        if _is_loky(self._executor):
-            self._executor.shutdown(wait=True, kill_workers=True)  # and what it has started
+        if type(self.executor).__module__.startswith("loky."):
+            self.executor.shutdown(wait=True, kill_workers=True)  # and what it has started
             return
-        for process in list((self._executor._processes or {}).values()):
+        for process in list((self.executor._processes or {}).values()):
             process.kill()
-        self._executor.shutdown(wait=True, cancel_futures=True)
-
-
-def _is_loky(executor: Any) -> bool:
-    return type(executor).__module__.startswith("loky.")
+        self.executor.shutdown(wait=True, cancel_futures=True)
 
 
 def _follow(home: int) -> None:
@@ -400,45 +370,37 @@ def _take(objective: Any) -> None:
     """Accept an objective, which is imported by that."""
 
 
-def workers_of(executor: Any) -> Callable[[], int]:
-    """Return a function that returns the number of workers of an executor."""
-    client = getattr(executor, "_client", None)
+def workers_of(executor: Any) -> int:
+    """Return the number of workers of an executor; of a Dask cluster, its threads now."""
+    client: Any = getattr(executor, "_client", None)
     if hasattr(client, "nthreads") and not hasattr(executor, "max_workers"):
-        return _Cluster(client)
+        return max(int(sum(client.nthreads().values())), 1)
     for name in ("max_workers", "_max_workers", "num_workers"):
         count = getattr(executor, name, None)
         if isinstance(count, int) and count >= 1:
-            return lambda: int(getattr(executor, name))
+            return count
     raise TypeError(
         f"executor: the number of workers of {executor!r} is not known; "
         "give it an attribute max_workers"
     )
 
 
-class _Cluster:
-    """The number of threads of a Dask cluster, which may grow and shrink."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        self._known = 1
-        self._until = 0.0
-
-    def __call__(self) -> int:
-        now = time.monotonic()
-        if now >= self._until:
-            self._until = now + RECOUNT
-            self._known = max(sum(self._client.nthreads().values()), 1)
-        return self._known
-
-
 Evaluator = Inline | Pool
 
 
-def check_executor(executor: Any) -> None:
-    """Refuse anything but a number of workers or an executor."""
-    if isinstance(executor, type):
+def check_executor(executor: Any, timeout: float | None) -> None:
+    """Refuse anything but a number of workers or an executor, and a timeout without any."""
+    if timeout is not None:
+        above_zero(timeout, "timeout")
+    if executor is None:
+        if timeout is not None:
+            raise ValueError(
+                "timeout needs a worker that can be ended: this process cannot end an evaluation "
+                "of its own; write executor=1 for a sequential run with a timeout"
+            )
+    elif isinstance(executor, type):
         raise TypeError(f"executor must be an executor, not its class: write {executor.__name__}()")
-    if hasattr(executor, "submit"):
+    elif hasattr(executor, "submit"):
         workers_of(executor)
     elif isinstance(executor, bool) or not hasattr(executor, "__index__"):
         raise TypeError(

@@ -21,23 +21,13 @@ from bough.trees import Path
 
 
 class Recorder:
-    """The source of trials, to which their values return: a searcher alone.
-
-    Attributes
-    ----------
-    search
-        The searcher.
-    first_state
-        Its random state at the beginning, from which the seeds of trials derive.
-    study
-        The study that records the trials, if there is one.
-    """
+    """The source of trials, to which their values return: a searcher alone."""
 
     study: Study | None = None
 
     def __init__(self, search: Searcher | SpaceSearcher, sign: float) -> None:
         self.search = search
-        self.first_state = search.random_state or 0
+        self.first_state = search.random_state or 0  # the seeds of trials derive from it
         self._sign = sign
         self._number = 0
         self._failed: list[Any] = []
@@ -88,7 +78,7 @@ class StudyRecorder(Recorder):
     def ask(self) -> Job:
         """Return the next trial."""
         trial = self.study.ask()
-        return Job(trial.id, self.study.domain.candidate(trial))
+        return Job(trial.id, trial.candidate)
 
     def tell(self, job: Job, value: float, noise: float | None) -> None:
         """Record the value of a trial."""
@@ -173,9 +163,11 @@ class Run:
                 self._submit(evaluator, job)
                 return False
             if not caught and not isinstance(error, TimedOut):
-                domain, candidate = self._domain, job.candidate
-                message = f"the objective failed at {domain.describe(candidate)}: {error!r}"
-                raise _failure(message, domain.path(candidate), domain.params(candidate)) from error
+                path, params = self._domain.place(job.candidate)
+                where = f"path {path}" if params is None else f"params {params}"
+                raise _failure(
+                    f"the objective failed at {where}: {error!r}", path, params
+                ) from error
             self.recorder.fail(job, str(error) or repr(error))
         else:
             self._evaluated.append(job.candidate)
@@ -216,11 +208,12 @@ class Run:
         observed = self.search.observations > 0
         certificate = getattr(self.search, "certificate", None) if observed else None
         best = self.search.best() if observed else None
+        places = [self._domain.place(candidate) for candidate in self._evaluated]
         history = History(
-            [self._domain.path(candidate) for candidate in self._evaluated],
+            [path for path, _ in places],
             np.array(self._values),
             np.array(self._seconds),
-            [self._domain.params(candidate) for candidate in self._evaluated],
+            [params for _, params in places],
         )
         if self._sign < 0:
             best = None if best is None else negative_arm(best)

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from bough._validation import above_zero, whole
+from bough._validation import whole
 from bough.exceptions import Exhausted
 from bough.run.executors import Evaluator, Task, check_executor, make_evaluator
 from bough.run.loop import Recorder, Run, StudyRecorder
@@ -21,7 +21,7 @@ from bough.searchers.registry import make_searcher
 from bough.spaces import Space
 from bough.spaces.searcher import SpaceSearcher
 from bough.studies.study import Study, open_or_create
-from bough.studies.trials import domain_of
+from bough.studies.trials import Domain
 from bough.trees import Tree
 
 P = ParamSpec("P")
@@ -143,7 +143,7 @@ def minimize(*arguments: Any, **keywords: Any) -> Result:
 
 def _optimize(sign: float, given: SimpleNamespace) -> Result:
     """Find the path with the highest sign times value, given the arguments of `maximize`."""
-    domain = domain_of(given.tree_or_space, "the second argument")
+    domain = Domain(given.tree_or_space, "the second argument")
     if not callable(given.objective):
         raise TypeError(f"objective must be a function, got {given.objective!r}")
     rules, budget = _checked_rules(given.stop, given.budget)
@@ -154,7 +154,7 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
     retries = whole(given.retries, "retries", least=0)
     if given.collect not in (True, False):
         raise TypeError(f"collect must be True or False, got {given.collect!r}")
-    _check_workers(given.executor, given.timeout)
+    check_executor(given.executor, given.timeout)
     recorder = _make_recorder(given, sign, budget)
     interrupts = Interrupts()
     run = Run(recorder, domain, sign, interrupts, catch, retries)
@@ -219,19 +219,6 @@ def _make_recorder(given: SimpleNamespace, sign: float, budget: int | None) -> R
         given.study, domain, searcher=given.searcher, rng=rng, direction=direction
     )
     return StudyRecorder(study, close=study is not given.study)
-
-
-def _check_workers(executor: Any, timeout: float | None) -> None:
-    """Refuse bad arguments before anything is made."""
-    if executor is None and timeout is not None:
-        raise ValueError(
-            "timeout needs a worker that can be ended: this process cannot end an evaluation of "
-            "its own; write executor=1 for a sequential run with a timeout"
-        )
-    if timeout is not None:
-        above_zero(timeout, "timeout")
-    if executor is not None:
-        check_executor(executor)
 
 
 def _checked_rules(stop: Any, budget: int | None) -> tuple[list[StopRule], int | None]:

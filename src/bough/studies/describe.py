@@ -23,7 +23,7 @@ from bough.spaces import Space
 from bough.spaces.searcher import SpaceSearcher
 from bough.spaces.space import describe as describe_space
 from bough.spaces.space import rebuild as rebuild_space
-from bough.studies.trials import domain_of
+from bough.studies.trials import Domain
 from bough.trees import Tree
 
 
@@ -77,7 +77,7 @@ def rebuild(description: Any, name: str) -> Any:
 
 
 def name_of(function: Any) -> str:
-    """Say what can be said of a function or an object."""
+    """Return the name of a function, or of the class of an object."""
     kind = function if hasattr(function, "__qualname__") else type(function)
     return f"{kind.__module__}.{kind.__qualname__}"
 
@@ -86,19 +86,15 @@ def describe_tree(tree: Tree) -> dict[str, Any]:
     """Return a tree as JSON can say it."""
     branching: Any = {"function": name_of(tree._given)}
     labels: Any = tree.labels
+    listed = labels is not None and not callable(labels)
+    alike = True  # all depths: with a function as branching there is one list of labels
     if tree.counts is not None:
-        alike = len(set(tree.counts)) == 1 and (callable(labels) or _all_alike(labels))
+        alike = len(set(tree.counts)) == 1 and not (listed and any(r != labels[0] for r in labels))
         branching = describe(tree.counts[0] if alike else tree.counts)
-        if alike and labels is not None and not callable(labels):
-            labels = labels[0]
-    elif labels is not None and not callable(labels):
-        labels = labels[0]  # (with a function as branching there is one list for all depths)
+    if alike and listed:
+        labels = labels[0]
     described = {"branching": branching, "depth": tree.depth, "labels": describe(labels)}
     return described | {"log_arms": tree._log_arms}
-
-
-def _all_alike(labels: list[Any] | None) -> bool:
-    return labels is None or all(row == labels[0] for row in labels)
 
 
 def rebuild_tree(description: dict[str, Any]) -> Tree:
@@ -185,37 +181,37 @@ def check_new(search: Any) -> Any:
 def check_domain(file: FilePath, specification: dict[str, Any], given: Any) -> Tree | Space:
     """Return the tree or space of a study; refuse another one."""
     if given is not None:
-        domain_of(given)
-    if "space" not in specification:
-        if isinstance(given, Space):
-            raise StudyError(f"{file} is a study of a tree, not of a space")
-        return _check_tree(file, specification["tree"], given)
-    if isinstance(given, Tree):
-        raise StudyError(f"{file} is a study of a space, not of a tree")
-    return _check_space(file, specification["space"], given)
+        Domain(given, "tree")
+    if "space" in specification:
+        if isinstance(given, Tree):
+            raise StudyError(f"{file} is a study of a space, not of a tree")
+        return _check_space(file, specification["space"], given)
+    if isinstance(given, Space):
+        raise StudyError(f"{file} is a study of a tree, not of a space")
+    return _check_tree(file, specification["tree"], given)
 
 
-def _check_space(file: FilePath, recorded: dict[str, Any], space: Any) -> Space:
+def _check_space(file: FilePath, recorded: dict[str, Any], space: Space | None) -> Space:
     if space is None:
         if '{"object": ' in json.dumps(recorded):
             raise StudyError(f"{file} cannot hold options that are objects: open it with tree=...")
         return rebuild_space(recorded)
     given = describe_space(space, plain=False)
-    if list(given.items()) != list(recorded.items()):
-        names = [name for name in {**recorded, **given} if given.get(name) != recorded.get(name)]
-        raise StudyError(
-            f"{file} is a study of another space: "
-            + (
-                f"{names[0]!r} is {recorded.get(names[0])} there, not {given.get(names[0])}"
-                if names
-                else f"its parameters come in another order, {list(recorded)}"
+    for name in {**recorded, **given}:
+        if given.get(name) != recorded.get(name):
+            raise StudyError(
+                f"{file} is a study of another space: {name!r} is {recorded.get(name)} there, not "
+                f"{given.get(name)}"
             )
+    if list(given) != list(recorded):
+        raise StudyError(
+            f"{file} is a study of another space: its parameters come in another order, "
+            f"{list(recorded)}"
         )
-    found: Space = space
-    return found
+    return space
 
 
-def _check_tree(file: FilePath, recorded: dict[str, Any], tree: Any) -> Tree:
+def _check_tree(file: FilePath, recorded: dict[str, Any], tree: Tree | None) -> Tree:
     if tree is None:
         try:
             return rebuild_tree(recorded)
@@ -227,82 +223,67 @@ def _check_tree(file: FilePath, recorded: dict[str, Any], tree: Any) -> Tree:
             raise StudyError(
                 f"{file} is a study of another tree: its {part} is {was}, not {given[part]}"
             )
-    found: Tree = tree
-    return found
+    return tree
 
 
-class SearcherFactory:
-    """A function that makes the searcher of a study as it was when the study began.
+def searcher_factory(
+    file: FilePath,
+    specification: dict[str, Any],
+    domain: Tree | Space,
+    searcher: Any,
+    options: dict[str, Any],
+) -> tuple[Callable[[], Any] | None, list[str]]:
+    """Return a function that makes the searcher of a study as it was when the study began.
 
-    Attributes
-    ----------
-    known
-        Whether it can: False if the file cannot hold the searcher and it was not given again.
-    dropped
-        Recorded options that the searcher no longer has; their defaults are used.
+    It is None if the file cannot hold the searcher and it was not given again. Also return the
+    recorded options that the searcher no longer has; their defaults are used.
     """
+    recorded, was = specification["options"], specification["searcher"]
+    if searcher is not None and describe(searcher) != was:
+        raise StudyError(f"{file} is a study by {was}, not by {describe(searcher)}")
+    for name, option in options.items():
+        if option is not None and name not in recorded:
+            raise StudyError(
+                f"{file} is a study without the option {name}; it has {recorded or 'none'}"
+            )
+        if describe(option) != recorded.get(name):
+            raise StudyError(
+                f"{file} is a study with {name}={recorded.get(name)}, not {describe(option)}"
+            )
+    if isinstance(was, dict):
+        if searcher is None:
+            return None, []
+        return lambda: _make_given(searcher, domain, specification["begin"]), []
+    try:
+        parts = {
+            name: rebuild(option, name) for name, option in recorded.items() if name not in options
+        }
+    except NotInFile:
+        return None, []
+    parts |= {name: option for name, option in options.items() if name in recorded}
 
-    def __init__(
-        self,
-        file: FilePath,
-        specification: dict[str, Any],
-        domain: Tree | Space,
-        searcher: Any,
-        options: dict[str, Any],
-    ) -> None:
-        self._specification = specification
-        self._domain = domain
-        self._given = searcher
-        self._options: dict[str, Any] = {}
-        self.dropped: list[str] = []
-        recorded, was = specification["options"], specification["searcher"]
-        if searcher is not None and describe(searcher) != was:
-            raise StudyError(f"{file} is a study by {was}, not by {describe(searcher)}")
-        for name, option in options.items():
-            if option is not None and name not in recorded:
-                raise StudyError(
-                    f"{file} is a study without the option {name}; it has {recorded or 'none'}"
-                )
-            if describe(option) != recorded.get(name):
-                raise StudyError(
-                    f"{file} is a study with {name}={recorded.get(name)}, not {describe(option)}"
-                )
-        self._named = not isinstance(was, dict)
-        self.known = self._named or searcher is not None
-        if isinstance(searcher, (Searcher, SpaceSearcher)):
-            check_new(searcher)
-        if self._named:
-            try:
-                for name, option in recorded.items():
-                    given = name in options
-                    self._options[name] = options[name] if given else rebuild(option, name)
-            except NotInFile:
-                self.known = False
+    def make() -> Any:
+        return make_searcher(was, domain, rebuild_seed(specification["seed"]), parts)
 
-    def __call__(self) -> Any:
-        """Return a new searcher; None if it is not known."""
-        if not self.known:
-            return None
-        if self._named:
-            return self._make_by_name()
-        if isinstance(self._given, (Searcher, SpaceSearcher)):
-            search = copy.deepcopy(self._given)
-        else:
-            search = check_new(make_searcher(self._given, self._domain, None))
-        begin = self._specification["begin"]
-        if begin is not None:  # so a program whose seed is drawn can be resumed too
-            search.random_state = begin
-        return search
+    dropped: list[str] = []
+    while True:
+        try:
+            make()
+            return make, dropped
+        except TypeError as error:
+            missing = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+            if missing is None or missing[1] not in parts:
+                raise
+            dropped.append(missing[1])
+            del parts[missing[1]]
 
-    def _make_by_name(self) -> Any:
-        while True:
-            seed = rebuild_seed(self._specification["seed"])
-            name = self._specification["searcher"]
-            try:
-                return make_searcher(name, self._domain, seed, self._options)
-            except TypeError as error:
-                missing = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-                if missing is None or missing[1] not in self._options:
-                    raise
-                self.dropped.append(missing[1])
-                del self._options[missing[1]]
+
+def _make_given(given: Any, domain: Tree | Space, begin: int | None) -> Any:
+    """Return a searcher that was given, or is made by a function; in the state `begin`."""
+    if isinstance(given, (Searcher, SpaceSearcher)):
+        search = copy.deepcopy(check_new(given))
+    else:
+        search = check_new(make_searcher(given, domain, None))
+    if begin is not None:  # so a program whose seed is drawn can be resumed too
+        search.random_state = begin
+    return search

@@ -50,11 +50,6 @@ def import_lines(lines: Iterable[str], file: Path) -> int:
     operations = [_parse(line, n) for n, line in enumerate(rows, 2)]
     if damaged:
         operations = list(_without_gaps(operations))
-    for n, operation in enumerate(operations, 1):
-        if operation.n != n:
-            raise StudyError(
-                f"line {n + 1} is not the next operation: its number is {operation.n}, not {n}"
-            )
     _check_order(operations)
     journal = Journal.create(file, specification, "full")
     try:
@@ -101,20 +96,20 @@ def _check_order(operations: list[Operation]) -> None:
     """Refuse operations that do not follow from those before them."""
     running: set[int | None] = set()
     begun = 0
-    for operation in operations:
+    for n, operation in enumerate(operations, 1):
         kind, trial = operation.kind, operation.trial
-        problem = None
+        problem = None if operation.n == n else f"its number is {operation.n}, not {n}"
         if kind in ("ask", "take"):
             if trial != begun:
-                problem = f"its trial is {trial}, not {begun}"
+                problem = problem or f"its trial is {trial}, not {begun}"
             running.add(trial)
             begun += 1
         elif kind in ("tell", "fail"):
             if trial not in running:
-                problem = f"trial {trial} is not running"
+                problem = problem or f"trial {trial} is not running"
             running.discard(trial)
         if problem is not None:
-            raise StudyError(f"line {operation.n + 1} is not the next operation: {problem}")
+            raise StudyError(f"line {n + 1} is not the next operation: {problem}")
 
 
 def _check_body(kind: str, body: Any) -> None:

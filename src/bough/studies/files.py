@@ -1,14 +1,13 @@
 """Files of studies: the lock of a writer, and connections that read without changing anything.
 
-SQLite would rebuild the index of a log that a killed process has left, and move its pages into the
-file. So a file that no process writes is read from an immutable connection, or, if there is a log,
-from a copy.
+SQLite would move the pages of a log that a killed process has left into the file. So a file that no
+process writes is read from an immutable connection, or, if there is a log, from a copy.
 
-SQLite alone ignores a log from the first damaged page on, silently. A killed process leaves an
-index of the log (`-shm`) that says how many pages were committed, so that losing even the last
-commit is noticed. Without an index (the file and its log were copied elsewhere, or the machine was
-restarted) any loss is noticed but that of the last commit, or of the end of the log by truncation:
-these look like a commit that was never completed, as a loss of power leaves it.
+SQLite alone ignores a log from the first damaged page on, silently. So a writer keeps the number of
+committed operations in a file beside the study (`run.db-count`), which a killed process leaves.
+Without it (the study and its log were copied elsewhere, or the machine was restarted) any loss is
+noticed but that of the last commit, or of the end of the log by truncation: these look like a
+commit that was never completed, as a loss of power leaves it.
 """
 
 import json
@@ -16,14 +15,13 @@ import os
 import shutil
 import socket
 import sqlite3
-import struct
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bough.exceptions import Locked, StudyError
 
@@ -31,9 +29,8 @@ from bough.exceptions import Locked, StudyError
 PATIENCE = 30.0
 #: Copies of a file to try while it changes.
 TRIES = 10
-#: Sizes of the headers of a write-ahead log and of its frames: sqlite.org/fileformat.html, and of
-#: its index: sqlite.org/walformat.html.
-LOG_HEADER, FRAME_HEADER, INDEX_HEADER = 32, 24, 48
+#: Sizes of the headers of a write-ahead log and of its frames: sqlite.org/fileformat.html.
+LOG_HEADER, FRAME_HEADER = 32, 24
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -51,38 +48,37 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def open_reader(path: Path, *, live: bool) -> Iterator[tuple[sqlite3.Connection, str | None]]:
-    """Connect to a file without changing it; also say what its log has lost.
+def open_reader(path: Path, *, live: bool) -> Iterator[tuple[sqlite3.Connection, bool, int]]:
+    """Connect to a file without changing it.
 
-    A file that is `live` has a writer, which takes care of the log.
+    Also return whether its log has lost commits, and the number of operations that must be there. A
+    file that is `live` has a writer, which takes care of the log.
     """
-    log = Path(f"{path}-wal")
-    with ExitStack() as stack:
-        lost = None
+    with tempfile.TemporaryDirectory(prefix="bough-") as folder:
+        lost, count = False, 0 if live else CommitCount.read(path)
         if live:
             connection = connect(path, "mode=ro")
-        elif not log.exists() or not log.stat().st_size:
+        elif not _size(f"{path}-wal"):
             connection = connect(path, "mode=ro&immutable=1")
-            index = _LogIndex.read(path)
-            if index is not None and index.frames > index.stored:
-                lost = "its write-ahead log is missing"
         else:
-            copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bough-")), "copy")
-            index, data = _copy(path, copy)
+            copy = Path(folder, "copy")
+            log = _copy(path, copy)
             connection = connect(copy, "mode=rw")
-            if _has_lost_commits(connection, copy, index, data):
-                lost = "its write-ahead log has lost commits"
+            lost = _has_lost_commits(connection, log)
         try:
-            yield connection, lost
+            yield connection, lost, count
         finally:
             connection.close()
 
 
-def _copy(path: Path, copy: Path) -> "tuple[_LogIndex | None, bytes]":
-    """Copy a file and its log; return the index of the log, and the log."""
+def _size(path: str) -> int:
+    return os.path.getsize(path) if os.path.exists(path) else 0
+
+
+def _copy(path: Path, copy: Path) -> bytes:
+    """Copy a file and its log; return the log."""
     for _ in range(TRIES):
         before = signature_of(path)
-        index = _LogIndex.read(path)  # first: what it knows of is in the log
         try:
             shutil.copyfile(path, copy)
             log = Path(f"{path}-wal").read_bytes()
@@ -92,7 +88,7 @@ def _copy(path: Path, copy: Path) -> "tuple[_LogIndex | None, bytes]":
                 f"{path} cannot be copied to {copy.parent} to be checked: {error.strerror}"
             ) from error
         if signature_of(path) == before:
-            return index, log
+            return log
     raise Locked(f"{path} is being changed by another program; wait for it")
 
 
@@ -108,89 +104,67 @@ def signature_of(path: Path) -> list[Any]:
     return found
 
 
-class _LogIndex(NamedTuple):
-    """SQLite's index of a write-ahead log: how many frames were committed, and moved to the file.
-
-    Attributes
-    ----------
-    salts
-        The random bytes that mark the frames of this log.
-    frames
-        The number of frames up to the last commit.
-    stored
-        The number of them that are in the file too.
-    """
-
-    salts: bytes
-    frames: int
-    stored: int
-
-    @classmethod
-    def read(cls, path: Path) -> "_LogIndex | None":
-        """Return the index that lies beside a file, None if there is none that is valid.
-
-        One from before the machine was started is not: after a loss of power it may be ahead of the
-        log.
-        """
-        clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # (both begin at the start)
-        booted = time.time() - time.clock_gettime(clock)
-        try:
-            with Path(f"{path}-shm").open("rb") as file:
-                data = file.read(2 * INDEX_HEADER + 4)
-                if os.fstat(file.fileno()).st_mtime < booted:
-                    return None
-        except OSError:
-            return None
-        if len(data) < 2 * INDEX_HEADER + 4:
-            return None
-        (stored,) = struct.unpack("=I", data[2 * INDEX_HEADER :])
-        for header in (data[:INDEX_HEADER], data[INDEX_HEADER : 2 * INDEX_HEADER]):
-            first = second = 0
-            for a, b in struct.iter_unpack("=II", header[:40]):
-                first = (first + a + second) & 0xFFFFFFFF
-                second = (second + b + first) & 0xFFFFFFFF
-            if header[12] and struct.pack("=II", first, second) == header[40:]:
-                return cls(header[32:40], struct.unpack("=I", header[16:20])[0], stored)
-        return None
-
-
-def _has_lost_commits(
-    connection: sqlite3.Connection, copy: Path, index: _LogIndex | None, log: bytes
-) -> bool:
-    """Return whether SQLite ignores commits at the end of a copied log."""
-    page = 4096  # (that of all files that we make, if SQLite cannot say)
+def _has_lost_commits(connection: sqlite3.Connection, log: bytes) -> bool:
+    """Return whether a copied log has commits behind the frames that SQLite has read."""
+    page, frames = 4096, 0  # (the page size of all files that we make, if SQLite cannot say)
     with suppress(sqlite3.Error):
         connection.execute("SELECT * FROM sqlite_master").fetchall()  # now the log is read
         (page,) = connection.execute("PRAGMA page_size").fetchone()
-    read = _LogIndex.read(copy)
-    frames = 0 if read is None else read.frames
-    salts = log[16:24]
-    if index is not None and len(log) < LOG_HEADER:
-        return index.frames > index.stored
-    if index is not None and index.salts == salts:
-        return frames < index.frames
-    # Without an index: frames of this log that end a commit, behind those that SQLite has read.
+        _, frames, _ = connection.execute("PRAGMA wal_checkpoint").fetchone()
+    salts = log[16:24]  # the random bytes that mark the frames of this log
     step = FRAME_HEADER + page
-    for start in range(LOG_HEADER + frames * step, len(log) - step + 1, step):
+    for start in range(LOG_HEADER + max(frames, 0) * step, len(log) - step + 1, step):
         head = log[start : start + FRAME_HEADER]
         ours = head[8:12] == salts[:4] or head[12:16] == salts[4:]
-        if ours and head[4:8] != b"\0\0\0\0":
+        if ours and head[4:8] != b"\0\0\0\0":  # it ends a commit
             return True
     return False
 
 
-def is_locked(error: sqlite3.Error) -> bool:
-    """Return whether an error says that another connection locks the file."""
-    code = getattr(error, "sqlite_errorcode", None)  # (errors of the module itself have none)
-    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+class CommitCount:
+    """The number of committed operations, in a file that exists while a study has a writer."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = f"{path.resolve()}-count"
+        self._file = -1
+        with suppress(OSError):  # it is a second guard: without it a study is as safe as SQLite
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+    def set(self, count: int) -> None:
+        """Note the number of operations that are committed."""
+        with suppress(OSError):
+            os.pwrite(self._file, b"%020d" % count, 0)
+
+    def close(self) -> None:
+        """Delete the file, unless there is a log that it guards."""
+        with suppress(OSError):
+            os.close(self._file)
+            if not _size(self._path.removesuffix("count") + "wal"):
+                os.unlink(self._path)
+
+    @staticmethod
+    def read(path: Path) -> int:
+        """Return the number of operations that a killed writer has committed, 0 if not known.
+
+        A count from before the machine was started may be ahead of the log after a loss of power.
+        """
+        clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # (both begin at the start)
+        booted = time.time() - time.clock_gettime(clock)
+        count = Path(f"{path.resolve()}-count")
+        try:
+            return int(count.read_text()) if count.stat().st_mtime >= booted else 0
+        except (OSError, ValueError):
+            return 0
 
 
-def locked_error(path: Path, error: sqlite3.Error) -> Locked:
-    """Return the exception for a locked file."""
-    return Locked(
-        f"{path} is locked by another program ({error}); it is not damaged, and what was recorded "
-        "is safe. Close that program, and open the study again"
-    )
+def raise_if_locked(path: Path, error: sqlite3.Error) -> None:
+    """Raise `Locked` if an error says that another connection locks the file."""
+    code = getattr(error, "sqlite_errorcode", 0)  # (errors of the module itself have none)
+    if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        raise Locked(
+            f"{path} is locked by another program ({error}); it is not damaged, and what was "
+            "recorded is safe. Close that program, and open the study again"
+        ) from error
 
 
 # ---------------------------------------------------------------------- one writer at a time
@@ -228,11 +202,10 @@ class WriteLock:
             try:
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                holder = os.pread(self._file, 1000, 0)
+                holder = _read_holder(self._file)
                 os.close(self._file)
                 raise Locked(
-                    f"{path} {_held_by(_parse_holder(holder))}; wait for it, or open the study "
-                    "with read_only=True"
+                    f"{path} {_held_by(holder)}; wait for it, or open the study with read_only=True"
                 ) from None
             _held[self._key] = os.getpid()
         with suppress(OSError):  # a full disk makes the next message less clear, and no more
@@ -259,7 +232,7 @@ class WriteLock:
         try:
             fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            return _parse_holder(os.pread(file, 1000, 0))
+            return _read_holder(file)
         finally:
             os.close(file)
         return None
@@ -272,16 +245,13 @@ class WriteLock:
                 os.close(self._file)
 
 
-def _parse_holder(text: bytes) -> dict[str, object]:
-    try:
-        found = json.loads(text)
-        return found if isinstance(found, dict) else {}
-    except ValueError:
-        return {}
+def _read_holder(file: int) -> dict[str, object]:
+    """Return process and host that a lock file names; unknown ones if it is being written."""
+    holder: dict[str, object] = {"pid": "unknown", "host": "unknown"}
+    with suppress(TypeError, ValueError):
+        holder |= json.loads(os.pread(file, 1000, 0))
+    return holder
 
 
-def _held_by(holder: dict[str, object]) -> str:
-    return (
-        f"is being written by process {holder.get('pid', 'unknown')} "
-        f"on host {holder.get('host', 'unknown')}"
-    )
+def _held_by(holder: dict[str, Any]) -> str:
+    return f"is being written by process {holder['pid']} on host {holder['host']}"

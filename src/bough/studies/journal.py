@@ -2,8 +2,7 @@
 
 Opening a file never changes it: all operations are read and verified, and only the first `append`
 opens it for writing. A file is damaged if SQLite finds it malformed, if the checksum of an
-operation is wrong, if operations are missing in the middle, or if its log has lost commits
-(`bough.studies.files`).
+operation is wrong, if operations are missing, or if its log has lost commits.
 """
 
 import json
@@ -19,17 +18,18 @@ from typing import Any, Literal, NamedTuple
 from bough.exceptions import StudyError
 from bough.studies.describe import fingerprint
 from bough.studies.files import (
+    CommitCount,
     WriteLock,
     connect,
-    is_locked,
-    locked_error,
     open_reader,
+    raise_if_locked,
     signature_of,
 )
 
 #: Version of the file format. Newer formats are refused.
 FORMAT = 1
 APPLICATION = 0x626F7567  # "boug"
+LOST = "its write-ahead log has lost commits"
 
 Durability = Literal["full", "process"]
 Row = tuple[Any, ...]
@@ -46,6 +46,7 @@ CREATE TABLE operations (
     checksum INTEGER
 );
 """
+INSERT = "INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class Operation(NamedTuple):
@@ -66,13 +67,14 @@ class Journal:
     of power. With `"process"` it survives the death of the process, not that of the machine.
     """
 
-    def __init__(self, path: Path, durability: Durability, lock: "WriteLock | None") -> None:
+    def __init__(self, path: Path, durability: Durability, lock: WriteLock | None) -> None:
         self.path = path
         self.durability = durability
-        self.owner = os.getpid()
+        self._owner = os.getpid()
         self.next = 0
         self._lock = lock
         self._connection: sqlite3.Connection | None = None  # for writing, made by the first append
+        self._count: CommitCount | None = None  # made with it
         self._synced: bool | None = None  # the last setting of `PRAGMA synchronous`
         self._deferred: list[Row] = []
         self._signature: Any = None  # of the files when `after` read them last
@@ -82,13 +84,11 @@ class Journal:
     @classmethod
     def create(cls, path: Path, specification: dict[str, Any], durability: Durability) -> "Journal":
         """Make a new file, which appears as a whole or not at all."""
-        _check_durability(durability)
-        lock = _lock(path)
+        lock = _lock(path, durability)
         try:
             if path.exists():
                 raise StudyError(f"{path} exists already; open it, or choose another name")
-            first = Operation(0, "create", None, time.time(), json.dumps(specification), None)
-            _write_file(path, specification, first)
+            _write_file(path, specification)
         except BaseException:
             lock.release()
             raise
@@ -99,7 +99,6 @@ class Journal:
     @classmethod
     def open(cls, path: Path, durability: Durability, *, read_only: bool) -> "Journal":
         """Open a file, which the caller reads next."""
-        _check_durability(durability)
         if not path.is_file():
             raise StudyError(f"there is no study {path}; make it with Study.create")
         if not read_only and not os.access(path, os.W_OK):
@@ -107,7 +106,7 @@ class Journal:
                 f"{path} cannot be written: it is read-only; to look at it, open it with "
                 "read_only=True"
             )
-        return cls(path, durability, None if read_only else _lock(path))
+        return cls(path, durability, None if read_only else _lock(path, durability))
 
     # ------------------------------------------------------------------ read
 
@@ -116,8 +115,8 @@ class Journal:
 
         Raises `StudyError` for a damaged file, which is left as it is.
         """
-        with open_reader(self.path, live=self._is_live()) as (connection, damage):
-            operations, damage = _read_operations(self.path, connection, damage)
+        with open_reader(self.path, live=self._is_live()) as (connection, lost, count):
+            operations, damage = _read_operations(self.path, connection, lost, count)
         if damage is not None:
             raise StudyError(
                 f"{self.path} is damaged: {damage}. It was left as it is; "
@@ -132,7 +131,7 @@ class Journal:
         if signature == self._signature:
             return []
         try:
-            with open_reader(self.path, live=self._is_live()) as (connection, lost):
+            with open_reader(self.path, live=self._is_live()) as (connection, lost, _):
                 query = "SELECT * FROM operations WHERE n >= ? ORDER BY n"
                 rows = connection.execute(query, (n,)).fetchall()
         except (sqlite3.Error, StudyError):
@@ -170,15 +169,14 @@ class Journal:
                 connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
                 self._synced = synced
             if len(rows) == 1:
-                connection.execute("INSERT INTO operations VALUES (?,?,?,?,?,?,?)", rows[0])
+                connection.execute(INSERT, rows[0])
             else:
                 connection.execute("BEGIN")
-                connection.executemany("INSERT INTO operations VALUES (?,?,?,?,?,?,?)", rows)
+                connection.executemany(INSERT, rows)
                 connection.execute("COMMIT")
         except sqlite3.Error as error:
             self.close()
-            if is_locked(error):
-                raise locked_error(self.path, error) from error
+            raise_if_locked(self.path, error)
             raise StudyError(
                 f"{self.path} cannot be written: {error} (is the disk full?). All that was "
                 f"recorded before is safe; {operations[0][0]} of trial {operations[0][1]} is not. "
@@ -186,18 +184,27 @@ class Journal:
             ) from error
         self.next += len(rows)
         self._deferred = []
+        if self._count is not None:
+            self._count.set(self.next)
 
     def _writer(self) -> sqlite3.Connection:
-        if self.closed:
-            raise StudyError(f"the study {self.path} is closed; open it again")
+        self.check_open()
         if self._connection is None:
             self._connection = connect(self.path, "mode=rw")
+            self._count = CommitCount(self.path)
         return self._connection
 
-    @property
-    def closed(self) -> bool:
-        """Whether nothing can be written any more, or not by this process."""
-        return self._lock is None or self.owner != os.getpid()
+    def check_open(self) -> None:
+        """Raise an error if nothing can be written any more, or not by this process."""
+        if self._owner != os.getpid():  # a worker that was forked
+            raise StudyError(
+                f"the study {self.path} was opened by process {self._owner}, and only that one may "
+                "write to it: send the value there, and tell it there"
+            )
+        if self._lock is None:
+            raise StudyError(
+                f"the study {self.path} is closed, or open for reading only; Study.open resumes it"
+            )
 
     def close(self) -> None:
         """Close the file, and let others write."""
@@ -205,6 +212,9 @@ class Journal:
             with suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
+        if self._count is not None:
+            self._count.close()
+            self._count = None
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -215,9 +225,9 @@ def read_damaged(path: Path) -> tuple[dict[str, Any], list[Operation], str | Non
 
     The operations are those that SQLite can read and whose checksums are right.
     """
-    with open_reader(path, live=WriteLock.is_held(path)) as (connection, damage):
+    with open_reader(path, live=WriteLock.is_held(path)) as (connection, lost, count):
         try:
-            operations, damage = _read_operations(path, connection, damage)
+            operations, damage = _read_operations(path, connection, lost, count)
         except _NotAStudyError as error:  # or only its first page is damaged
             operations, damage, refusal = [], str(error), error
         else:
@@ -242,7 +252,7 @@ class _NotAStudyError(StudyError):
 
 
 def _read_operations(
-    path: Path, connection: sqlite3.Connection, damage: str | None
+    path: Path, connection: sqlite3.Connection, lost: bool, count: int
 ) -> tuple[list[Operation], str | None]:
     """Return all operations; or none and what is wrong with the file, if anything is."""
     rows: list[Row] = []
@@ -250,15 +260,14 @@ def _read_operations(
     try:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if application == APPLICATION and version <= FORMAT and damage is None:
+        if application == APPLICATION and version <= FORMAT:
             rows = connection.execute("SELECT * FROM operations ORDER BY n").fetchall()
             # Damage where no operation is would harm the next write.
             (check,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
-        if is_locked(error):
-            raise locked_error(path, error) from error
+        raise_if_locked(path, error)
         if str(error) != "file is not a database":
-            return [], damage or str(error)
+            return [], LOST if lost else str(error)
     if application != APPLICATION:
         raise _NotAStudyError(f"{path} is not a study of bough, or its first page is damaged")
     if version > FORMAT:
@@ -266,33 +275,24 @@ def _read_operations(
             f"{path} has format {version}, and this bough reads formats up to {FORMAT}: "
             "it was written by a newer one; upgrade"
         )
+    if lost:
+        return [], LOST
     operations = _verified(rows)
-    if damage is None and check != "ok":
-        damage = " ".join(check.split())
-    elif damage is None and len(operations) < len(rows):
-        damage = f"the checksums of {len(rows) - len(operations)} operations are wrong"
-    elif damage is None and _missing(operations):
-        damage = "operations are missing"
-    return ([], damage) if damage else (operations, None)
-
-
-def _missing(operations: list[Operation]) -> bool:
+    if check != "ok":
+        return [], " ".join(check.split())
+    if len(operations) < len(rows):
+        return [], f"the checksums of {len(rows) - len(operations)} operations are wrong"
     numbers = [operation.n for operation in operations]
-    return not operations or operations[0].kind != "create" or numbers != list(range(len(numbers)))
+    if numbers != list(range(len(numbers))) or not operations or operations[0].kind != "create":
+        return [], "operations are missing"
+    if len(operations) < count:
+        return [], LOST if Path(f"{path}-wal").exists() else "its write-ahead log is missing"
+    return operations, None
 
 
 def _rows_one_by_one(connection: sqlite3.Connection, size: int) -> Iterator[Row]:
-    """Yield the rows that SQLite can read: from both ends, and one by one between them."""
-    read: set[int] = set()
-    for order in ("ASC", "DESC"):
-        with suppress(sqlite3.Error):
-            for row in connection.execute(f"SELECT * FROM operations ORDER BY n {order}"):
-                read.add(row[0])
-                yield row
-            return
+    """Yield the rows that SQLite can read."""
     for n in range(size // 16):  # no operation takes fewer bytes
-        if n in read:
-            continue
         with suppress(sqlite3.Error):
             yield from connection.execute("SELECT * FROM operations WHERE n = ?", (n,))
 
@@ -307,13 +307,10 @@ def _checksum(row: Row) -> int:
     return zlib.crc32("|".join(map(str, row)).encode("utf-8", "replace"))
 
 
-def _check_durability(durability: Any) -> None:
-    if durability not in ("full", "process"):
-        raise ValueError(f'durability must be "full" or "process", got {durability!r}')
-
-
-def _write_file(path: Path, specification: dict[str, Any], first: Operation) -> None:
+def _write_file(path: Path, specification: dict[str, Any]) -> None:
     """Write a new file under another name, and rename it when it is on the disk."""
+    text = json.dumps(specification)
+    first = (0, "create", None, time.time(), text, None)
     draft = Path(f"{path.resolve()}-new")
     for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
         left.unlink(missing_ok=True)
@@ -325,18 +322,16 @@ def _write_file(path: Path, specification: dict[str, Any], first: Operation) -> 
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.executescript("BEGIN;" + SCHEMA)
-            text = json.dumps(specification)
             meta = {"specification": text, "fingerprint": fingerprint(specification)}
             connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-            row = (*first, _checksum(first))
-            connection.execute("INSERT INTO operations VALUES (?,?,?,?,?,?,?)", row)
+            connection.execute(INSERT, (*first, _checksum(first)))
             connection.execute("COMMIT")
         finally:
             connection.close()
         with draft.open("rb") as file:
             os.fsync(file.fileno())
         # SQLite would apply the log of a deleted file of this name to the new one.
-        for ending in ("-wal", "-shm"):
+        for ending in ("-wal", "-shm", "-count"):
             Path(f"{path.resolve()}{ending}").unlink(missing_ok=True)
         draft.replace(path.resolve())
         folder = os.open(path.resolve().parent, os.O_RDONLY)
@@ -350,7 +345,9 @@ def _write_file(path: Path, specification: dict[str, Any], first: Operation) -> 
         raise StudyError(f"{path} cannot be made: {error}") from error
 
 
-def _lock(path: Path) -> "WriteLock":
+def _lock(path: Path, durability: Durability) -> WriteLock:
+    if durability not in ("full", "process"):
+        raise ValueError(f'durability must be "full" or "process", got {durability!r}')
     if not path.parent.is_dir():
         raise StudyError(f"{path} cannot be made: there is no folder {path.parent}")
     return WriteLock(path)

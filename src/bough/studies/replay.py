@@ -48,7 +48,7 @@ class Replay:
             self.load(operations[:begin], fits.get(None, ()))
             self._replay_fits(())
             for operation in operations[begin:]:
-                self._repeat(operation, fits)
+                self._repeat(operation, fits.get(operation.trial))
         except Difference as difference:
             return difference
         finally:
@@ -75,7 +75,7 @@ class Replay:
                 trial = self.trials[id_]
                 try:
                     if trial.value is None:
-                        self.search.fail(self.domain.candidate(trial))
+                        self.search.fail(trial.candidate)
                     else:
                         self._observe(trial, trial.value, trial.noise)
                 except ValueError as error:
@@ -97,30 +97,26 @@ class Replay:
         if self.search is not None:
             self.search.replay_fits(fits)
 
-    def _repeat(self, operation: Operation, fits: dict[int | None, list[Fit]]) -> None:
-        """Repeat one operation, and compare."""
+    def _repeat(self, operation: Operation, fits: list[Fit] | None) -> None:
+        """Repeat one operation with the searcher, and compare."""
+        kind, id_ = operation.kind, operation.trial or 0
         if self.search is None:
-            self._note(operation)
-        elif operation.kind in ("ask", "exhausted"):
-            candidate = self._ask_again(operation)
-            if candidate is not None:
-                self.begin(candidate, operation.at)
-        elif operation.kind == "tell":
-            trial, (value, noise) = self.trials[operation.trial or 0], _observed(operation)
-            if trial.id in fits:
-                self._replay_fits(fits[trial.id])
+            pass
+        elif kind in ("ask", "exhausted"):
+            self._ask_again(operation)
+        elif kind == "tell":
+            if fits is not None:
+                self._replay_fits(fits)
             try:
-                self.tell(trial, value, noise, operation.at)
+                self._observe(self.trials[id_], *_observed(operation))
             except ValueError as error:
-                raise Difference(f"trial {trial.id} differs: telling it gives {error!r}") from error
-        elif operation.kind == "fail":
-            trial = self.trials[operation.trial or 0]
-            self.fail(trial, json.loads(operation.body), operation.at)
-        elif operation.kind != "refit":  # (those are taken with their trials)
-            self._note(operation)
+                raise Difference(f"trial {id_} differs: telling it gives {error!r}") from error
+        elif kind == "fail":
+            self.search.fail(self.trials[id_].candidate)
+        self._note(operation)
 
-    def _ask_again(self, operation: Operation) -> Any:
-        """Return the searcher's candidate, None if it has none; raise if another was recorded."""
+    def _ask_again(self, operation: Operation) -> None:
+        """Have the searcher ask, and raise if it asked for something else then."""
         try:
             candidate = self.search.ask()
         except Exhausted:
@@ -137,7 +133,6 @@ class Replay:
                 f"trial {len(self.trials)} differs (has the program changed?): the searcher asks "
                 f"for {here}, and asked for {there} when this was recorded"
             )
-        return candidate
 
     def _note(self, operation: Operation) -> None:
         """Update the trials by an operation, without the searcher."""
@@ -148,8 +143,7 @@ class Replay:
                 self.queue.remove(candidate)
             self.begin(candidate, operation.at)
         elif kind == "tell":
-            value, noise = _observed(operation)
-            self._end_told(self.trials[id_], value, noise, operation.at)
+            self._complete(self.trials[id_], *_observed(operation), operation.at)
         elif kind == "fail":
             self._end_failed(self.trials[id_], json.loads(operation.body), operation.at)
         elif kind == "enqueue":
@@ -168,28 +162,27 @@ class Replay:
 
     def begin(self, candidate: Any, at: float) -> Trial:
         """Add a running trial."""
-        path, params = self.domain.path(candidate), self.domain.params(candidate)
-        trial = Trial(len(self.trials), path, params, None, "running", at)
+        trial = Trial(len(self.trials), *self.domain.place(candidate), None, "running", at)
         self.trials.append(trial)
         return trial
 
     def tell(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
         """Let the searcher observe the value of a trial, or leave everything as it was."""
         self._observe(trial, value, noise)
-        self._end_told(trial, value, noise, at)
+        self._complete(trial, value, noise, at)
 
     def _observe(self, trial: Trial, value: float, noise: float | None) -> None:
         if self.search is not None:
-            self.search.tell(self.domain.candidate(trial), self.sign * value, noise=noise)
+            self.search.tell(trial.candidate, self.sign * value, noise=noise)
 
-    def _end_told(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
-        id_, path, params, _, _, started, *_ = trial
-        self.trials[id_] = Trial(id_, path, params, value, "told", started, at, noise)
+    def _complete(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
+        new = trial._replace(value=value, state="completed", ended=at, noise=noise)
+        self.trials[trial.id] = new
 
     def fail(self, trial: Trial, reason: str, at: float) -> None:
         """End a trial without a value."""
         if self.search is not None:
-            self.search.fail(self.domain.candidate(trial))
+            self.search.fail(trial.candidate)
         self._end_failed(trial, reason, at)
 
     def _end_failed(self, trial: Trial, reason: str, at: float) -> None:

@@ -22,16 +22,16 @@ from bough.searchers.registry import make_searcher
 from bough.spaces import Space
 from bough.spaces.searcher import SpaceSearcher
 from bough.studies.describe import (
-    SearcherFactory,
     check_domain,
     check_new,
     describe_seed,
+    searcher_factory,
     sign_of,
     specify,
 )
 from bough.studies.journal import Durability, Journal
 from bough.studies.replay import Replay
-from bough.studies.trials import Domain, Trial, Trials, UnknownDomain, domain_of
+from bough.studies.trials import Domain, Trial, Trials
 from bough.trees import Tree
 
 
@@ -60,12 +60,7 @@ class Study:
     (21, 20, True)
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        specification: dict[str, Any],
-        replay: Replay,
-    ) -> None:
+    def __init__(self, journal: Journal, specification: dict[str, Any], replay: Replay) -> None:
         self._journal = journal
         self.specification = specification
         self._replay = replay
@@ -110,7 +105,7 @@ class Study:
         options
             Options of a searcher that is given by its name, such as `kernel` and `noise`.
         """
-        domain = domain_of(tree_or_space)
+        domain = Domain(tree_or_space)
         if direction not in ("maximize", "minimize"):
             raise ValueError(f'direction must be "maximize" or "minimize", got {direction!r}')
         if about is not None and not isinstance(about, str):
@@ -151,8 +146,8 @@ class Study:
         Raises
         ------
         StudyError
-            If the file is damaged, or is a study of something else. Neither the file nor the log
-            beside it is changed; `bough study export` saves the operations that can be read.
+            If the file is damaged, or is a study of something else. Nothing is changed; `bough
+            study export` saves the operations that can be read.
 
         Warns
         -----
@@ -166,24 +161,24 @@ class Study:
         try:
             specification, operations = journal.read()
             found = check_domain(file, specification, tree)
-            make = SearcherFactory(file, specification, found, searcher, options)
-            if not make.known and not read_only:
+            make, dropped = searcher_factory(file, specification, found, searcher, options)
+            if make is None and not read_only:
                 raise StudyError(
                     f"{file} cannot hold its searcher, {specification['searcher']} with options "
                     f"{specification['options']}: give it what is a function or an object again"
                 )
-            domain, sign = domain_of(found), sign_of(specification)
-            replay = Replay(domain, make(), sign)
+            domain, sign = Domain(found), sign_of(specification)
+            replay = Replay(domain, make and make(), sign)
             difference = replay.run(operations)
             changes = [
                 f"the searcher {specification['searcher']} no longer has the option {name}; its "
                 "default is used"
-                for name in make.dropped
+                for name in dropped
             ]
             if difference is not None:
                 changes.append(str(difference))
                 changes.append("All observations are kept, and the search continues from them")
-                replay = Replay(domain, make(), sign)
+                replay = Replay(domain, make and make(), sign)
                 replay.load(operations)
                 journal.defer([("restart", None, time.time(), "null", None)])
             fits = replay.new_fits()  # of observations that were loaded
@@ -200,7 +195,7 @@ class Study:
         """Return the trials of a study without its searcher: needs nothing of the program."""
         journal = Journal.open(FilePath(path), "full", read_only=True)
         specification, operations = journal.read()
-        replay = Replay(UnknownDomain(), None, sign_of(specification))
+        replay = Replay(Domain(Tree(1, 0)), None, sign_of(specification))
         replay.load(operations)
         return cls(journal, specification, replay)
 
@@ -213,29 +208,28 @@ class Study:
         enqueued; then those of the searcher. Raises `bough.Exhausted` if nothing is left to learn.
         """
         with self._guard, self._all_or_closed():
-            self._check_open()
+            self._journal.check_open()
             replay = self._replay
             while self._again:
                 trial = replay.trials[self._again.popleft()]
                 if trial.state == "running":
                     return trial
-            id_, now = len(replay.trials), time.time()
-            row: tuple[Any, ...]
+            kind, state, now = "take", None, time.time()
             if replay.queue:
                 candidate = replay.queue[0]
-                row = ("take", id_, now, replay.domain.write(candidate), None)
-                self._journal.append([row], durable=False)
-                replay.queue.popleft()
             else:
+                kind = "ask"
                 try:
                     candidate = replay.search.ask()
                 except Exhausted:
-                    state = replay.search.random_state
-                    self._journal.append([("exhausted", None, now, "null", state)], durable=False)
+                    row = ("exhausted", None, now, "null", replay.search.random_state)
+                    self._journal.append([row], durable=False)
                     raise
                 state = replay.search.random_state
-                row = ("ask", id_, now, replay.domain.write(candidate), state)
-                self._journal.append([row], durable=False)
+            body = replay.domain.write(candidate)
+            self._journal.append([(kind, len(replay.trials), now, body, state)], durable=False)
+            if kind == "take":
+                replay.queue.popleft()
             return replay.begin(candidate, now)
 
     def tell(self, trial_or_id: Trial | int, value: float, *, noise: float | None = None) -> None:
@@ -243,10 +237,8 @@ class Study:
         with self._guard, self._all_or_closed():
             trial = self._running(trial_or_id)
             number = real(value, "value")
-            body: Any = number
-            if noise is not None:
-                noise = at_least_zero(noise, "noise")
-                body = [number, noise]
+            noise = None if noise is None else at_least_zero(noise, "noise")
+            body = number if noise is None else [number, noise]
             now = time.time()
             self._replay.tell(trial, number, noise, now)
             rows: list[tuple[Any, ...]] = [("tell", trial.id, now, json.dumps(body), None)]
@@ -265,7 +257,7 @@ class Study:
     def enqueue(self, params_or_path: Mapping[str, Any] | Sequence[int]) -> None:
         """Have a path, or params, evaluated before the searcher's next candidate."""
         with self._guard:
-            self._check_open()
+            self._journal.check_open()
             candidate: Any = self.domain.check(params_or_path, self._replay.search)
             row = ("enqueue", None, time.time(), self.domain.write(candidate), None)
             self._journal.append([row])
@@ -286,34 +278,23 @@ class Study:
             raise
 
     def _running(self, trial_or_id: Trial | int) -> Trial:
-        self._check_open()
+        self._journal.check_open()
         id_ = trial_or_id.id if isinstance(trial_or_id, Trial) else trial_or_id
         id_ = whole(id_, "trial", least=0)
-        if id_ >= len(self.trials):
-            raise ValueError(f"there is no trial {id_}: the study has {len(self.trials)} so far")
-        trial = self.trials[id_]
+        trials = self._replay.trials
+        if id_ >= len(trials):
+            raise ValueError(f"there is no trial {id_}: the study has {len(trials)} so far")
+        trial = trials[id_]
         if isinstance(trial_or_id, Trial) and trial.path != trial_or_id.path:
             raise ValueError(
                 f"trial {id_} of this study has path {trial.path}, not {trial_or_id.path}; "
                 "is it a trial of another study?"
             )
-        if trial.state == "told":
-            raise ValueError(f"trial {id_} was told already: {trial.value!r}; ask for another")
+        if trial.state == "completed":
+            raise ValueError(f"trial {id_} has a value already: {trial.value!r}; ask for another")
         if trial.state == "failed":
             raise ValueError(f"trial {id_} has failed ({trial.reason}); ask for another")
         return trial
-
-    def _check_open(self) -> None:
-        if self._journal.closed:
-            if self._journal.owner != os.getpid():  # a worker that was forked
-                raise StudyError(
-                    f"the study {self._journal.path} was opened by process {self._journal.owner}, "
-                    "and only that one may write to it: send the value there, and tell it there"
-                )
-            raise StudyError(
-                f"the study {self._journal.path} is closed, or open for reading only; "
-                "Study.open resumes it"
-            )
 
     # ------------------------------------------------------------------ state
 
@@ -335,14 +316,12 @@ class Study:
     @property
     def tree(self) -> Tree:
         """The tree, or that of the fixed partition of the space."""
-        source = self.domain.source
-        return source.tree if isinstance(source, Space) else source
+        return self.domain.tree
 
     @property
     def space(self) -> Space | None:
         """The space, None on a tree."""
-        source = self.domain.source
-        return source if isinstance(source, Space) else None
+        return self.domain.space
 
     @property
     def searcher(self) -> Searcher | SpaceSearcher:
@@ -352,8 +331,7 @@ class Study:
                 f"{self.path} does not hold its searcher ({self.specification['searcher']} with "
                 f"{self.specification['options']}); give it to Study.open"
             )
-        search: Searcher | SpaceSearcher = self._replay.search
-        return search
+        return self._replay.search  # type: ignore[no-any-return]
 
     @property
     def replayed(self) -> bool:
@@ -465,6 +443,3 @@ def open_to_read(path: str | os.PathLike[str]) -> Study:
             return study
     except StudyError:
         return Study.look(path)  # it has functions of the program in it
-
-
-__all__ = ["Study", "StudyError", "Trial", "Trials", "open_or_create", "open_to_read"]

@@ -5,7 +5,7 @@ what the searcher observes, what a file holds, and, decoded, what an objective i
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 from bough.spaces import Choice, Space
@@ -27,7 +27,7 @@ class Trial(NamedTuple):
     value
         The observed value, None until there is one.
     state
-        `"running"`, `"told"` (there is a value) or `"failed"`.
+        `"running"`, `"completed"` (there is a value) or `"failed"`.
     started, ended
         The times of `ask` and of `tell` or `fail`, in seconds since 1970.
     noise
@@ -40,11 +40,16 @@ class Trial(NamedTuple):
     path: Path
     params: Any
     value: float | None
-    state: Literal["running", "told", "failed"]
+    state: Literal["running", "completed", "failed"]
     started: float
     ended: float | None = None
     noise: float | None = None
     reason: str | None = None
+
+    @property
+    def candidate(self) -> Any:
+        """The path or the params: what the searcher asked for."""
+        return self.path if self.params is None else self.params
 
 
 class Trials(Sequence[Trial]):
@@ -64,7 +69,7 @@ class Trials(Sequence[Trial]):
         return len(self._trials)
 
     def count(self, state: Any) -> int:
-        """Return the number of trials in a state, such as `"told"`."""
+        """Return the number of trials in a state, such as `"completed"`."""
         return sum(trial.state == state for trial in self._trials)
 
     def to_pandas(self) -> Any:
@@ -74,86 +79,49 @@ class Trials(Sequence[Trial]):
         return pd.DataFrame(list(self._trials), columns=list(Trial._fields))
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{self.count(s)} {s}" for s in ("told", "failed", "running"))
+        counts = ", ".join(f"{self.count(s)} {s}" for s in ("completed", "failed", "running"))
         return f"Trials({len(self)}: {counts})"
 
 
-# ---------------------------------------------------------------------- domains
+class Domain:
+    """A tree, whose candidates are paths, or a space, whose candidates are params.
 
+    To look at a study whose tree or space is not in its file, any tree will do: paths and params
+    come as they are written there.
+    """
 
-class TreeDomain:
-    """A tree, whose candidates are paths."""
+    def __init__(self, source: Any, name: str = "tree_or_space") -> None:
+        if not isinstance(source, (Tree, Space)):
+            raise TypeError(f"{name} must be a bough.Tree or a bough.Space, got {source!r}")
+        self.source = source
+        self.space = source if isinstance(source, Space) else None
+        self.tree = source.tree if isinstance(source, Space) else source
 
-    def __init__(self, tree: Tree) -> None:
-        self.source = tree
+    def decode(self, candidate: Any) -> Any:
+        """Return the argument of the objective; if a dict, one of its own, which it may change."""
+        return self.tree.decode(candidate) if self.space is None else dict(candidate)
 
-    def decode(self, candidate: Path) -> Any:
-        """Return the argument of the objective."""
-        return self.source.decode(candidate)
-
-    def check(self, given: Any, search: Any) -> Path:
-        """Return a path given by the user as a candidate, or refuse it."""
+    def check(self, given: Any, search: Any) -> Any:
+        """Return a path or params given by the user as a candidate, or refuse them."""
+        if self.space is not None:
+            self.space.point(given)
+            return dict(given)
         if getattr(search, "growth", None) == "deepening":
-            return self.source.walk(given)[0]
-        return self.source.complete(given)
+            return self.tree.walk(given)[0]
+        return self.tree.complete(given)
 
-    def path(self, candidate: Path) -> Path:
-        """Return the path of a candidate."""
-        return candidate
+    def place(self, candidate: Any) -> tuple[Path, Any]:
+        """Return path and params: in a space, the path of the cell in its fixed partition."""
+        if isinstance(candidate, tuple):
+            return candidate, None
+        return () if self.space is None else self.space.encode(candidate), dict(candidate)
 
-    def params(self, candidate: Path) -> Any:
-        """Return the params of a candidate, None on a tree."""
-        return None
-
-    def candidate(self, trial: Trial) -> Any:
-        """Return the candidate of a trial."""
-        return trial.path
-
-    def write(self, candidate: Path) -> str:
-        """Return a candidate as JSON."""
-        return json.dumps(candidate, separators=(",", ":"))
-
-    def read(self, text: str) -> Any:
-        """Return the candidate that was written as JSON."""
-        return tuple(json.loads(text))
-
-    def describe(self, candidate: Path) -> str:
-        """Return a candidate in words, for messages."""
-        return f"path {candidate}"
-
-
-class SpaceDomain:
-    """A space, whose candidates are params."""
-
-    def __init__(self, space: Space) -> None:
-        self.source = space
-
-    def decode(self, candidate: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the argument of the objective: a dict of its own, which it may change."""
-        return dict(candidate)
-
-    def check(self, given: Any, search: Any) -> dict[str, Any]:
-        """Return params given by the user as a candidate, or refuse them."""
-        self.source.point(given)
-        return dict(given)
-
-    def path(self, candidate: Mapping[str, Any]) -> Path:
-        """Return the path of the candidate's cell in the fixed partition of the space."""
-        return self.source.encode(candidate)
-
-    def params(self, candidate: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the params of a candidate."""
-        return dict(candidate)
-
-    def candidate(self, trial: Trial) -> Any:
-        """Return the candidate of a trial."""
-        return trial.params
-
-    def write(self, candidate: Mapping[str, Any]) -> str:
+    def write(self, candidate: Any) -> str:
         """Return a candidate as JSON: options that are objects by their numbers."""
-        point = self.source.point(candidate)
+        if self.space is None:
+            return json.dumps(candidate, separators=(",", ":"))
         plain: dict[str, Any] = {}
-        for slot, position in zip(self.source.slots, point, strict=True):
+        for slot, position in zip(self.space.slots, self.space.point(candidate), strict=True):
             if position is None:
                 continue
             value = slot.parameter.value(position)  # type: ignore[arg-type]
@@ -163,13 +131,15 @@ class SpaceDomain:
                 plain[slot.name] = type(value)(candidate[slot.name])
         return json.dumps(plain, separators=(",", ":"))
 
-    def read(self, text: str) -> dict[str, Any]:
+    def read(self, text: str) -> Any:
         """Return the candidate that was written as JSON."""
         plain = json.loads(text)
+        if self.space is None:
+            return plain if isinstance(plain, dict) else tuple(plain)
         params: dict[str, Any] = {}
-        active = list(self.source.roots)
+        active = list(self.space.roots)
         for number in active:  # (it grows)
-            slot = self.source.slots[number]
+            slot = self.space.slots[number]
             value = plain[slot.name]
             if isinstance(slot.parameter, Choice):
                 if isinstance(value, dict):
@@ -177,43 +147,3 @@ class SpaceDomain:
                 active.extend(slot.inner[slot.parameter.position(value, slot.name)])
             params[slot.name] = value
         return params
-
-    def describe(self, candidate: Mapping[str, Any]) -> str:
-        """Return a candidate in words, for messages."""
-        return f"params {candidate}"
-
-
-class UnknownDomain(TreeDomain):
-    """A domain that a file does not hold: paths and params come as they are written there."""
-
-    def __init__(self) -> None:
-        super().__init__(Tree(1, 0))
-
-    def path(self, candidate: Any) -> Path:
-        """Return the path of a candidate, if it is one."""
-        return candidate if isinstance(candidate, tuple) else ()
-
-    def params(self, candidate: Any) -> Any:
-        """Return the params of a candidate, if it has any."""
-        return candidate if isinstance(candidate, dict) else None
-
-    def candidate(self, trial: Trial) -> Any:
-        """Return the candidate of a trial."""
-        return trial.path if trial.params is None else trial.params
-
-    def read(self, text: str) -> Any:
-        """Return the candidate that was written as JSON."""
-        found = json.loads(text)
-        return found if isinstance(found, dict) else tuple(found)
-
-
-Domain = TreeDomain | SpaceDomain
-
-
-def domain_of(tree_or_space: Any, name: str = "tree_or_space") -> Domain:
-    """Return the domain of a tree or space, or refuse anything else."""
-    if isinstance(tree_or_space, Space):
-        return SpaceDomain(tree_or_space)
-    if isinstance(tree_or_space, Tree):
-        return TreeDomain(tree_or_space)
-    raise TypeError(f"{name} must be a bough.Tree or a bough.Space, got {tree_or_space!r}")

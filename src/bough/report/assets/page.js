@@ -50,7 +50,7 @@ function drawSummary(state) {
       certificate.partitions ? `by partition ${certificate.partition + 1} of ${certificate.partitions}, given the fitted model`
         : certificate.conditional ? "given the fitted model" : ""));
   }
-  tiles.push(tile("trials", el("span", { id: "completed" }, number(trials.told)),
+  tiles.push(tile("trials", el("span", { id: "completed" }, number(trials.completed)),
     [trials.failed ? `${say(trials.failed)} failed` : "", trials.running ? `${say(trials.running)} running` : ""]
       .filter(Boolean).join(", ") || "all completed"));
   if (space) {
@@ -180,7 +180,7 @@ const state = {
     if (!this.order) {
       const ended = this.trials.ended;
       this.order = [];
-      for (let i = 0; i < this.count; i++) if (this.trials.state[i] === "t") this.order.push(i);
+      for (let i = 0; i < this.count; i++) if (this.trials.state[i] === "c") this.order.push(i);
       this.order.sort((a, b) => ended[a] - ended[b] || a - b);
     }
     return this.order;
