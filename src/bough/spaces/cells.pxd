@@ -37,7 +37,5 @@ cdef class CellIndex:
 
     cdef int _add_plan(self, plan) except -1
     cdef int _plan_after(self, int p, int option) except -1
-    cdef double _cut(self, int i, int slot, double low, double high) except? -1.0
-    cdef int _descend(self, double[::1] point, int length) except -1
-    cdef tuple _cells(self, int length)
+    cdef int _descend(self, double[::1] point) except -1
     cdef int _observe(self, int length, int ends, double value, double noise) except -1

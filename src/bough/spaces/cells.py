@@ -86,21 +86,12 @@ class CellIndex:
             self.after[p, option] = added
         return self.after[p, option]
 
-    def _cut(self, i, slot, low, high):
-        """Return the position at which a cell is cut."""
-        if not self.single[slot]:
-            return low + self.cuts[i].share * (high - low)
-        return self.partition.cut_between(slot, int(low), int(high), self.cuts[i].share)
+    def _descend(self, point):
+        """Leave the path of a point in the belief's `steps`, and return its length.
 
-    def _descend(self, point, length):
-        """Follow a point down at most `length` steps, and return the number of steps.
-
-        Its path is left in the belief's `steps`, the number of children of each node on it in
-        `widths`, and the cell where it ends in `low` and `high`. Without a point, the path in
-        `steps` is followed.
+        The number of children of each node on it is left in `widths`.
         """
         nodes = self.nodes
-        by_point = point is not None
         for slot in range(self.size.shape[0]):
             self.low[slot] = 0.0
             self.high[slot] = self.size[slot]
@@ -108,65 +99,41 @@ class CellIndex:
         at: cython.int = 0
         while True:
             for i in range(self.first[p], self.first[p + 1]):
-                if at == length:
-                    return at
                 slot = self.cuts[i].slot
                 low = self.low[slot]
                 high = self.high[slot]
                 if self.single[slot] and (self.cuts[i].last or high - low == 1.0):
-                    if by_point:
-                        nodes.steps[at] = cython.cast(cython.int, point[slot] - low)
-                        nodes.widths[at] = cython.cast(cython.int, high - low)
-                    self.low[slot] = low + nodes.steps[at]
-                    self.high[slot] = self.low[slot] + 1.0
+                    nodes.steps[at] = cython.cast(cython.int, point[slot] - low)
+                    nodes.widths[at] = cython.cast(cython.int, high - low)
+                    self.low[slot] = point[slot]
+                    self.high[slot] = point[slot] + 1.0
                 else:
-                    cut = self._cut(i, slot, low, high)
-                    if by_point:
-                        nodes.steps[at] = 1 if point[slot] >= cut else 0
-                        nodes.widths[at] = 2
+                    cut: cython.double = low + self.cuts[i].share * (high - low)
+                    if self.single[slot]:
+                        share = self.cuts[i].share
+                        cut = self.partition.cut_between(slot, int(low), int(high), share)
+                    nodes.steps[at] = 1 if point[slot] >= cut else 0
+                    nodes.widths[at] = 2
                     if nodes.steps[at]:
                         self.low[slot] = cut
                     else:
                         self.high[slot] = cut
                 at += 1
             slot = self.choice[p]
-            if slot < 0 or at == length:
+            if slot < 0:
+                nodes.widths[at] = 0
                 return at
-            if by_point:
-                nodes.steps[at] = cython.cast(cython.int, point[slot])
-                nodes.widths[at] = len(self.plans[p].options)
-            step = nodes.steps[at]
-            self.low[slot] = step
-            self.high[slot] = step + 1.0
-            p = self._plan_after(p, step)
+            nodes.steps[at] = cython.cast(cython.int, point[slot])
+            nodes.widths[at] = len(self.plans[p].options)
+            p = self._plan_after(p, nodes.steps[at])
             at += 1
 
     def path(self, point):
         """Return the complete path of a point, and the numbers of children along it."""
         nodes = self.nodes
-        length = self._descend(point, nodes.depth)
-        nodes.widths[length] = 0
+        length = self._descend(point)
         path = [int(nodes.steps[i]) for i in range(length)]
         return tuple(path), [int(nodes.widths[i]) for i in range(length + 1)]
-
-    def _cells(self, length):
-        """Return the cell at the end of the first `length` steps: ranges and choices, by slot."""
-        nodes = self.nodes
-        self._descend(None, length)
-        cells = {}
-        chosen = {}
-        p: cython.int = 0
-        at: cython.int = 0
-        while at < length:
-            for i in range(self.first[p], min(self.first[p + 1], self.first[p] + length - at)):
-                slot = self.cuts[i].slot
-                cells[slot] = (self.low[slot], self.high[slot])
-            at += self.first[p + 1] - self.first[p]
-            if at < length:
-                chosen[self.choice[p]] = int(nodes.steps[at])
-                p = self.after[p, nodes.steps[at]]
-                at += 1
-        return cells, chosen
 
     # ------------------------------------------------------------------ observations
 
@@ -177,7 +144,7 @@ class CellIndex:
         found = np.full((len(points), nodes.depth), NONE, dtype=np.int32)
         steps: cython.int[:, ::1] = found
         for row in range(rows.shape[0]):
-            for i in range(self._descend(rows[row], nodes.depth)):
+            for i in range(self._descend(rows[row])):
                 steps[row, i] = nodes.steps[i]
         return found
 
@@ -200,8 +167,7 @@ class CellIndex:
         noise: cython.double[::1] = noises
         given: cython.int[::1] = depths
         for row in range(rows.shape[0]):
-            ends = self._descend(rows[row], nodes.depth)
-            nodes.widths[ends] = 0
+            ends = self._descend(rows[row])
             if row < given.shape[0]:
                 length = given[row]
             else:
@@ -290,20 +256,12 @@ class CellIndex:
         return NONE
 
     def highest(self, sqrt_beta, rng):
-        """Return the cell with the highest upper confidence bound: ranges and choices, by slot.
+        """Return the path of the cell with the highest upper confidence bound.
 
         It is the largest cell around the arm with that bound that has no node yet.
         """
-        nodes = self.nodes
-        arm = self.search.highest_upper(sqrt_beta, rng)
-        length: cython.int = nodes.array[self.search.best_node].depth
-        path = arm.path
-        for i in range(length):
-            nodes.steps[i] = path[i]
-        if length < len(path):
-            nodes.steps[length] = path[length]
-            length += 1
-        return self._cells(length)
+        path = self.search.highest_upper(sqrt_beta, rng).path
+        return path[: self.nodes.array[self.search.best_node].depth + 1]
 
 
 # ---------------------------------------------------------------------- local quadratic models

@@ -17,7 +17,6 @@ from bough.searchers.registry import check_made, make_searcher, register_domain
 from bough.spaces.ensemble import Ensemble, PartitionBelief
 from bough.spaces.failures import FailureRisk
 from bough.spaces.parameters import Point
-from bough.spaces.partition import Cell
 from bough.spaces.searcher import PartitionSearcher, SpaceCertificate, SpaceSearcher
 from bough.spaces.space import Space
 from bough.spaces.trials import Trials
@@ -184,8 +183,7 @@ class Forest(SpaceSearcher):
         found.set_pending(failed | trials.tickets)
         plays = len(trials) + len(trials.failed) + len(trials.pending)
         sqrt_beta = self.confidence.sqrt_beta(plays + 1, found.belief.tree.log_arms or 0.0)
-        cell = Cell(found.partition)
-        cell.ranges, cell.chosen = found.cells.highest(sqrt_beta, self._random)
+        cell = found.partition.cell(found.cells.highest(sqrt_beta, self._random))
         if self._where == "centre":
             point = self.space.center(cell)
             if self._is_new(point):

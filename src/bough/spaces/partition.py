@@ -143,34 +143,11 @@ class Partition:
 
     def path(self, point: Point) -> Path:
         """Return the complete path of the cell that contains a point."""
-        plan: Plan = self.first
-        counts: list[Any] = self.counts
-        ranges: dict[int, tuple[Any, Any]] = {}
-        path: list[int] = []
-        while True:
-            for slot, share, last in plan.cuts:
-                position: Any = point[slot]
-                count = counts[slot]
-                if count is None:
-                    low, high = ranges.get(slot, (0.0, 1.0))
-                    cut = low + share * (high - low)
-                else:
-                    low, high = ranges.get(slot, (0, count))
-                    if last or high - low == 1:
-                        path.append(position - low)
-                        continue
-                    cut = self.cut_between(slot, low, high, share)
-                if position >= cut:
-                    ranges[slot] = (cut, high)
-                    path.append(1)
-                else:
-                    ranges[slot] = (low, cut)
-                    path.append(0)
-            if plan.slot < 0:
-                return tuple(path)
-            choice: Any = point[plan.slot]
-            path.append(choice)
-            plan = self.option(plan, choice)
+        cell = Cell(self)
+        while cell.slot >= 0:
+            position: Any = point[cell.slot]
+            cell.enter(position - cell.low if cell.cut is None else int(position >= cell.cut))
+        return tuple(cell.path)
 
     def cut_between(self, slot: int, low: int, high: int, share: float) -> int:
         """Return the first value of the right child of the values from low to high - 1."""
@@ -233,7 +210,14 @@ class Cell:
         The positions from low to high of each parameter that was cut, by slot.
     chosen
         The option of each choice that was made, by slot.
+    slot, low, high, cut
+        The parameter that its children divide (-1 for a leaf), the range of its positions, and the
+        position that separates two children; None if each position is a child.
     """
+
+    low: Any
+    high: Any
+    cut: Any
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -242,43 +226,42 @@ class Cell:
         self.path: list[int] = []
         self.ranges: dict[int, tuple[float, float]] = {}
         self.chosen: dict[int, int] = {}
+        self._divide()
+
+    def _divide(self) -> None:
+        """Set the division into children."""
+        plan = self._plan
+        self.cut = None
+        if self._done == len(plan.cuts):
+            self.slot, self.low, self.high = plan.slot, 0, len(plan.options)
+            return
+        self.slot, share, last = plan.cuts[self._done]
+        count = self.partition.counts[self.slot]
+        self.low, self.high = low, high = self.ranges.get(self.slot, (0, count or 1))
+        if count is None:
+            self.cut = low + share * (high - low)
+        elif not last and high - low > 1:
+            self.cut = self.partition.cut_between(self.slot, int(low), int(high), share)
 
     def children(self) -> int:
         """Return the number of children."""
-        plan = self._plan
-        if self._done < len(plan.cuts):
-            cut = plan.cuts[self._done]
-            count = self.partition.counts[cut.slot]
-            if count is None:
-                return 2
-            low, high = self.ranges.get(cut.slot, (0, count))
-            return int(high - low) if cut.last else min(int(high - low), 2)
-        return len(plan.options) if plan.slot >= 0 else 0
+        return int(self.high - self.low) if self.cut is None else 2
 
     def enter(self, child: int) -> None:
         """Go to a child."""
         self.path.append(child)
-        plan = self._plan
-        if self._done == len(plan.cuts):
-            self.chosen[plan.slot] = child
-            self._plan = self.partition.option(plan, child)
+        if self._done == len(self._plan.cuts):
+            self.chosen[self.slot] = child
+            self._plan = self.partition.option(self._plan, child)
             self._done = 0
-            return
-        slot, share, last = plan.cuts[self._done]
-        self._done += 1
-        count = self.partition.counts[slot]
-        low: Any
-        high: Any
-        if count is None:
-            low, high = self.ranges.get(slot, (0.0, 1.0))
-            cut = low + share * (high - low)
         else:
-            low, high = self.ranges.get(slot, (0, count))
-            if last or high - low == 1:
-                self.ranges[slot] = (low + child, low + child + 1)
-                return
-            cut = self.partition.cut_between(slot, low, high, share)
-        self.ranges[slot] = (cut, high) if child else (low, cut)
+            low, cut, high = self.low, self.cut, self.high
+            if cut is None:
+                self.ranges[self.slot] = (low + child, low + child + 1)
+            else:
+                self.ranges[self.slot] = (cut, high) if child else (low, cut)
+            self._done += 1
+        self._divide()
 
 
 def longest_path(slots: Sequence[Slot], roots: Sequence[int], levels: int | Sequence[int]) -> int:
