@@ -387,7 +387,7 @@ def _params_in(space: Space, row: Params) -> dict[str, Any] | None:
         else:
             count = parameter.count
             position = 0.5 if count is None else (count - 1) // 2
-            value = parameter.value(position)  # type: ignore[arg-type]
+            value = parameter.value(position)
         if isinstance(parameter, Choice):
             active.extend(slot.inner[int(position)])
         found[slot.name] = value

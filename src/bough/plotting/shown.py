@@ -114,7 +114,6 @@ def _named_step(cell: Cell, plan: Plan, at: int, step: int) -> tuple[str, tuple[
     slots, partition = cell.partition.slots, cell.partition
     further = copy(cell)
     further.path, further.ranges = [], dict(cell.ranges)  # (its path is not needed)
-    further.chosen = dict(cell.chosen)
     further.enter(step)
     if at == len(plan.cuts):
         slot = slots[plan.slot]

@@ -189,7 +189,7 @@ class Forest(SpaceSearcher):
             if self._is_new(point):
                 return point
         for _ in range(ATTEMPTS):
-            point = self.space.random_point(self._rng, cell)
+            point = self.space.random_point(self._rng, cell.ranges)
             if self._is_new(point) and not self._risk.excludes(point):
                 return point
         for _ in range(ATTEMPTS):  # anywhere, since the cell has nothing better

@@ -207,9 +207,7 @@ class Cell:
     path
         The steps to it.
     ranges
-        The positions from low to high of each parameter that was cut, by slot.
-    chosen
-        The option of each choice that was made, by slot.
+        The positions from low to high of each parameter that was cut or chosen, by slot.
     slot, low, high, cut
         The parameter that its children divide (-1 for a leaf), the range of its positions, and the
         position that separates two children; None if each position is a child.
@@ -225,7 +223,6 @@ class Cell:
         self._done = 0  # cuts of the plan
         self.path: list[int] = []
         self.ranges: dict[int, tuple[float, float]] = {}
-        self.chosen: dict[int, int] = {}
         self._divide()
 
     def _divide(self) -> None:
@@ -250,17 +247,16 @@ class Cell:
     def enter(self, child: int) -> None:
         """Go to a child."""
         self.path.append(child)
-        if self._done == len(self._plan.cuts):
-            self.chosen[self.slot] = child
+        low, cut, high = self.low, self.cut, self.high
+        if cut is None:
+            self.ranges[self.slot] = (low + child, low + child + 1)
+        else:
+            self.ranges[self.slot] = (cut, high) if child else (low, cut)
+        if self._done < len(self._plan.cuts):
+            self._done += 1
+        else:
             self._plan = self.partition.option(self._plan, child)
             self._done = 0
-        else:
-            low, cut, high = self.low, self.cut, self.high
-            if cut is None:
-                self.ranges[self.slot] = (low + child, low + child + 1)
-            else:
-                self.ranges[self.slot] = (cut, high) if child else (low, cut)
-            self._done += 1
         self._divide()
 
 

@@ -316,7 +316,7 @@ class TrustRegions:
         point = list(center)
         for i, u in zip(active, found.tolist(), strict=True):
             parameter = self._space.slots[i].parameter
-            point[i] = u if parameter.count is None else parameter.index_at(u)  # type: ignore[union-attr]
+            point[i] = u if parameter.count is None else parameter.index_at(u)
         return tuple(point)
 
     def _good_point(self, rng: np.random.Generator) -> Point:
@@ -333,7 +333,7 @@ class TrustRegions:
         slot = active[int(rng.integers(len(active)))]
         if rng.random() < ANY_NUMBER:
             fixed = {**dict(enumerate(point)), slot: None}
-            return self._space.random_point(rng, None, fixed)
+            return self._space.random_point(rng, fixed=fixed)
         other = self._trials[self.regions[int(rng.integers(len(self.regions)))].row].point
         if other[slot] is None:
             return None
@@ -352,7 +352,7 @@ class TrustRegions:
         slot = made[int(rng.integers(len(made)))]
         count = slots[slot].parameter.count or 0
         other = (int(point[slot] or 0) + 1 + int(rng.integers(count - 1))) % count
-        return self._space.random_point(rng, None, {**dict(enumerate(point)), slot: other})
+        return self._space.random_point(rng, fixed={**dict(enumerate(point)), slot: other})
 
     # ------------------------------------------------------------------ outcomes
 

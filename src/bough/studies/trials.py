@@ -156,7 +156,7 @@ class SpaceDomain:
         for slot, position in zip(self.source.slots, point, strict=True):
             if position is None:
                 continue
-            value = slot.parameter.value(position)  # type: ignore[arg-type]
+            value = slot.parameter.value(position)
             if isinstance(slot.parameter, Choice):
                 plain[slot.name] = value if is_plain(value) else {"option": int(position)}
             else:
