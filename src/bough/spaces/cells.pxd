@@ -38,4 +38,3 @@ cdef class CellIndex:
     cdef int _add_plan(self, plan) except -1
     cdef int _plan_after(self, int p, int option) except -1
     cdef int _descend(self, double[::1] point) except -1
-    cdef int _observe(self, int length, int ends, double value, double noise) except -1

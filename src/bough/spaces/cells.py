@@ -162,6 +162,7 @@ class CellIndex:
             `finer` steps below the last node with observations on its path.
         """
         nodes = self.nodes
+        posterior = self.posterior_
         rows: cython.double[:, ::1] = points
         value: cython.double[::1] = values
         noise: cython.double[::1] = noises
@@ -169,38 +170,39 @@ class CellIndex:
         for row in range(rows.shape[0]):
             ends = self._descend(rows[row])
             if row < given.shape[0]:
-                length = given[row]
+                length: cython.int = min(given[row], ends)
             else:
                 nodes.locate(ends)
-                length = nodes.observed_on_trail() + self.finer
-            self._observe(min(length, ends), ends, value[row], noise[row])
+                length = min(nodes.observed_on_trail() + self.finer, ends)
+            own_noise = not isnan(noise[row])
+            share = 1.0
+            if own_noise:
+                share = noise[row] * noise[row] if noise[row] * noise[row] >= TINY else 0.0
+            nodes.length = length
+            nodes.found = nodes.locate(length)
+            for i in range(nodes.found, length):
+                nodes.variance += nodes.increments[i + 1]
+            s2 = posterior.variance_of(own_noise, share, length, ends)
+            posterior.observe_at_trail(None, value[row], s2, own_noise, ends, share)
 
-    def _observe(self, length, ends, value, noise):
-        """Let the belief observe a reward at the end of the first `length` steps.
+    def steps(self):
+        """Return the slot that the step to each node cuts, and the step's posterior.
 
-        The point itself is at the end of the first `ends` steps.
+        That is its mean and its variance. The slot is -1 for the root, and for groups of children,
+        which have no step.
         """
         nodes = self.nodes
-        posterior = self.posterior_
-        own_noise = not isnan(noise)
-        share = 1.0
-        if own_noise:
-            share = noise * noise if noise * noise >= TINY else 0.0
-        nodes.length = length
-        nodes.found = nodes.locate(length)
-        for i in range(nodes.found, length):
-            nodes.variance += nodes.increments[i + 1]
-        s2 = posterior.variance_of(own_noise, share, length, ends)
-        posterior.observe_at_trail(None, value, s2, own_noise, ends, share)
-        return 0
-
-    def slots(self):
-        """Return the slot that the step to each node of the belief cuts; -1 for none."""
-        nodes = self.nodes
-        found = np.full(nodes.used, NONE, dtype=np.int32)
+        slots = np.full(nodes.used, NONE, dtype=np.int32)
+        means, variances, means_of_F, variances_of_F = np.zeros((4, nodes.used))
         plans = np.zeros(nodes.used, dtype=np.int32)
-        cut: cython.int[::1] = found
+        cut: cython.int[::1] = slots
         plan: cython.int[::1] = plans
+        mean: cython.double[::1] = means
+        variance: cython.double[::1] = variances
+        m: cython.double[::1] = means_of_F
+        V: cython.double[::1] = variances_of_F
+        m[0] = mean[0] = nodes.array[0].offset
+        V[0] = variance[0] = nodes.array[0].spread
         for n in range(1, nodes.used):  # parents come first, but for groups
             if nodes.array[n].count == GROUP:
                 continue
@@ -215,7 +217,12 @@ class CellIndex:
             else:
                 cut[n] = self.choice[p]
                 plan[n] = self._plan_after(p, nodes.array[n].index)
-        return found
+            g = nodes.array[n].g
+            m[n] = g * m[above] + nodes.array[n].offset
+            V[n] = nodes.array[n].spread + g * g * V[above]
+            mean[n] = (g - 1.0) * m[above] + nodes.array[n].offset
+            variance[n] = nodes.array[n].spread + (g - 1.0) * (g - 1.0) * V[above]
+        return slots, means, variances
 
     # ------------------------------------------------------------------ queries
 

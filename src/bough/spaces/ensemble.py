@@ -132,8 +132,7 @@ class PartitionBelief:
         (MacKay 1992).
         """
         v = self.belief.nodes["v"]
-        slots = self.cells.slots()
-        means, variances = steps_of(self.belief)
+        slots, means, variances = self.cells.steps()
         here = (v > 0.0) & (slots >= 0)
         v, slots = v[here], slots[here]
         count = len(self.space.slots)
@@ -313,35 +312,3 @@ def shared_steps(paths: NDArray[np.int32]) -> NDArray[np.int32]:
     shared[order[1:]] = common
     shared[order[:-1]] = np.maximum(shared[order[:-1]], common)
     return shared
-
-
-def steps_of(belief: Belief) -> tuple[Array, Array]:
-    """Return posterior mean and variance of the step to each node (0 for groups, which have none).
-
-    A group has the depth of the node that it belongs to, and F of that node.
-    """
-    nodes = belief.nodes
-    g, offset, spread = nodes["g"], nodes["offset"], nodes["spread"]
-    means, variances = np.zeros((2, len(nodes)))
-    m, V = np.zeros((2, len(nodes)))
-    parent = real_parents(belief)
-    real = nodes["count"] >= 0
-    means[0], variances[0] = m[0], V[0] = offset[0], spread[0]
-    for depth in range(1, belief.tree.depth + 1):
-        n = np.flatnonzero(real & (nodes["depth"] == depth))
-        above_m, above_V = m[parent[n]], V[parent[n]]
-        m[n] = g[n] * above_m + offset[n]
-        V[n] = spread[n] + g[n] ** 2 * above_V
-        means[n] = (g[n] - 1.0) * above_m + offset[n]
-        variances[n] = spread[n] + (g[n] - 1.0) ** 2 * above_V
-    return means, variances
-
-
-def real_parents(belief: Belief) -> NDArray[np.int32]:
-    """Return the parent of each node, with groups skipped."""
-    nodes = belief.nodes
-    parent: NDArray[np.int32] = nodes["parent"].copy()
-    group = nodes["count"] < 0
-    while group.any() and (passed := group[parent]).any():
-        parent[passed] = parent[parent[passed]]
-    return parent
