@@ -155,7 +155,7 @@ class Forest(SpaceSearcher):
         point = self.space.point(params)
         self.trials.keep(point, params)
         if region is not None:
-            self._trust_regions.expect(point, region)
+            self._trust_regions.asked_by[point] = region
         return point
 
     @property
@@ -279,7 +279,7 @@ class Forest(SpaceSearcher):
                 f"params {params!r} are not pending: they were told or never asked for"
             )
         self.trials.settle(point)
-        self._trust_regions.forget(point)
+        self._trust_regions.asked_by.pop(point, None)
 
     # ------------------------------------------------------------------ recommendation
 
