@@ -29,7 +29,7 @@ cdef class CellIndex:
     cdef Cut[::1] cuts
     cdef int[::1] begins  # the depth where it begins
     cdef int[::1] choice  # the parameter of its choice, or NONE
-    cdef int[:, ::1] after  # the number of the plan of each option, or NONE if it was not needed yet
+    cdef dict after  # the number of the plan of each of its options that was needed
 
     # Scratch space: the cell of the last descent.
     cdef double[::1] low

@@ -53,7 +53,7 @@ class CellIndex:
         self.cuts = aligned(CUT, 0)
         self.begins = np.zeros(0, dtype=np.int32)
         self.choice = np.zeros(0, dtype=np.int32)
-        self.after = np.zeros((0, 0), dtype=np.int32)
+        self.after = {}
         self._add_plan(partition.first)
 
     def __reduce__(self):
@@ -73,18 +73,15 @@ class CellIndex:
         self.first = np.append(np.asarray(self.first), np.int32(len(self.cuts)))
         self.begins = np.append(np.asarray(self.begins), np.int32(plan.depth))
         self.choice = np.append(np.asarray(self.choice), np.int32(plan.slot))
-        most = max(np.asarray(self.after).shape[1], len(plan.options))
-        after = np.full((number + 1, most), NONE, dtype=np.int32)
-        after[:number, : np.asarray(self.after).shape[1]] = np.asarray(self.after)
-        self.after = after
         return number
 
     def _plan_after(self, p, option):
         """Return the number of the plan that follows an option of a plan's choice."""
-        if self.after[p, option] == NONE:
-            added = self._add_plan(self.partition.option(self.plans[p], option))
-            self.after[p, option] = added
-        return self.after[p, option]
+        found = self.after.get((p, option))
+        if found is None:
+            found = self._add_plan(self.partition.option(self.plans[p], option))
+            self.after[p, option] = found
+        return found
 
     def _descend(self, point):
         """Leave the path of a point in the belief's `steps`, and return its length.

@@ -152,11 +152,15 @@ class Partition:
     def cut_between(self, slot: int, low: int, high: int, share: float) -> int:
         """Return the first value of the right child of the values from low to high - 1."""
         key = slot, low, high, share
-        found = self._between.get(key)
-        if found is None:
-            found = _cut_between(self.slots[slot].parameter, low, high, share)
-            self._between[key] = found
-        return found
+        if key not in self._between:
+            parameter = self.slots[slot].parameter
+            left, right = parameter.edge(low), parameter.edge(high)
+            u = left + share * (right - left)
+            cut = parameter.index_at(u)
+            if u - parameter.edge(cut) > parameter.edge(cut + 1) - u:
+                cut += 1
+            self._between[key] = min(max(cut, low + 1), high - 1)
+        return self._between[key]
 
     def cell(self, path: Sequence[int]) -> "Cell":
         """Return the cell of a path."""
@@ -283,13 +287,3 @@ def _cuts_of(slots: Sequence[Slot], levels: int | Sequence[int]) -> list[int]:
         else:
             found.append(math.ceil(math.log2(count)) + SPARE_CUTS if count > 1 else 0)
     return found
-
-
-def _cut_between(parameter: Any, low: int, high: int, share: float) -> int:
-    """Return the first value of the right child of the values from low to high - 1."""
-    left, right = parameter.edge(low), parameter.edge(high)
-    u = left + share * (right - left)
-    cut: int = parameter.index_at(u)
-    if u - parameter.edge(cut) > parameter.edge(cut + 1) - u:
-        cut += 1
-    return min(max(cut, low + 1), high - 1)
