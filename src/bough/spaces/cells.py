@@ -24,15 +24,9 @@ CUT = np.dtype([("share", np.float64), ("slot", np.int32), ("last", np.int32)], 
 
 
 class CellIndex:
-    """Cells of a partition as nodes of a belief: from points to nodes, and from nodes to cells.
+    """Cells of a partition as nodes of the belief about its tree.
 
-    Parameters
-    ----------
-    partition : Partition
-    belief : Belief
-        The belief about the tree of that partition.
-    finer : int
-        The number of steps from the last node with observations to that of a new one.
+    A new observation is `finer` steps below the last node with observations on its path.
     """
 
     def __init__(self, partition, belief, finer):
@@ -146,17 +140,10 @@ class CellIndex:
         return found
 
     def observe(self, points, values, noises, depths):
-        """Let the belief observe rewards.
+        """Let the belief observe the rewards of points.
 
-        Parameters
-        ----------
-        points : array of float, of two dimensions
-            Positions, one row for each point.
-        values, noises : array of float
-            The rewards, and the standard deviations of their noise; NaN for that of the belief.
-        depths : array of int
-            The maximum depths of the nodes of the first observations. Each of the others goes
-            `finer` steps below the last node with observations on its path.
+        Points are rows of positions. A noise that is NaN is that of the belief. The first
+        observations are at nodes of the given depths, if their paths are that long.
         """
         nodes = self.nodes
         posterior = self.posterior_

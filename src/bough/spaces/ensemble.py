@@ -53,17 +53,8 @@ NO_DEPTHS = np.zeros(0, dtype=np.int32)
 class PartitionBelief:
     """A partition of a space, and the belief about its cells.
 
-    Parameters
-    ----------
-    space
-    partition
-        A partition of that space.
-    settings
-        Kernel, noise and mean.
-    first
-        The number of observations when it is made: the depths of their nodes suit all of them.
-    penalized
-        Whether failures are observed as well, with a poor reward.
+    `first` is the number of observations when it is made: the depths of their nodes suit all of
+    them. If it is `penalized`, failures are observed as well, with a poor reward.
     """
 
     def __init__(
@@ -145,14 +136,8 @@ class PartitionBelief:
 class Ensemble:
     """Several random partitions of a space, with beliefs that share one prior.
 
-    Parameters
-    ----------
-    space, count
-        The space, and the number of partitions.
-    trials
-        What happened so far. Each belief observes what is new to it when it is queried.
-    noise
-        The standard deviation of rewards; None to fit it.
+    Each belief observes what is new among the trials when it is queried. Noise is that of rewards,
+    a standard deviation; None to fit it.
     """
 
     def __init__(self, space: Space, count: int, trials: Trials, noise: float | None) -> None:
@@ -271,12 +256,7 @@ def random_partition(space: Space, priority: Array, rng: np.random.Generator) ->
     shares = rng.uniform(FIRST_SHARE, LAST_SHARE, (count, DEPTH)).tolist()
     order = priority + SHUFFLE * rng.standard_normal(count)
     return Partition(
-        space.slots,
-        space.roots,
-        levels=LEVELS,
-        depth=DEPTH,
-        priority=order.tolist(),
-        shares=shares,
+        space.slots, space.roots, levels=LEVELS, depth=DEPTH, priority=order.tolist(), shares=shares
     )
 
 

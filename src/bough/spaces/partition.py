@@ -52,12 +52,11 @@ class Partition:
     levels
         The number of cuts of a continuous parameter: one for all, or one for each.
     depth
-        The maximum length of a path; by default no limit.
+        The maximum length of a path.
     priority
         A number for each parameter: the highest is cut first, and each cut lowers it by log(4).
     shares
-        For each parameter and each of its cuts, the part of a cell that goes to the left child;
-        half of it by default.
+        The part of a cell that goes to the left child, by parameter and cut; by default half of it.
     """
 
     def __init__(
