@@ -113,7 +113,7 @@ def _named_step(cell: Cell, plan: Plan, at: int, step: int) -> tuple[str, tuple[
     """Return the name of a step, and the place that it leads to."""
     slots, partition = cell.partition.slots, cell.partition
     further = copy(cell)
-    further.path, further.ranges = [], dict(cell.ranges)  # (its path is not needed)
+    further.ranges = dict(cell.ranges)
     further.enter(step)
     if at == len(plan.cuts):
         slot = slots[plan.slot]

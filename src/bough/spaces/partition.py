@@ -78,7 +78,7 @@ class Partition:
         self._cuts = _cuts_of(slots, levels)
         self.depth = int(min(longest_path(slots, roots, levels), depth))
         self._between: dict[tuple[int, int, int, float], int] = {}
-        self._cells: list[Cell] = []  # the last cell that was called for, to continue from there
+        self._last: list[tuple[Path, Cell]] = []  # that was called for, to continue from there
         queue: list[tuple[float, int, int]] = []
         self._push(queue, roots)
         self.first = Plan(0, queue)
@@ -127,26 +127,26 @@ class Partition:
     def __call__(self, path: Path) -> int:
         """Return the number of children of the cell of a path."""
         try:  # (removed while it is in use: threads may share a space)
-            cell = self._cells.pop()
+            known, cell = self._last.pop()
         except IndexError:
-            cell = Cell(self)
-        done = len(cell.path)
-        if len(path) < done or path[:done] != tuple(cell.path):
-            cell = Cell(self)
-            done = 0
-        for step in path[done:]:
+            known, cell = (), Cell(self)
+        if path[: len(known)] != known:
+            known, cell = (), Cell(self)
+        for step in path[len(known) :]:
             cell.enter(step)
         count = cell.children()
-        self._cells.append(cell)
+        self._last.append((tuple(path), cell))
         return count
 
     def path(self, point: Point) -> Path:
         """Return the complete path of the cell that contains a point."""
         cell = Cell(self)
+        path: list[int] = []
         while cell.slot >= 0:
             position: Any = point[cell.slot]
-            cell.enter(position - cell.low if cell.cut is None else int(position >= cell.cut))
-        return tuple(cell.path)
+            path.append(position - cell.low if cell.cut is None else int(position >= cell.cut))
+            cell.enter(path[-1])
+        return tuple(path)
 
     def cut_between(self, slot: int, low: int, high: int, share: float) -> int:
         """Return the first value of the right child of the values from low to high - 1."""
@@ -207,8 +207,6 @@ class Cell:
 
     Attributes
     ----------
-    path
-        The steps to it.
     ranges
         The positions from low to high of each parameter that was cut or chosen, by slot.
     slot, low, high, cut
@@ -224,7 +222,6 @@ class Cell:
         self.partition = partition
         self._plan = partition.first
         self._done = 0  # cuts of the plan
-        self.path: list[int] = []
         self.ranges: dict[int, tuple[float, float]] = {}
         self._divide()
 
@@ -235,13 +232,14 @@ class Cell:
         if self._done == len(plan.cuts):
             self.slot, self.low, self.high = plan.slot, 0, len(plan.options)
             return
-        self.slot, share, last = plan.cuts[self._done]
-        count = self.partition.counts[self.slot]
-        self.low, self.high = low, high = self.ranges.get(self.slot, (0, count or 1))
+        slot, share, last = plan.cuts[self._done]
+        self.slot = slot
+        count = self.partition.counts[slot]
+        self.low, self.high = low, high = self.ranges.get(slot) or (0, count or 1)
         if count is None:
             self.cut = low + share * (high - low)
         elif not last and high - low > 1:
-            self.cut = self.partition.cut_between(self.slot, int(low), int(high), share)
+            self.cut = self.partition.cut_between(slot, int(low), int(high), share)
 
     def children(self) -> int:
         """Return the number of children."""
@@ -249,7 +247,6 @@ class Cell:
 
     def enter(self, child: int) -> None:
         """Go to a child."""
-        self.path.append(child)
         low, cut, high = self.low, self.cut, self.high
         if cut is None:
             self.ranges[self.slot] = (low + child, low + child + 1)
