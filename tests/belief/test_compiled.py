@@ -122,7 +122,8 @@ def place(module):
         seen.append(index.highest(1.0, rng))
         seen.append([index.posterior(k) for k in range(i + 6)])
         seen.append(index.best_played(1.0))
-    seen += [index.paths(table).tolist(), index.path(table[0]), index.slots().tolist()]
+    seen += [index.paths(table).tolist(), index.path(table[0])]
+    seen += [found.tolist() for found in index.steps()]
     return seen, bits(belief)
 
 

@@ -8,7 +8,7 @@ from small_spaces import BOX, MIXED, bowl, mixed, noisy, play
 
 from bough import Float, Forest, Space
 from bough.learning.posterior import paths_of
-from bough.spaces.ensemble import PartitionBelief, random_partition, steps_of
+from bough.spaces.ensemble import PartitionBelief, random_partition
 
 
 def partition_belief(search, first):
@@ -89,10 +89,11 @@ def test_relevance_of_parameters():
 def test_posterior_of_steps():
     search = Forest(BOX, rng=2)
     play(search, noisy(bowl, 0), 15)
-    belief = partition_belief(search, 15).belief
+    found = partition_belief(search, 15)
+    belief = found.belief
     paths = paths_of(belief, range(len(belief.nodes)))
     draws = belief.sample(paths, 4000, rng=0)
-    means, variances = steps_of(belief)
+    _, means, variances = found.cells.steps()
     numbers = {path: i for i, path in enumerate(paths)}
     for i, path in enumerate(paths):
         if path:

@@ -95,8 +95,7 @@ class GPTSSampler(BaseSampler):
         self._new: list[int] = []  # finished trials that the forest does not know yet
         self._patterns: set[frozenset[str]] = set()  # the sets of names that trials asked for
         self._inferred_from = 0  # the number of trials when the space was last inferred
-        self._suggested: dict[int, dict[str, Any]] = {}  # by the number of the trial
-        self._elsewhere: dict[int, dict[str, Any]] = {}  # trials that other processes run
+        self._pending: dict[int, dict[str, Any]] = {}  # by the number of the trial
 
     def reseed_rng(self) -> None:
         """Draw other numbers from now on than a copy of this sampler in another process."""
@@ -131,7 +130,7 @@ class GPTSSampler(BaseSampler):
             if self._forest is not None:
                 with suppress(Exhausted):
                     params = self._forest.ask()
-                    self._suggested[trial.number] = params
+                    self._pending[trial.number] = params
             found: dict[str, Any] = {}
             for name, distribution in search_space.items():
                 if name in params:
@@ -150,7 +149,7 @@ class GPTSSampler(BaseSampler):
         """Return a value for a parameter that is new, or has another range than before."""
         self._raise_error_if_multi_objective(study)
         with self._lock:
-            params = self._suggested.get(trial.number, {})
+            params = self._pending.get(trial.number, {})
             if param_name in params:
                 return _suggestion(param_distribution, params[param_name])
             return self._sample_at_random(study, trial, param_name, param_distribution)
@@ -183,10 +182,10 @@ class GPTSSampler(BaseSampler):
             self._latest[name] = distribution
             if self._distributions[name] != before:
                 self._space = None
-        value = _value(trial)
         if trial.params:
             self._rows[trial.number] = _row(trial)
             self._new.append(trial.number)
+        value = _value(trial)
         if value is not None:
             maximize = study.direction == StudyDirection.MAXIMIZE
             self._values[trial.number] = value if maximize else 0.0 - value
@@ -202,8 +201,7 @@ class GPTSSampler(BaseSampler):
             if space != self._space or self._forest is None:
                 self._space = space
                 self._forest = Forest(space, rng=int(self._seed.integers(2**31)))
-                self._suggested.clear()
-                self._elsewhere.clear()
+                self._pending.clear()
                 self._new = list(self._rows)
         forest, space = self._forest, self._space
         assert forest is not None
@@ -211,12 +209,12 @@ class GPTSSampler(BaseSampler):
             self._tell(forest, space, number)
         self._new.clear()
         for trial in self._running:
-            if trial.number in self._suggested or trial.number in self._elsewhere:
+            if trial.number in self._pending:
                 continue
             params = _params_in(space, _row(trial))
             if params is not None and params.keys() <= trial.params.keys():  # it has asked for all
                 forest.pend(params)
-                self._elsewhere[trial.number] = params
+                self._pending[trial.number] = params
 
     def _has_changed(self, space: Space) -> bool:
         """Return whether new trials ask for other parameters than the space has."""
@@ -232,7 +230,7 @@ class GPTSSampler(BaseSampler):
         return changed
 
     def _tell(self, forest: Forest, space: Space, number: int) -> None:
-        pending = self._suggested.pop(number, None) or self._elsewhere.pop(number, None)
+        pending = self._pending.pop(number, None)
         params, value = _params_in(space, self._rows[number]), self._values.get(number)
         if value is None and params is not None and pending is not None:
             # The parameters that a trial did not ask for before it failed are those suggested.
@@ -281,7 +279,7 @@ def _row(trial: FrozenTrial) -> dict[str, Any]:
 def _infer_space(rows: list[Params], names: list[str], distributions: Distributions) -> Space:
     """Return the space of trials that have asked for these params, in this order."""
     always = [name for name in names if rows and all(name in row for row in rows)]
-    deciders = [name for name in always if _may_decide(distributions[name])]
+    deciders = [name for name in always if _options(distributions[name])]
     dependent: dict[str, list[str]] = {}
     for name in names:
         if name in always or not any(name in row for row in rows):
@@ -297,7 +295,7 @@ def _infer_space(rows: list[Params], names: list[str], distributions: Distributi
         if name not in dependent:
             parameters[name] = _parameter(distribution)
             continue
-        options = _options(distribution)
+        options = _options(distribution) or ()
         inner = [
             _infer_space([r for r in rows if r[name] == value], dependent[name], distributions)
             for value in options
@@ -318,35 +316,28 @@ def _decider(name: str, rows: list[Params], deciders: list[str]) -> str | None:
     return found
 
 
-def _may_decide(distribution: Any) -> bool:
-    if isinstance(distribution, CategoricalDistribution):
-        return True
-    if not isinstance(distribution, IntDistribution):
-        return False
-    return (distribution.high - distribution.low) // distribution.step < FEW_VALUES
-
-
-def _options(distribution: Any) -> Sequence[int]:
-    """Return the options of a choice: the numbers of categories, or integers."""
+def _options(distribution: Any) -> Sequence[int] | None:
+    """Return the options of what may decide: numbers of categories, or a few integers."""
     if isinstance(distribution, CategoricalDistribution):
         return range(len(distribution.choices))
-    return range(distribution.low, distribution.high + 1, distribution.step)
+    if not isinstance(distribution, IntDistribution):
+        return None
+    low, high, step = distribution.low, distribution.high, distribution.step
+    return range(low, high + 1, step) if (high - low) // step < FEW_VALUES else None
 
 
 def _parameter(distribution: Any) -> Parameter:
     """Return the parameter of a distribution."""
     if isinstance(distribution, CategoricalDistribution):
-        return Choice(_options(distribution))
-    low, high, log, step = (
-        distribution.low, distribution.high, distribution.log, distribution.step
-    )  # fmt: skip
+        return Choice(range(len(distribution.choices)))
+    low, high, log = distribution.low, distribution.high, distribution.log
     if isinstance(distribution, IntDistribution):
         if max(abs(low), abs(high)) <= LARGEST_INT:
-            return Int(low, high, log=log, step=step)
+            return Int(low, high, log=log, step=distribution.step)
         return Float(low, high, log=log)  # rounded in `_suggestion`
     assert isinstance(distribution, FloatDistribution)  # there are no others
     try:
-        return Float(low, high, log=log, step=step)
+        return Float(low, high, log=log, step=distribution.step)
     except ValueError:  # floats are too coarse for the step, or the scale
         return Float(low, high)
 
@@ -359,9 +350,8 @@ def _join(old: BaseDistribution | None, new: BaseDistribution) -> BaseDistributi
     low, high = min(old.low, new.low), max(old.high, new.high)  # type: ignore[attr-defined]
     if isinstance(new, IntDistribution):
         aligned = old.step == new.step and (old.low - new.low) % new.step == 0
-        return IntDistribution(
-            int(low), int(high), log=new.log, step=new.step if aligned else 1
-        )  # (high may lie beside the grid, which is only that of the inferred space)
+        # (high may lie beside the grid, which is only that of the inferred space)
+        return IntDistribution(int(low), int(high), log=new.log, step=new.step if aligned else 1)
     assert isinstance(new, FloatDistribution)
     same = old.step == new.step and old.low == new.low
     return FloatDistribution(low, high, log=new.log, step=new.step if same else None)
@@ -377,20 +367,16 @@ def _params_in(space: Space, row: Params) -> dict[str, Any] | None:
     active = list(space.roots)
     for number in active:  # (the list grows)
         slot = space.slots[number]
-        parameter = slot.parameter
+        count = slot.parameter.count
+        position = 0.5 if count is None else (count - 1) // 2
+        found[slot.name] = row.get(slot.name, slot.parameter.value(position))
         if slot.name in row:
-            value = row[slot.name]
             try:
-                position = parameter.position(value, slot.name)
+                position = slot.parameter.position(row[slot.name], slot.name)
             except ValueError:
                 return None
-        else:
-            count = parameter.count
-            position = 0.5 if count is None else (count - 1) // 2
-            value = parameter.value(position)  # type: ignore[arg-type]
-        if isinstance(parameter, Choice):
+        if slot.inner:
             active.extend(slot.inner[int(position)])
-        found[slot.name] = value
     return found
 
 
@@ -402,8 +388,7 @@ def _suggestion(distribution: Any, value: Any) -> Any:
     value = min(max(value, low), high)
     if isinstance(distribution, IntDistribution):
         return min(low + round((value - low) / step) * step, high)
-    parameter = _parameter(distribution)
-    assert isinstance(parameter, Float)
-    if parameter.count is not None:  # a grid
-        value = parameter.value(min(round((value - low) / (step or 1.0)), parameter.count - 1))
+    grid = _parameter(distribution)
+    if grid.count is not None:
+        value = grid.value(min(round((value - low) / (step or 1.0)), grid.count - 1))
     return float(value)

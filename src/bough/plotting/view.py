@@ -139,8 +139,7 @@ def _named_step(
     """Return the name of a step, and the place that it leads to."""
     slots, partition = cell.partition.slots, cell.partition
     further = copy(cell)
-    further.path, further.ranges = [], dict(cell.ranges)  # (its path is not needed)
-    further.chosen = dict(cell.chosen)
+    further.ranges = dict(cell.ranges)
     further.enter(step)
     if at == len(plan.cuts):
         slot = slots[plan.slot]

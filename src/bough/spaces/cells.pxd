@@ -29,7 +29,7 @@ cdef class CellIndex:
     cdef Cut[::1] cuts
     cdef int[::1] begins  # the depth where it begins
     cdef int[::1] choice  # the parameter of its choice, or NONE
-    cdef int[:, ::1] after  # the number of the plan of each option, or NONE if it was not needed yet
+    cdef dict after  # the number of the plan of each of its options that was needed
 
     # Scratch space: the cell of the last descent.
     cdef double[::1] low
@@ -37,7 +37,4 @@ cdef class CellIndex:
 
     cdef int _add_plan(self, plan) except -1
     cdef int _plan_after(self, int p, int option) except -1
-    cdef double _cut(self, int i, int slot, double low, double high) except? -1.0
-    cdef int _descend(self, double[::1] point, int length) except -1
-    cdef tuple _cells(self, int length)
-    cdef int _observe(self, int length, int ends, double value, double noise) except -1
+    cdef int _descend(self, double[::1] point) except -1

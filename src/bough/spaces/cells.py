@@ -24,15 +24,9 @@ CUT = np.dtype([("share", np.float64), ("slot", np.int32), ("last", np.int32)], 
 
 
 class CellIndex:
-    """Cells of a partition as nodes of a belief: from points to nodes, and from nodes to cells.
+    """Cells of a partition as nodes of the belief about its tree.
 
-    Parameters
-    ----------
-    partition : Partition
-    belief : Belief
-        The belief about the tree of that partition.
-    finer : int
-        The number of steps from the last node with observations to that of a new one.
+    A new observation is `finer` steps below the last node with observations on its path.
     """
 
     def __init__(self, partition, belief, finer):
@@ -53,7 +47,7 @@ class CellIndex:
         self.cuts = aligned(CUT, 0)
         self.begins = np.zeros(0, dtype=np.int32)
         self.choice = np.zeros(0, dtype=np.int32)
-        self.after = np.zeros((0, 0), dtype=np.int32)
+        self.after = {}
         self._add_plan(partition.first)
 
     def __reduce__(self):
@@ -73,34 +67,22 @@ class CellIndex:
         self.first = np.append(np.asarray(self.first), np.int32(len(self.cuts)))
         self.begins = np.append(np.asarray(self.begins), np.int32(plan.depth))
         self.choice = np.append(np.asarray(self.choice), np.int32(plan.slot))
-        most = max(np.asarray(self.after).shape[1], len(plan.options))
-        after = np.full((number + 1, most), NONE, dtype=np.int32)
-        after[:number, : np.asarray(self.after).shape[1]] = np.asarray(self.after)
-        self.after = after
         return number
 
     def _plan_after(self, p, option):
         """Return the number of the plan that follows an option of a plan's choice."""
-        if self.after[p, option] == NONE:
-            added = self._add_plan(self.partition.option(self.plans[p], option))
-            self.after[p, option] = added
-        return self.after[p, option]
+        found = self.after.get((p, option))
+        if found is None:
+            found = self._add_plan(self.partition.option(self.plans[p], option))
+            self.after[p, option] = found
+        return found
 
-    def _cut(self, i, slot, low, high):
-        """Return the position at which a cell is cut."""
-        if not self.single[slot]:
-            return low + self.cuts[i].share * (high - low)
-        return self.partition.cut_between(slot, int(low), int(high), self.cuts[i].share)
+    def _descend(self, point):
+        """Leave the path of a point in the belief's `steps`, and return its length.
 
-    def _descend(self, point, length):
-        """Follow a point down at most `length` steps, and return the number of steps.
-
-        Its path is left in the belief's `steps`, the number of children of each node on it in
-        `widths`, and the cell where it ends in `low` and `high`. Without a point, the path in
-        `steps` is followed.
+        The number of children of each node on it is left in `widths`.
         """
         nodes = self.nodes
-        by_point = point is not None
         for slot in range(self.size.shape[0]):
             self.low[slot] = 0.0
             self.high[slot] = self.size[slot]
@@ -108,65 +90,41 @@ class CellIndex:
         at: cython.int = 0
         while True:
             for i in range(self.first[p], self.first[p + 1]):
-                if at == length:
-                    return at
                 slot = self.cuts[i].slot
                 low = self.low[slot]
                 high = self.high[slot]
                 if self.single[slot] and (self.cuts[i].last or high - low == 1.0):
-                    if by_point:
-                        nodes.steps[at] = cython.cast(cython.int, point[slot] - low)
-                        nodes.widths[at] = cython.cast(cython.int, high - low)
-                    self.low[slot] = low + nodes.steps[at]
-                    self.high[slot] = self.low[slot] + 1.0
+                    nodes.steps[at] = cython.cast(cython.int, point[slot] - low)
+                    nodes.widths[at] = cython.cast(cython.int, high - low)
+                    self.low[slot] = point[slot]
+                    self.high[slot] = point[slot] + 1.0
                 else:
-                    cut = self._cut(i, slot, low, high)
-                    if by_point:
-                        nodes.steps[at] = 1 if point[slot] >= cut else 0
-                        nodes.widths[at] = 2
+                    cut: cython.double = low + self.cuts[i].share * (high - low)
+                    if self.single[slot]:
+                        share = self.cuts[i].share
+                        cut = self.partition.cut_between(slot, int(low), int(high), share)
+                    nodes.steps[at] = 1 if point[slot] >= cut else 0
+                    nodes.widths[at] = 2
                     if nodes.steps[at]:
                         self.low[slot] = cut
                     else:
                         self.high[slot] = cut
                 at += 1
             slot = self.choice[p]
-            if slot < 0 or at == length:
+            if slot < 0:
+                nodes.widths[at] = 0
                 return at
-            if by_point:
-                nodes.steps[at] = cython.cast(cython.int, point[slot])
-                nodes.widths[at] = len(self.plans[p].options)
-            step = nodes.steps[at]
-            self.low[slot] = step
-            self.high[slot] = step + 1.0
-            p = self._plan_after(p, step)
+            nodes.steps[at] = cython.cast(cython.int, point[slot])
+            nodes.widths[at] = len(self.plans[p].options)
+            p = self._plan_after(p, nodes.steps[at])
             at += 1
 
     def path(self, point):
         """Return the complete path of a point, and the numbers of children along it."""
         nodes = self.nodes
-        length = self._descend(point, nodes.depth)
-        nodes.widths[length] = 0
+        length = self._descend(point)
         path = [int(nodes.steps[i]) for i in range(length)]
         return tuple(path), [int(nodes.widths[i]) for i in range(length + 1)]
-
-    def _cells(self, length):
-        """Return the cell at the end of the first `length` steps: ranges and choices, by slot."""
-        nodes = self.nodes
-        self._descend(None, length)
-        cells = {}
-        chosen = {}
-        p: cython.int = 0
-        at: cython.int = 0
-        while at < length:
-            for i in range(self.first[p], min(self.first[p + 1], self.first[p] + length - at)):
-                slot = self.cuts[i].slot
-                cells[slot] = (self.low[slot], self.high[slot])
-            at += self.first[p + 1] - self.first[p]
-            if at < length:
-                chosen[self.choice[p]] = int(nodes.steps[at])
-                p = self.after[p, nodes.steps[at]]
-                at += 1
-        return cells, chosen
 
     # ------------------------------------------------------------------ observations
 
@@ -177,64 +135,58 @@ class CellIndex:
         found = np.full((len(points), nodes.depth), NONE, dtype=np.int32)
         steps: cython.int[:, ::1] = found
         for row in range(rows.shape[0]):
-            for i in range(self._descend(rows[row], nodes.depth)):
+            for i in range(self._descend(rows[row])):
                 steps[row, i] = nodes.steps[i]
         return found
 
     def observe(self, points, values, noises, depths):
-        """Let the belief observe rewards.
+        """Let the belief observe the rewards of points.
 
-        Parameters
-        ----------
-        points : array of float, of two dimensions
-            Positions, one row for each point.
-        values, noises : array of float
-            The rewards, and the standard deviations of their noise; NaN for that of the belief.
-        depths : array of int
-            The maximum depths of the nodes of the first observations. Each of the others goes
-            `finer` steps below the last node with observations on its path.
+        Points are rows of positions. A noise that is NaN is that of the belief. The first
+        observations are at nodes of the given depths, if their paths are that long.
         """
         nodes = self.nodes
+        posterior = self.posterior_
         rows: cython.double[:, ::1] = points
         value: cython.double[::1] = values
         noise: cython.double[::1] = noises
         given: cython.int[::1] = depths
         for row in range(rows.shape[0]):
-            ends = self._descend(rows[row], nodes.depth)
-            nodes.widths[ends] = 0
+            ends = self._descend(rows[row])
             if row < given.shape[0]:
-                length = given[row]
+                length: cython.int = min(given[row], ends)
             else:
                 nodes.locate(ends)
-                length = nodes.observed_on_trail() + self.finer
-            self._observe(min(length, ends), ends, value[row], noise[row])
+                length = min(nodes.observed_on_trail() + self.finer, ends)
+            own_noise = not isnan(noise[row])
+            share = 1.0
+            if own_noise:
+                share = noise[row] * noise[row] if noise[row] * noise[row] >= TINY else 0.0
+            nodes.length = length
+            nodes.found = nodes.locate(length)
+            for i in range(nodes.found, length):
+                nodes.variance += nodes.increments[i + 1]
+            s2 = posterior.variance_of(own_noise, share, length, ends)
+            posterior.observe_at_trail(None, value[row], s2, own_noise, ends, share)
 
-    def _observe(self, length, ends, value, noise):
-        """Let the belief observe a reward at the end of the first `length` steps.
+    def steps(self):
+        """Return the slot that the step to each node cuts, and the step's posterior.
 
-        The point itself is at the end of the first `ends` steps.
+        That is its mean and its variance. The slot is -1 for the root, and for groups of children,
+        which have no step.
         """
         nodes = self.nodes
-        posterior = self.posterior_
-        own_noise = not isnan(noise)
-        share = 1.0
-        if own_noise:
-            share = noise * noise if noise * noise >= TINY else 0.0
-        nodes.length = length
-        nodes.found = nodes.locate(length)
-        for i in range(nodes.found, length):
-            nodes.variance += nodes.increments[i + 1]
-        s2 = posterior.variance_of(own_noise, share, length, ends)
-        posterior.observe_at_trail(None, value, s2, own_noise, ends, share)
-        return 0
-
-    def slots(self):
-        """Return the slot that the step to each node of the belief cuts; -1 for none."""
-        nodes = self.nodes
-        found = np.full(nodes.used, NONE, dtype=np.int32)
+        slots = np.full(nodes.used, NONE, dtype=np.int32)
+        means, variances, means_of_F, variances_of_F = np.zeros((4, nodes.used))
         plans = np.zeros(nodes.used, dtype=np.int32)
-        cut: cython.int[::1] = found
+        cut: cython.int[::1] = slots
         plan: cython.int[::1] = plans
+        mean: cython.double[::1] = means
+        variance: cython.double[::1] = variances
+        m: cython.double[::1] = means_of_F
+        V: cython.double[::1] = variances_of_F
+        m[0] = mean[0] = nodes.array[0].offset
+        V[0] = variance[0] = nodes.array[0].spread
         for n in range(1, nodes.used):  # parents come first, but for groups
             if nodes.array[n].count == GROUP:
                 continue
@@ -249,7 +201,12 @@ class CellIndex:
             else:
                 cut[n] = self.choice[p]
                 plan[n] = self._plan_after(p, nodes.array[n].index)
-        return found
+            g = nodes.array[n].g
+            m[n] = g * m[above] + nodes.array[n].offset
+            V[n] = nodes.array[n].spread + g * g * V[above]
+            mean[n] = (g - 1.0) * m[above] + nodes.array[n].offset
+            variance[n] = nodes.array[n].spread + (g - 1.0) * (g - 1.0) * V[above]
+        return slots, means, variances
 
     # ------------------------------------------------------------------ queries
 
@@ -290,20 +247,12 @@ class CellIndex:
         return NONE
 
     def highest(self, sqrt_beta, rng):
-        """Return the cell with the highest upper confidence bound: ranges and choices, by slot.
+        """Return the path of the cell with the highest upper confidence bound.
 
         It is the largest cell around the arm with that bound that has no node yet.
         """
-        nodes = self.nodes
-        arm = self.search.highest_upper(sqrt_beta, rng)
-        length: cython.int = nodes.array[self.search.best_node].depth
-        path = arm.path
-        for i in range(length):
-            nodes.steps[i] = path[i]
-        if length < len(path):
-            nodes.steps[length] = path[length]
-            length += 1
-        return self._cells(length)
+        path = self.search.highest_upper(sqrt_beta, rng).path
+        return path[: self.nodes.array[self.search.best_node].depth + 1]
 
 
 # ---------------------------------------------------------------------- local quadratic models

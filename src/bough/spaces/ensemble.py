@@ -53,17 +53,8 @@ NO_DEPTHS = np.zeros(0, dtype=np.int32)
 class PartitionBelief:
     """A partition of a space, and the belief about its cells.
 
-    Parameters
-    ----------
-    space
-    partition
-        A partition of that space.
-    settings
-        Kernel, noise and mean.
-    first
-        The number of observations when it is made: the depths of their nodes suit all of them.
-    penalized
-        Whether failures are observed as well, with a poor reward.
+    `first` is the number of observations when it is made: the depths of their nodes suit all of
+    them. If it is `penalized`, failures are observed as well, with a poor reward.
     """
 
     def __init__(
@@ -132,8 +123,7 @@ class PartitionBelief:
         (MacKay 1992).
         """
         v = self.belief.nodes["v"]
-        slots = self.cells.slots()
-        means, variances = steps_of(self.belief)
+        slots, means, variances = self.cells.steps()
         here = (v > 0.0) & (slots >= 0)
         v, slots = v[here], slots[here]
         count = len(self.space.slots)
@@ -146,14 +136,8 @@ class PartitionBelief:
 class Ensemble:
     """Several random partitions of a space, with beliefs that share one prior.
 
-    Parameters
-    ----------
-    space, count
-        The space, and the number of partitions.
-    trials
-        What happened so far. Each belief observes what is new to it when it is queried.
-    noise
-        The standard deviation of rewards; None to fit it.
+    Each belief observes what is new among the trials when it is queried. Noise is that of rewards,
+    a standard deviation; None to fit it.
     """
 
     def __init__(self, space: Space, count: int, trials: Trials, noise: float | None) -> None:
@@ -272,12 +256,7 @@ def random_partition(space: Space, priority: Array, rng: np.random.Generator) ->
     shares = rng.uniform(FIRST_SHARE, LAST_SHARE, (count, DEPTH)).tolist()
     order = priority + SHUFFLE * rng.standard_normal(count)
     return Partition(
-        space.slots,
-        space.roots,
-        levels=LEVELS,
-        depth=DEPTH,
-        priority=order.tolist(),
-        shares=shares,
+        space.slots, space.roots, levels=LEVELS, depth=DEPTH, priority=order.tolist(), shares=shares
     )
 
 
@@ -313,35 +292,3 @@ def shared_steps(paths: NDArray[np.int32]) -> NDArray[np.int32]:
     shared[order[1:]] = common
     shared[order[:-1]] = np.maximum(shared[order[:-1]], common)
     return shared
-
-
-def steps_of(belief: Belief) -> tuple[Array, Array]:
-    """Return posterior mean and variance of the step to each node (0 for groups, which have none).
-
-    A group has the depth of the node that it belongs to, and F of that node.
-    """
-    nodes = belief.nodes
-    g, offset, spread = nodes["g"], nodes["offset"], nodes["spread"]
-    means, variances = np.zeros((2, len(nodes)))
-    m, V = np.zeros((2, len(nodes)))
-    parent = real_parents(belief)
-    real = nodes["count"] >= 0
-    means[0], variances[0] = m[0], V[0] = offset[0], spread[0]
-    for depth in range(1, belief.tree.depth + 1):
-        n = np.flatnonzero(real & (nodes["depth"] == depth))
-        above_m, above_V = m[parent[n]], V[parent[n]]
-        m[n] = g[n] * above_m + offset[n]
-        V[n] = spread[n] + g[n] ** 2 * above_V
-        means[n] = (g[n] - 1.0) * above_m + offset[n]
-        variances[n] = spread[n] + (g[n] - 1.0) ** 2 * above_V
-    return means, variances
-
-
-def real_parents(belief: Belief) -> NDArray[np.int32]:
-    """Return the parent of each node, with groups skipped."""
-    nodes = belief.nodes
-    parent: NDArray[np.int32] = nodes["parent"].copy()
-    group = nodes["count"] < 0
-    while group.any() and (passed := group[parent]).any():
-        parent[passed] = parent[parent[passed]]
-    return parent

@@ -20,16 +20,7 @@ POOL = 2000
 class FailureRisk:
     """The points at risk of failing.
 
-    Parameters
-    ----------
-    trials
-        What happened so far.
-
-    Attributes
-    ----------
-    penalized
-        Whether failures are penalized in the choice of the next point. If not, they are treated as
-        pending.
+    If failures are `penalized`, the next point is not at risk; else they are treated as pending.
     """
 
     def __init__(self, trials: Trials) -> None:
@@ -64,11 +55,7 @@ class FailureRisk:
     def are_at_risk(self, point: Point, coordinates: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return whether the nearest neighbors of some coordinates have failed.
 
-        Parameters
-        ----------
-        point
-            A point with the same choices.
-        coordinates : array of shape (count, number of active parameters)
+        The rows of coordinates are those of points with the same choices as the given one.
         """
         rows, known, _ = self._trials.alike(point, POOL, failures=True)
         failed = self._trials.is_failed(rows)

@@ -17,7 +17,6 @@ from bough.searchers.registry import check_made, make_searcher, register_domain
 from bough.spaces.ensemble import Ensemble, PartitionBelief
 from bough.spaces.failures import FailureRisk
 from bough.spaces.parameters import Point
-from bough.spaces.partition import Cell
 from bough.spaces.searcher import PartitionSearcher, SpaceCertificate, SpaceSearcher
 from bough.spaces.space import Space
 from bough.spaces.trials import Trials
@@ -156,7 +155,7 @@ class Forest(SpaceSearcher):
         point = self.space.point(params)
         self.trials.keep(point, params)
         if region is not None:
-            self._trust_regions.expect(point, region)
+            self._trust_regions.asked_by[point] = region
         return point
 
     @property
@@ -184,14 +183,13 @@ class Forest(SpaceSearcher):
         found.set_pending(failed | trials.tickets)
         plays = len(trials) + len(trials.failed) + len(trials.pending)
         sqrt_beta = self.confidence.sqrt_beta(plays + 1, found.belief.tree.log_arms or 0.0)
-        cell = Cell(found.partition)
-        cell.ranges, cell.chosen = found.cells.highest(sqrt_beta, self._random)
+        cell = found.partition.cell(found.cells.highest(sqrt_beta, self._random))
         if self._where == "centre":
             point = self.space.center(cell)
             if self._is_new(point):
                 return point
         for _ in range(ATTEMPTS):
-            point = self.space.random_point(self._rng, cell)
+            point = self.space.random_point(self._rng, cell.ranges)
             if self._is_new(point) and not self._risk.excludes(point):
                 return point
         for _ in range(ATTEMPTS):  # anywhere, since the cell has nothing better
@@ -281,7 +279,7 @@ class Forest(SpaceSearcher):
                 f"params {params!r} are not pending: they were told or never asked for"
             )
         self.trials.settle(point)
-        self._trust_regions.forget(point)
+        self._trust_regions.asked_by.pop(point, None)
 
     # ------------------------------------------------------------------ recommendation
 

@@ -7,9 +7,11 @@ value takes the interval from `edge(i)` to `edge(i + 1)` of the line from 0 to 1
 
 import math
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,16 +30,46 @@ LARGEST_INT = 2**52
 SMALLEST_STEP = 8
 
 
-class Numeric:
-    """Base of `Float` and `Int`: discrete values as intervals of the line from 0 to 1."""
+class Parameter(ABC):
+    """Base of `Float`, `Int` and `Choice`: positions, and values as intervals from 0 to 1."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int | None:
+        """The number of values; None for a continuum."""
+
+    @abstractmethod
+    def value(self, position: Any) -> Any:
+        """Return the value at a position."""
+
+    @abstractmethod
+    def position(self, value: Any, name: str) -> float:
+        """Return the position of a value; raise if it is not one of this parameter."""
+
+    def edge(self, i: int) -> float:
+        """Return the left end of the interval of the i-th value, between 0 and 1."""
+        assert self.count is not None  # discrete
+        return i / self.count
+
+    def index_at(self, u: float) -> int:
+        """Return the index of the value whose interval contains u."""
+        assert self.count is not None  # discrete
+        return min(max(int(u * self.count), 0), self.count - 1)
+
+    def middle(self, low: int, high: int) -> int:
+        """Return the index of the middle value of those from low to high - 1."""
+        return (low + high - 1) // 2
+
+
+class Numeric(Parameter):
+    """Base of `Float` and `Int`."""
 
     low: float
     high: float
     log: bool
-    _step: float
-    _size: int | None
+    step: float | None
 
-    def _set_range(self, low: float, high: float, step: float | None, has_step: bool) -> None:
+    def _set_range(self, low: float, high: float, step: float | None) -> None:
         """Check the range, and set it."""
         if not isinstance(self.log, bool):
             raise TypeError(f"log must be True or False, got {self.log!r}")
@@ -45,53 +77,18 @@ class Numeric:
             raise ValueError(f"low must not be above high, got low={low!r} and high={high!r}")
         if self.log and low <= 0:
             raise ValueError(f"low must be positive on a log scale, got low={low!r}")
-        if self.log and has_step:
+        if self.log and step != type(self).step:
             raise ValueError("step and log=True cannot be combined: give one of them")
-        for name, value in (("low", low), ("high", high), ("step", step)):
-            object.__setattr__(self, name, value)
+        vars(self).update(low=low, high=high, step=step)
 
-    def _set_values(self, size: int | None, step: float) -> None:
-        """Set the number of values, None for a continuum, and their spacing."""
-        object.__setattr__(self, "_size", size)
-        object.__setattr__(self, "_step", step)
+    def __str__(self) -> str:
+        kind = "whole number" if isinstance(self, Int) else "number"
+        step = "" if self.step == type(self).step else f" in steps of {self.step!r}"
+        return f"a {kind} from {self.low!r} to {self.high!r}{step}"
 
-    @property
-    def count(self) -> int | None:
-        """The number of values; None for a continuum."""
-        return self._size
-
-    def edge(self, i: int) -> float:
-        """Return the left end of the interval of the i-th value, between 0 and 1."""
-        assert self._size is not None  # discrete
-        if not self.log or self._size == 1:
-            return i / self._size
-        first = self.low - self._step / 2
-        return math.log((first + i * self._step) / first) / self._log_ratio()
-
-    def index_at(self, u: float) -> int:
-        """Return the index of the value whose interval contains u."""
-        assert self._size is not None  # discrete
-        if not self.log or self._size == 1:
-            place = u * self._size
-        else:
-            first = self.low - self._step / 2
-            place = (first * math.exp(u * self._log_ratio()) - first) / self._step
-        return min(max(int(place), 0), self._size - 1)
-
-    def middle(self, low: int, high: int) -> int:
-        """Return the index of the middle value of those from low to high - 1."""
-        if not self.log:
-            return (low + high - 1) // 2
-        index = self.index_at(0.5 * (self.edge(low) + self.edge(high)))
-        return min(max(index, low), high - 1)
-
-    def _log_ratio(self) -> float:
-        assert self._size is not None  # discrete
-        first = self.low - self._step / 2
-        return math.log((first + self._size * self._step) / first)
-
-    def _repr(self, step: str) -> str:
+    def __repr__(self) -> str:
         log = ", log=True" if self.log else ""
+        step = "" if self.step == type(self).step else f", step={self.step!r}"
         return f"{type(self).__name__}({self.low!r}, {self.high!r}{log}{step})"
 
 
@@ -125,7 +122,7 @@ class Float(Numeric):
     def __post_init__(self) -> None:
         low, high = real(self.low, "low"), real(self.high, "high")
         step = None if self.step is None else above_zero(self.step, "step")
-        self._set_range(low, high, step, step is not None)
+        self._set_range(low, high, step)
         if not math.isfinite(high - low):
             raise ValueError(f"high - low must be finite, got low={low!r} and high={high!r}")
         if self.log and low < sys.float_info.min:
@@ -133,15 +130,20 @@ class Float(Numeric):
                 f"low must be at least {sys.float_info.min:.3g} on a log scale, since floats are "
                 f"coarse below that, got low={low!r}"
             )
-        size = 1 if low == high else None
-        if step is not None:
-            if (high - low) / step > LARGEST_INT or step < SMALLEST_STEP * self._spacing():
-                raise ValueError(
-                    "step is too short for floats to distinguish neighbors, got "
-                    f"low={low!r}, high={high!r} and step={step!r}"
-                )
-            size = int((high - low) / step + self._grid_tolerance()) + 1
-        self._set_values(size, 1.0 if step is None else step)
+        if step is not None and (
+            (high - low) / step > LARGEST_INT or step < SMALLEST_STEP * self._spacing()
+        ):
+            raise ValueError(
+                "step is too short for floats to distinguish neighbors, got "
+                f"low={low!r}, high={high!r} and step={step!r}"
+            )
+
+    @cached_property
+    def count(self) -> int | None:
+        """The number of values; None for a continuum."""
+        if self.step is None:
+            return 1 if self.low == self.high else None
+        return int((self.high - self.low) / self.step + self._grid_tolerance()) + 1
 
     @property
     def levels(self) -> int:
@@ -173,8 +175,6 @@ class Float(Numeric):
         if self.step is not None:  # 0.3, not the 0.30000000000000004 of 3 * 0.1
             exact = Decimal(repr(self.low)) + int(position) * Decimal(repr(self.step))
             return min(float(exact), self.high)
-        if self._size == 1:
-            return self.low
         if not self.log:
             value = self.low + position * (self.high - self.low)
         else:  # from the nearer end, in two halves, to avoid overflow
@@ -189,23 +189,15 @@ class Float(Numeric):
         if self.step is not None:
             place = (number - self.low) / self.step
             index = round(place) if abs(place) <= LARGEST_INT else -1
-            assert self._size is not None  # discrete
-            if 0 <= index < self._size and abs(place - index) <= self._grid_tolerance():
+            if 0 <= index < (self.count or 0) and abs(place - index) <= self._grid_tolerance():
                 return index
         elif self.low <= number <= self.high:
-            if self._size == 1:
+            if self.count == 1:
                 return 0
             if self.log:
                 return min(self._log_of(number) / self._log_of(self.high), 1.0)
             return (number - self.low) / (self.high - self.low)
         raise ValueError(f"{name} must be {self}, got {value!r}")
-
-    def __str__(self) -> str:
-        kind = f" in steps of {self.step:g}" if self.step is not None else ""
-        return f"a number from {self.low!r} to {self.high!r}{kind}"
-
-    def __repr__(self) -> str:
-        return self._repr("" if self.step is None else f", step={self.step!r}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -237,8 +229,12 @@ class Int(Numeric):
         low = whole(self.low, "low", least=-LARGEST_INT, most=LARGEST_INT)
         high = whole(self.high, "high", least=-LARGEST_INT, most=LARGEST_INT)
         step = whole(self.step, "step", least=1)
-        self._set_range(low, high, step, step != 1)
-        self._set_values((high - low) // step + 1, step)
+        self._set_range(low, high, step)
+
+    @cached_property
+    def count(self) -> int:
+        """The number of values."""
+        return (self.high - self.low) // self.step + 1
 
     def value(self, position: int) -> int:
         """Return the value at a position."""
@@ -250,20 +246,36 @@ class Int(Numeric):
             value = int(value)  # as data frames and JSON return it
         number = whole(value, name, least=-LARGEST_INT, most=LARGEST_INT)
         index, beside = divmod(number - self.low, self.step)
-        assert self._size is not None  # discrete
-        if beside or not 0 <= index < self._size:
+        if beside or not 0 <= index < self.count:
             raise ValueError(f"{name} must be {self}, got {value!r}")
         return index
 
-    def __str__(self) -> str:
-        kind = f" in steps of {self.step}" if self.step != 1 else ""
-        return f"a whole number from {self.low} to {self.high}{kind}"
+    # On a log scale, i takes the interval from i - 1/2 to i + 1/2.
 
-    def __repr__(self) -> str:
-        return self._repr("" if self.step == 1 else f", step={self.step}")
+    def edge(self, i: int) -> float:
+        """Return the left end of the interval of the i-th value, between 0 and 1."""
+        if not self.log:
+            return super().edge(i)
+        first = self.low - 0.5
+        return math.log((first + i) / first) / math.log((first + self.count) / first)
+
+    def index_at(self, u: float) -> int:
+        """Return the index of the value whose interval contains u."""
+        if not self.log:
+            return super().index_at(u)
+        first = self.low - 0.5
+        place = first * math.exp(u * math.log((first + self.count) / first)) - first
+        return min(max(int(place), 0), self.count - 1)
+
+    def middle(self, low: int, high: int) -> int:
+        """Return the index of the middle value of those from low to high - 1."""
+        if not self.log:
+            return super().middle(low, high)
+        index = self.index_at(0.5 * (self.edge(low) + self.edge(high)))
+        return min(max(index, low), high - 1)
 
 
-class Choice:
+class Choice(Parameter):
     """One of several options, each of which may have parameters of its own.
 
     Parameters
@@ -355,9 +367,6 @@ class Choice:
             return f"Choice({list(self.options)!r})"
         pairs = zip(self.options, self.spaces, strict=True)
         return "Choice({" + ", ".join(f"{a!r}: {inner!r}" for a, inner in pairs) + "})"
-
-
-Parameter = Float | Int | Choice
 
 
 def same(a: Any, b: Any) -> bool:

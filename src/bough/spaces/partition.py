@@ -52,12 +52,11 @@ class Partition:
     levels
         The number of cuts of a continuous parameter: one for all, or one for each.
     depth
-        The maximum length of a path; by default no limit.
+        The maximum length of a path.
     priority
         A number for each parameter: the highest is cut first, and each cut lowers it by log(4).
     shares
-        For each parameter and each of its cuts, the part of a cell that goes to the left child;
-        half of it by default.
+        The part of a cell that goes to the left child, by parameter and cut; by default half of it.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class Partition:
         self._cuts = _cuts_of(slots, levels)
         self.depth = int(min(longest_path(slots, roots, levels), depth))
         self._between: dict[tuple[int, int, int, float], int] = {}
-        self._cells: list[Cell] = []  # the last cell that was called for, to continue from there
+        self._last: list[tuple[Path, Cell]] = []  # that was called for, to continue from there
         queue: list[tuple[float, int, int]] = []
         self._push(queue, roots)
         self.first = Plan(0, queue)
@@ -128,58 +127,39 @@ class Partition:
     def __call__(self, path: Path) -> int:
         """Return the number of children of the cell of a path."""
         try:  # (removed while it is in use: threads may share a space)
-            cell = self._cells.pop()
+            known, cell = self._last.pop()
         except IndexError:
-            cell = Cell(self)
-        done = len(cell.path)
-        if len(path) < done or path[:done] != tuple(cell.path):
-            cell = Cell(self)
-            done = 0
-        for step in path[done:]:
+            known, cell = (), Cell(self)
+        if path[: len(known)] != known:
+            known, cell = (), Cell(self)
+        for step in path[len(known) :]:
             cell.enter(step)
         count = cell.children()
-        self._cells.append(cell)
+        self._last.append((tuple(path), cell))
         return count
 
     def path(self, point: Point) -> Path:
         """Return the complete path of the cell that contains a point."""
-        plan: Plan = self.first
-        counts: list[Any] = self.counts
-        ranges: dict[int, tuple[Any, Any]] = {}
+        cell = Cell(self)
         path: list[int] = []
-        while True:
-            for slot, share, last in plan.cuts:
-                position: Any = point[slot]
-                count = counts[slot]
-                if count is None:
-                    low, high = ranges.get(slot, (0.0, 1.0))
-                    cut = low + share * (high - low)
-                else:
-                    low, high = ranges.get(slot, (0, count))
-                    if last or high - low == 1:
-                        path.append(position - low)
-                        continue
-                    cut = self.cut_between(slot, low, high, share)
-                if position >= cut:
-                    ranges[slot] = (cut, high)
-                    path.append(1)
-                else:
-                    ranges[slot] = (low, cut)
-                    path.append(0)
-            if plan.slot < 0:
-                return tuple(path)
-            choice: Any = point[plan.slot]
-            path.append(choice)
-            plan = self.option(plan, choice)
+        while cell.slot >= 0:
+            position: Any = point[cell.slot]
+            path.append(position - cell.low if cell.cut is None else int(position >= cell.cut))
+            cell.enter(path[-1])
+        return tuple(path)
 
     def cut_between(self, slot: int, low: int, high: int, share: float) -> int:
         """Return the first value of the right child of the values from low to high - 1."""
         key = slot, low, high, share
-        found = self._between.get(key)
-        if found is None:
-            found = _cut_between(self.slots[slot].parameter, low, high, share)
-            self._between[key] = found
-        return found
+        if key not in self._between:
+            parameter = self.slots[slot].parameter
+            left, right = parameter.edge(low), parameter.edge(high)
+            u = left + share * (right - left)
+            cut = parameter.index_at(u)
+            if u - parameter.edge(cut) > parameter.edge(cut + 1) - u:
+                cut += 1
+            self._between[key] = min(max(cut, low + 1), high - 1)
+        return self._between[key]
 
     def cell(self, path: Sequence[int]) -> "Cell":
         """Return the cell of a path."""
@@ -227,58 +207,57 @@ class Cell:
 
     Attributes
     ----------
-    path
-        The steps to it.
     ranges
-        The positions from low to high of each parameter that was cut, by slot.
-    chosen
-        The option of each choice that was made, by slot.
+        The positions from low to high of each parameter that was cut or chosen, by slot.
+    slot, low, high, cut
+        The parameter that its children divide (-1 for a leaf), the range of its positions, and the
+        position that separates two children; None if each position is a child.
     """
+
+    low: Any
+    high: Any
+    cut: Any
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self._plan = partition.first
         self._done = 0  # cuts of the plan
-        self.path: list[int] = []
         self.ranges: dict[int, tuple[float, float]] = {}
-        self.chosen: dict[int, int] = {}
+        self._divide()
+
+    def _divide(self) -> None:
+        """Set the division into children."""
+        plan = self._plan
+        self.cut = None
+        if self._done == len(plan.cuts):
+            self.slot, self.low, self.high = plan.slot, 0, len(plan.options)
+            return
+        slot, share, last = plan.cuts[self._done]
+        self.slot = slot
+        count = self.partition.counts[slot]
+        self.low, self.high = low, high = self.ranges.get(slot) or (0, count or 1)
+        if count is None:
+            self.cut = low + share * (high - low)
+        elif not last and high - low > 1:
+            self.cut = self.partition.cut_between(slot, int(low), int(high), share)
 
     def children(self) -> int:
         """Return the number of children."""
-        plan = self._plan
-        if self._done < len(plan.cuts):
-            cut = plan.cuts[self._done]
-            count = self.partition.counts[cut.slot]
-            if count is None:
-                return 2
-            low, high = self.ranges.get(cut.slot, (0, count))
-            return int(high - low) if cut.last else min(int(high - low), 2)
-        return len(plan.options) if plan.slot >= 0 else 0
+        return int(self.high - self.low) if self.cut is None else 2
 
     def enter(self, child: int) -> None:
         """Go to a child."""
-        self.path.append(child)
-        plan = self._plan
-        if self._done == len(plan.cuts):
-            self.chosen[plan.slot] = child
-            self._plan = self.partition.option(plan, child)
-            self._done = 0
-            return
-        slot, share, last = plan.cuts[self._done]
-        self._done += 1
-        count = self.partition.counts[slot]
-        low: Any
-        high: Any
-        if count is None:
-            low, high = self.ranges.get(slot, (0.0, 1.0))
-            cut = low + share * (high - low)
+        low, cut, high = self.low, self.cut, self.high
+        if cut is None:
+            self.ranges[self.slot] = (low + child, low + child + 1)
         else:
-            low, high = self.ranges.get(slot, (0, count))
-            if last or high - low == 1:
-                self.ranges[slot] = (low + child, low + child + 1)
-                return
-            cut = self.partition.cut_between(slot, low, high, share)
-        self.ranges[slot] = (cut, high) if child else (low, cut)
+            self.ranges[self.slot] = (cut, high) if child else (low, cut)
+        if self._done < len(self._plan.cuts):
+            self._done += 1
+        else:
+            self._plan = self.partition.option(self._plan, child)
+            self._done = 0
+        self._divide()
 
 
 def longest_path(slots: Sequence[Slot], roots: Sequence[int], levels: int | Sequence[int]) -> int:
@@ -304,13 +283,3 @@ def _cuts_of(slots: Sequence[Slot], levels: int | Sequence[int]) -> list[int]:
         else:
             found.append(math.ceil(math.log2(count)) + SPARE_CUTS if count > 1 else 0)
     return found
-
-
-def _cut_between(parameter: Any, low: int, high: int, share: float) -> int:
-    """Return the first value of the right child of the values from low to high - 1."""
-    left, right = parameter.edge(low), parameter.edge(high)
-    u = left + share * (right - left)
-    cut: int = parameter.index_at(u)
-    if u - parameter.edge(cut) > parameter.edge(cut + 1) - u:
-        cut += 1
-    return min(max(cut, low + 1), high - 1)

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from bough.trees import Path, Tree
 
 #: Cuts of a continuous parameter by the fixed partition: to cells of a millionth of its range.
 LEVELS = 20
-NOTHING: Mapping[int, float | None] = {}
+NOTHING: Mapping[int, Any] = {}
 
 
 class Space:
@@ -47,18 +48,26 @@ class Space:
     """
 
     def __init__(self, /, **parameters: Parameter) -> None:
+        self.names: set[str] = set()  # those of options included
         for name, parameter in parameters.items():
-            if not isinstance(parameter, (Float, Int, Choice)):
+            if not isinstance(parameter, Parameter):
+                hint = '; a space inside a space is an option: Choice({"name": Space(...)})'
                 raise TypeError(
                     f"parameter {name!r} must be a Float, Int or Choice, got {parameter!r}"
-                    + (
-                        '; a space inside a space is an option: Choice({"name": Space(...)})'
-                        if isinstance(parameter, Space)
-                        else ""
-                    )
+                    + (hint if isinstance(parameter, Space) else "")
                 )
+            spaces = parameter.spaces if isinstance(parameter, Choice) else ()
+            inner = set().union(*(space.names for space in spaces))
+            if name in inner:
+                raise ValueError(f"an option of {name!r} has a parameter of the same name")
+            twice = self.names & (inner | {name})
+            if twice:
+                raise ValueError(
+                    f"the name {min(twice)!r} is given twice; a name may recur only in different "
+                    "options of one choice"
+                )
+            self.names |= inner | {name}
         self.parameters = dict(parameters)
-        _check_names(self)
         self.slots, self.roots = slots_of(self.parameters)
 
     # ------------------------------------------------------------------ points
@@ -122,19 +131,8 @@ class Space:
 
     def params(self, point: Point) -> dict[str, Any]:
         """Return the params of a point."""
-        found: dict[str, Any] = {}
-
-        def add(slots: Sequence[int]) -> None:
-            for slot in slots:
-                name, parameter = self.slots[slot].name, self.slots[slot].parameter
-                place = point[slot]
-                assert place is not None  # it is active
-                found[name] = parameter.value(place)  # type: ignore[arg-type]
-                if isinstance(parameter, Choice):
-                    add(self.slots[slot].inner[int(place)])
-
-        add(self.roots)
-        return found
+        pairs = zip(self.slots, point, strict=True)
+        return {slot.name: slot.parameter.value(p) for slot, p in pairs if p is not None}
 
     # ------------------------------------------------------------------ the fixed partition
 
@@ -173,32 +171,25 @@ class Space:
 
         def position_of(slot: int) -> float:
             parameter = self.slots[slot].parameter
-            if isinstance(parameter, Choice):
-                return cell.chosen.get(slot, 0)
-            low, high = cell.ranges.get(slot, (0, parameter.count or 1))
-            if parameter.count is None:
-                return 0.5 * (low + high)
-            return parameter.middle(int(low), int(high))
+            count = 1 if isinstance(parameter, Choice) else parameter.count
+            low, high = cell.ranges.get(slot, (0, count or 1))
+            return 0.5 * (low + high) if count is None else parameter.middle(int(low), int(high))
 
         return self._assemble(position_of)
 
     def random_point(
         self,
         rng: np.random.Generator,
-        cell: Cell | None = None,
+        ranges: Mapping[int, tuple[float, float]] = NOTHING,
         fixed: Mapping[int, float | None] = NOTHING,
     ) -> Point:
-        """Return a random point of a cell, or of the whole space, with some positions fixed."""
-        ranges = {} if cell is None else cell.ranges
-        chosen = {} if cell is None else cell.chosen
+        """Return a random point within ranges of some slots, with some positions fixed."""
         draws: list[float] = rng.random(len(self.slots)).tolist()
 
         def position_of(slot: int) -> float:
             parameter, u, given = self.slots[slot].parameter, draws[slot], fixed.get(slot)
             if given is not None:
                 return given
-            if isinstance(parameter, Choice):
-                return chosen[slot] if slot in chosen else int(u * parameter.count)
             low, high = ranges.get(slot, (0, parameter.count or 1))
             if parameter.count is None:
                 return low + u * (high - low)
@@ -255,12 +246,8 @@ def describe(space: Space, *, plain: bool = True) -> dict[str, Any]:
                 "options": [_describe_option(name, option, plain) for option in parameter.options],
                 "spaces": [describe(inner, plain=plain) for inner in parameter.spaces],
             }
-        else:
-            kind = "int" if isinstance(parameter, Int) else "float"
-            found[name] = {
-                "kind": kind, "low": parameter.low, "high": parameter.high,
-                "log": parameter.log, "step": parameter.step,
-            }  # fmt: skip
+        elif isinstance(parameter, (Float, Int)):
+            found[name] = {"kind": type(parameter).__name__.lower()} | asdict(parameter)
     return found
 
 
@@ -311,31 +298,6 @@ def _rebuild_parameter(parts: dict[str, Any]) -> Parameter:
         return Choice.with_spaces(options, map(rebuild, parts["spaces"]))
     kinds: dict[str, type[Int] | type[Float]] = {"int": Int, "float": Float}
     return kinds[kind](**parts)
-
-
-def _check_names(space: Space) -> None:
-    seen: set[str] = set()
-    for name, parameter in space.parameters.items():
-        twice = seen & _names(name, parameter)
-        if twice:
-            raise ValueError(
-                f"the name {min(twice)!r} is given twice; a name may recur only in different "
-                "options of one choice"
-            )
-        seen |= _names(name, parameter)
-
-
-def _names(name: str, parameter: Parameter) -> set[str]:
-    """Return the names of a parameter and of all parameters of its options."""
-    found = {name}
-    if isinstance(parameter, Choice):
-        for inner in parameter.spaces:
-            for key, value in inner.parameters.items():
-                names = _names(key, value)
-                if name in names:
-                    raise ValueError(f"an option of {name!r} has a parameter of the same name")
-                found |= names
-    return found
 
 
 def _size(parameter: Parameter) -> float:

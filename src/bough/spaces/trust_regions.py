@@ -175,22 +175,10 @@ class TrustRegion:
     ) -> tuple[Array | None, int | None]:
         """Return where the local model is highest; None if there is no candidate.
 
-        If there is noise, also return the index of the best of the data by the model.
-
-        Parameters
-        ----------
-        coordinates, values
-            All observations with the same choices.
-        least
-            The least radius along each parameter: the spacing of discrete values.
-        noise
-            The standard deviation of rewards.
-        small
-            The largest gain that counts as none.
-        rng
-            The source of randomness.
-        fails
-            A function that returns whether coordinates are at risk of failing.
+        If there is noise, also return the index of the best of the data by the model. The data are
+        all observations with the same choices; `least` is the spacing of discrete values along each
+        parameter, `small` the largest gain that counts as none, and `fails` returns whether
+        coordinates are at risk of failing.
         """
         center = np.array(self.center)
         radius = np.maximum(self.radius, least)
@@ -235,13 +223,12 @@ def _safe(candidates: Array, fails: Callable[[Array], NDArray[np.bool_]] | None)
 class TrustRegions:
     """Trust regions around good points, the best first, and the points to try next.
 
-    Parameters
+    Attributes
     ----------
-    space
-    trials
-        What happened so far.
-    risk
-        The points at risk of failing.
+    regions
+        The regions, the best first.
+    asked_by
+        The region that asked for each point that is being evaluated for one.
     """
 
     def __init__(self, space: Space, trials: Trials, risk: FailureRisk) -> None:
@@ -249,7 +236,7 @@ class TrustRegions:
         self._trials = trials
         self._risk = risk
         self.regions: list[TrustRegion] = []
-        self._asked_by: dict[Point, TrustRegion] = {}
+        self.asked_by: dict[Point, TrustRegion] = {}
         self._spread = 0.0  # the standard deviation of rewards, updated now and then
         self._good = -math.inf  # the least reward that is good enough for a new region
 
@@ -260,36 +247,28 @@ class TrustRegions:
     ) -> tuple[Point | None, TrustRegion | None]:
         """Return a point to try, and the region that asks for it; None if there is none.
 
-        Parameters
-        ----------
-        noise
-            The standard deviation of rewards.
-        is_new
-            A function that returns whether evaluating a point would be informative.
-        rng
-            The source of randomness.
+        `is_new` returns whether evaluating a point would be informative.
         """
+        region = None
         if len(self._trials) < FEWEST:
             return None, None
         if self._trials.choices and rng.random() < OTHER_CHOICE:
-            return self._unless_at_risk(self._with_another_choice(rng)), None
-        best = self.regions[0] if self.regions else None
-        if best is not None and best.radius < NEARLY_CONVERGED and rng.random() < OTHER_NUMBER:
-            return self._unless_at_risk(self._with_another_number(rng)), None
-        region = self._choose(rng)
-        if region is None:
-            return self._unless_at_risk(self._with_another_number(rng)), None
-        point = self._maximum_in(region, noise, rng)
-        if point is not None and is_new(point):
+            point: Point | None = self._with_another_choice(rng)
+        elif (region := self._choose(rng)) is None:
+            point = self._with_another_number(rng)
+        else:
+            point = self._maximum_in(region, noise, rng)
+            if point is None or not is_new(point):
+                region.resize(success=False)
+                return None, None
             return point, region
-        region.resize(success=False)
-        return None, None
-
-    def _unless_at_risk(self, point: Point | None) -> Point | None:
-        return None if point is None or self._risk.excludes(point) else point
+        return None if point is None or self._risk.excludes(point) else point, None
 
     def _choose(self, rng: np.random.Generator) -> TrustRegion | None:
-        """Return a region that has not converged, most often the best one."""
+        """Return a region that has not converged, most often the best; None for another number."""
+        nearly_converged = self.regions and self.regions[0].radius < NEARLY_CONVERGED
+        if nearly_converged and rng.random() < OTHER_NUMBER:
+            return None
         active = [region for region in self.regions if not region.converged]
         if not active:
             return None
@@ -316,7 +295,7 @@ class TrustRegions:
         point = list(center)
         for i, u in zip(active, found.tolist(), strict=True):
             parameter = self._space.slots[i].parameter
-            point[i] = u if parameter.count is None else parameter.index_at(u)  # type: ignore[union-attr]
+            point[i] = u if parameter.count is None else parameter.index_at(u)
         return tuple(point)
 
     def _good_point(self, rng: np.random.Generator) -> Point:
@@ -333,7 +312,7 @@ class TrustRegions:
         slot = active[int(rng.integers(len(active)))]
         if rng.random() < ANY_NUMBER:
             fixed = {**dict(enumerate(point)), slot: None}
-            return self._space.random_point(rng, None, fixed)
+            return self._space.random_point(rng, fixed=fixed)
         other = self._trials[self.regions[int(rng.integers(len(self.regions)))].row].point
         if other[slot] is None:
             return None
@@ -352,28 +331,20 @@ class TrustRegions:
         slot = made[int(rng.integers(len(made)))]
         count = slots[slot].parameter.count or 0
         other = (int(point[slot] or 0) + 1 + int(rng.integers(count - 1))) % count
-        return self._space.random_point(rng, None, {**dict(enumerate(point)), slot: other})
+        return self._space.random_point(rng, fixed={**dict(enumerate(point)), slot: other})
 
     # ------------------------------------------------------------------ outcomes
 
-    def expect(self, point: Point, region: TrustRegion) -> None:
-        """Record that a point is evaluated for a region."""
-        self._asked_by[point] = region
-
-    def forget(self, point: Point) -> None:
-        """Record that a point is not evaluated after all."""
-        self._asked_by.pop(point, None)
-
     def fail(self, point: Point) -> None:
         """Record that an evaluation failed: the region that asked for it shrinks."""
-        region = self._asked_by.pop(point, None)
+        region = self.asked_by.pop(point, None)
         if region is not None:
             region.resize(success=False)
 
     def observe(self, row: int, noise: float) -> None:
         """Record an observation, given the standard deviation of rewards."""
         point, reward, _ = self._trials[row]
-        region = self._asked_by.pop(point, None)
+        region = self.asked_by.pop(point, None)
         coordinates = self._trials.coordinates_of(point)
         if region is None:
             self._update_thresholds()
@@ -414,12 +385,8 @@ class TrustRegions:
         if len(some) <= most:
             return
         kinds = [region.kind for region in some]
-        worst = some[-1]
-        for region in reversed(some):
-            if kinds.count(region.kind) > 1:
-                worst = region
-                break
-        self.regions.remove(worst)
+        recurring = (region for region in reversed(some) if kinds.count(region.kind) > 1)
+        self.regions.remove(next(recurring, some[-1]))
 
     def _update_thresholds(self) -> None:
         """Compute now and then the spread of the rewards, and which of them are good."""

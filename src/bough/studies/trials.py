@@ -124,7 +124,7 @@ class Domain:
         for slot, position in zip(self.space.slots, self.space.point(candidate), strict=True):
             if position is None:
                 continue
-            value = slot.parameter.value(position)  # type: ignore[arg-type]
+            value = slot.parameter.value(position)
             if isinstance(slot.parameter, Choice):
                 plain[slot.name] = value if is_plain(value) else {"option": int(position)}
             else:
