@@ -120,6 +120,9 @@ cdef class Nodes:
     cdef dict _foresee(self, tuple path, int found, int visited)
     cdef int grow(self, dict plan) except -1
     cdef int _grow_as_foreseen(self, dict plan) except -1
+    cdef int real_parent(self, int n) noexcept
+    cdef int deepest(self, int n) noexcept
+    cdef int next_upwards(self, int n) noexcept
     cdef int observed_on_trail(self) noexcept
     cdef list path_to(self, int n)
     cdef list complete(self, int n, SplitMix64 rng)

@@ -217,6 +217,24 @@ class Nodes:
             self.m = g * self.m + self.array[n].offset
             self.variance = self.array[n].spread + g * g * self.variance
 
+    def real_parent(self, n):
+        """Return the parent of a node, groups passed."""
+        n = self.array[n].parent
+        while self.array[n].count == GROUP:
+            n = self.array[n].parent
+        return n
+
+    def deepest(self, n):
+        """Return the node at or below n that comes first if children come before parents."""
+        while self.array[n].child != NONE:
+            n = self.array[n].child
+        return n
+
+    def next_upwards(self, n):
+        """Return the next node in that order; NONE after the root."""
+        sibling = self.array[n].sibling
+        return self.array[n].parent if sibling == NONE else self.deepest(sibling)
+
     def observed_on_trail(self):
         """Return how many steps of the trail lead to nodes with observations there or below."""
         steps = -1  # the root is at the end of no step
