@@ -3,7 +3,7 @@
 
 cimport cython
 
-from bough.belief.nodes cimport GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes
+from bough.belief.nodes cimport GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes, moderate
 
 cdef double LOG_TWO_PI, LEAST_NOISE
 

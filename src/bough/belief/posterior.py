@@ -35,10 +35,10 @@ import numpy as np
 from cython.cimports.libc.math import log, sqrt
 
 if not cython.compiled:
-    from bough.belief.nodes import GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes
+    from bough.belief.nodes import GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes, moderate
 
 from bough._validation import at_least_zero, listed, whole
-from bough.belief.nodes import PENDING, aligned, grown, moderate, read_only
+from bough.belief.nodes import PENDING, aligned, grown, read_only
 from bough.exceptions import Contradiction
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
@@ -102,11 +102,7 @@ class Posterior:
     def observe(self, path, value, noise, depth):
         """Condition on a noisy value of F at a node, or at a random node below it at a depth."""
         nodes = self.nodes
-        y: cython.double = (
-            value
-            if type(value) is float and -LARGEST <= value <= LARGEST
-            else moderate(value, "value")
-        )
+        y: cython.double = moderate(value, "value")
         own_noise = noise is not None
         share: cython.double = self._squared(noise) if own_noise else 1.0
         plan = nodes.approach(path, True)

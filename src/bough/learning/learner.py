@@ -39,17 +39,7 @@ ROUNDING = 1e-6
 
 
 class Fit(NamedTuple):
-    """The record of one refit.
-
-    Attributes
-    ----------
-    values
-        The fitted parameters in the units of the rewards, in the order of the model's slots.
-    exact
-        Whether the rewards were considered exact.
-    likelihood
-        The log marginal likelihood of the observations until then.
-    """
+    """The record of one refit: its values are in the order of the model's slots."""
 
     values: list[float]
     exact: bool
@@ -62,14 +52,7 @@ class Learner:
     A refit costs O(nodes). It is due each time the observations have grown by a third (from 500 on:
     have doubled), so that refits cost O(depth) for each observation, like the observation itself.
 
-    Parameters
-    ----------
-    kernel, noise, mean
-        The hyperparameters, with None for what is fitted.
-    depth
-        The depth of the tree.
-    prior
-        The prior of what is fitted.
+    Parameters are those of `Model`; without a kernel it is a geometric one.
 
     Attributes
     ----------

@@ -308,11 +308,7 @@ class GPTS(Searcher):
             self._prepare_maxima()
 
     def _prepare_maxima(self) -> None:
-        """Tabulate the distribution of the best arm below unexplored children.
-
-        If branching is a function, averages over the nodes so far take the place of the numbers of
-        children, and are updated each time the observations have doubled.
-        """
+        """Tabulate the distribution of the best arm below unexplored children."""
         self.belief.prepare_maxima(rough=self._learner is not None)
 
     def forget(self, path: Sequence[int]) -> None:
@@ -342,7 +338,7 @@ class GPTS(Searcher):
         log_arms = self.tree.log_arms
         if log_arms is None:
             # A working value: as many arms as nodes, each with unexplored children.
-            log_arms = math.log(2 * self.belief.node_count)
+            log_arms = math.log(2 * self.belief.node_array.used)
         elif self.growth == "deepening":
             log_arms += math.log(self.tree.depth + 1)  # every node of a path has a reward
         return confidence.sqrt_beta(t, log_arms)
