@@ -448,10 +448,6 @@ class Belief:
         """
         return self._prepared_maxima().select(exploration, skip_known, rng)
 
-    def best_first_step(self) -> int:
-        """Return the step from the root whose subtree has the highest mean of its maximum."""
-        return self._prepared_maxima().best_first_step()
-
     def best_value(self) -> tuple[float, float]:
         """Return mean and standard deviation of the reward of the best arm of all.
 

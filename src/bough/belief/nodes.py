@@ -39,27 +39,21 @@ GROUP_BITS = 4
 #: With a prior mean that is a function, this many children of a visited node become nodes.
 MOST_FORESEEN = 1000
 
-NODE = np.dtype(
-    [(name, np.int32) for name in ("child", "sibling", "parent", "index")]
-    + [(name, np.float64) for name in ("g", "offset", "spread")]
-    + [
-        (name, np.int32)
-        for name in ("arm", "stamp", "count", "branching", "explored", "group_bits")
-    ]
-    + [
-        (name, np.float64)
-        for name in (
-            "own_precision", "own_value", "sub_precision", "sub_shift", "v", "mu", "average",
-        )
-    ]
-    + [(name, np.int32) for name in ("visits", "depth")],
-    align=True,
-)  # fmt: skip
 
-PENDING = np.dtype(
-    [("count", np.int64)] + [(name, np.float64) for name in ("own", "q", "spread", "tau")],
-    align=True,
+def record(*fields):
+    """Return the dtype of a struct, given the names and the type of its fields in order."""
+    pairs = [(name, kind) for names, kind in fields for name in names.split()]
+    return np.dtype(pairs, align=True)
+
+
+NODE = record(
+    ("child sibling parent index", np.int32),
+    ("g offset spread", np.float64),
+    ("arm stamp count branching explored group_bits", np.int32),
+    ("own_precision own_value sub_precision sub_shift v mu average", np.float64),
+    ("visits depth", np.int32),
 )
+PENDING = record(("count", np.int64), ("own q spread tau", np.float64))
 
 
 class Nodes:

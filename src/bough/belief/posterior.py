@@ -38,7 +38,7 @@ if not cython.compiled:
     from bough.belief.nodes import GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes, moderate
 
 from bough._validation import at_least_zero, listed, whole
-from bough.belief.nodes import PENDING, aligned, grown, read_only
+from bough.belief.nodes import PENDING, aligned, grown, read_only, record
 from bough.exceptions import Contradiction
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
@@ -46,10 +46,8 @@ LOG_TWO_PI = float(np.log(2 * np.pi))
 #: the digits of a double would not suffice for the likelihood.
 LEAST_NOISE = 1e-6
 
-OBSERVATION = np.dtype(
-    [(name, np.int32) for name in ("node", "ends", "of_step", "own_noise")]
-    + [(name, np.float64) for name in ("value", "variance", "share")],
-    align=True,
+OBSERVATION = record(
+    ("node ends of_step own_noise", np.int32), ("value variance share", np.float64)
 )
 
 

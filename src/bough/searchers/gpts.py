@@ -362,11 +362,6 @@ class GPTS(Searcher):
             conditional=self._learner is not None,
         )
 
-    @property
-    def information_gain(self) -> float:
-        """The information gained about the rewards, in nats: see `Belief.information_gain`."""
-        return self.belief.information_gain()
-
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played.
 
@@ -397,20 +392,6 @@ class GPTS(Searcher):
             arm.path, None, arm.mean, arm.std,
             arm.mean - spread, arm.mean + spread, value, visits,
         )  # fmt: skip
-
-    def best_action(self, rule: str | None = None) -> int:
-        """Return the first step of the best arm.
-
-        `rule` is that of `best`, or `"subtree"`: the first step into the subtree whose best arm has
-        the highest expected reward, played or not.
-        """
-        if rule != "subtree":
-            return super().best_action(rule)
-        if self.tree.is_leaf(()):
-            raise ValueError("the root of this tree is a leaf: it has no actions")
-        if self.select == "arm":
-            self._prepare_maxima()
-        return self.belief.best_first_step()
 
     def __repr__(self) -> str:
         return (
