@@ -226,9 +226,9 @@ def _report(belief: Belief, posterior: Posterior, optimum: Optimum) -> Report:
     """Return the report of a fit, in the units of the rewards."""
     model, units = posterior.model, posterior.units
     density, _ = posterior(optimum.theta)
-    likelihood = posterior.log_likelihood
     values = model.values(optimum.theta, *units)
     settings = model.settings(values)
+    likelihood = posterior.log_likelihood(settings)
     free = interior(posterior, optimum)
     errors = standard_errors(posterior, optimum)
     lows = model.values(np.maximum(optimum.theta - 2.0 * errors, model.low), *units)

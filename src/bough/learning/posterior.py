@@ -53,7 +53,6 @@ class Posterior:
         self.model = model
         self.evidence = evidence
         self.units = evidence.shift, evidence.scale
-        self._log_likelihood = -math.inf  # of the last evaluation
         priors = [slot.prior for slot in model.slots]
         self._center = np.array([math.log(p.median) if p else 0.0 for p in priors])
         self._precision = np.array([1.0 / p.sigma**2 if p else 0.0 for p in priors])
@@ -72,7 +71,6 @@ class Posterior:
         model = self.model
         now = model.settings(model.values(theta, *self.units))
         v, s2, (density, by_v, by_s2, by_mean, by_scale) = self._evaluate(now)
-        self._log_likelihood = density - self.evidence.restriction
         gradients = model.gradients(now.kernel) / self.evidence.scale**2
         rest = [2.0 * s2 * by_s2] if model.noise is None else []
         if model.fits_mean:
@@ -98,15 +96,10 @@ class Posterior:
         )
         return v, s2, found
 
-    def log_likelihood_of(self, now: Settings) -> float:
+    def log_likelihood(self, now: Settings) -> float:
         """Return the log marginal likelihood of a kernel, noise and mean."""
         density = self._evaluate(now)[2][0]
         return self.in_units(density - self.evidence.restriction)
-
-    @property
-    def log_likelihood(self) -> float:
-        """The log marginal likelihood of the last evaluation."""
-        return self.in_units(self._log_likelihood)
 
     def in_units(self, density: float) -> float:
         """Return the log density of the rewards, given that of the standardized ones."""
