@@ -33,16 +33,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LogNormal:
-    """A log-normal prior of a positive hyperparameter, truncated to an interval.
+    """A log-normal prior of a positive hyperparameter, truncated to the interval low .. high.
 
-    Parameters
-    ----------
-    median
-        The median before truncation.
-    sigma
-        The standard deviation of the logarithm; infinite for a flat prior.
-    low, high
-        The ends of the interval.
+    `median` is that before truncation, `sigma` the standard deviation of the logarithm; infinite
+    for a flat prior.
     """
 
     median: float
