@@ -74,7 +74,7 @@ def plays(tree, kernel, scale, marks):
         evaluated = clock()
         belief.observe(path, value)
         spent += clock() - evaluated + chosen - start - overhead
-        touched += belief.touched
+        touched += belief.arm_search.touched
         counted += 1
         if t in marks:
             yield t, spent / counted / 1e3, touched / counted, belief

@@ -42,14 +42,12 @@ def test_chi_is_as_defined():
 
 
 @given(st.integers(0, 4), st.data())
-def test_matrix_features_and_chi_agree(depth, data):
+def test_matrix_and_chi_agree(depth, data):
     """The paper: chi_d is the product of two paths with d nodes not in common."""
     kernel = data.draw(some_kernel(depth))
     paths = arms(2, depth)
     K = kernel.matrix(paths, depth)
     scale = 1e-12 * max(1.0, kernel.chi(depth)[0])
-    phi = kernel.features(paths, depth)
-    np.testing.assert_allclose(phi @ phi.T, K, atol=scale)
     for i, a in enumerate(paths):
         for j, b in enumerate(paths):
             apart = depth - next((n for n in range(depth) if a[n] != b[n]), depth)

@@ -7,7 +7,6 @@ share the steps of their common prefix, and so covary. For a tree of depth D:
     chi_d   `chi(D)[d]`            covariance of two complete paths that differ in d nodes (the
                                    paper's): v_0 = chi_D and v_i = chi_{D-i} - chi_{D-i+1}
     K       `matrix(paths, D)`     covariance matrix of paths
-    phi     `features(paths, D)`   the paper's feature vectors: K = phi phi^T
 
 A hyperparameter that is None is fitted: `Gaussian(width=None, variance=1.0)` has no increments
 yet, but `bough.GPTS` and `bough.learning.fit` accept it.
@@ -34,16 +33,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LogNormal:
-    """A log-normal prior of a positive hyperparameter, truncated to an interval.
+    """A log-normal prior of a positive hyperparameter, truncated to the interval low .. high.
 
-    Parameters
-    ----------
-    median
-        The median before truncation.
-    sigma
-        The standard deviation of the logarithm; infinite for a flat prior.
-    low, high
-        The ends of the interval.
+    `median` is that before truncation, `sigma` the standard deviation of the logarithm; infinite
+    for a flat prior.
     """
 
     median: float
@@ -106,22 +99,7 @@ class Kernel(ABC):
 
     A subclass is a frozen dataclass that defines `_increments`, and declares in `hyperparameters`
     which of its fields can be fitted, in their order. It may define `gradients`, which is otherwise
-    computed by finite differences.
-
-    >>> @dataclass(frozen=True)
-    ... class Leafy(Kernel):
-    ...     leaf: float | None
-    ...     variance: float | None = 1.0
-    ...     hyperparameters = {
-    ...         "leaf": Hyperparameter(LogNormal(0.5, 1.0, low=0.01, high=0.99), "fraction"),
-    ...         "variance": VARIANCE,
-    ...     }
-    ...
-    ...     def _increments(self, depth):
-    ...         leaf, variance = self._numbers()
-    ...         return variance * np.append(np.full(depth, (1 - leaf) / max(depth, 1)), leaf)
-    >>> parse("leafy:0.4")
-    Leafy(leaf=0.4, variance=None)
+    computed by finite differences. `docs/extend.md` has an example.
     """
 
     hyperparameters: ClassVar[Mapping[str, Hyperparameter]] = {}
@@ -197,21 +175,6 @@ class Kernel(ABC):
         """
         shared = np.cumsum(self.increments(depth))
         return shared[common_steps(_checked(paths, depth))]
-
-    def features(self, paths: Sequence[Sequence[int]], depth: int) -> Array:
-        """Return the feature vectors of paths, in rows: sqrt(v_i) in the column of each node.
-
-        There is a column for each node on some path, in the order of depth, then of path.
-        """
-        steps = _checked(paths, depth)
-        nodes = sorted({p[:i] for p in steps for i in range(len(p) + 1)}, key=lambda n: (len(n), n))
-        column = {node: j for j, node in enumerate(nodes)}
-        root = np.sqrt(self.increments(depth))
-        table = np.zeros((len(steps), len(nodes)))
-        for row, path in enumerate(steps):
-            for i in range(len(path) + 1):
-                table[row, column[path[:i]]] = root[i]
-        return table
 
     def __add__(self, other: Any) -> "Sum":
         return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented

@@ -1,7 +1,7 @@
 """Prior means: the expected reward of each node before any observation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from bough._validation import real
@@ -55,10 +55,6 @@ class Heuristic:
     def __call__(self, path: Path) -> float:
         """Return the prior mean of a node."""
         return self.offset + self.scale * self.height(path)
-
-    def scaled(self, scale: float, offset: float) -> "Heuristic":
-        """Return the heuristic with another scale and offset."""
-        return replace(self, scale=scale, offset=offset)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_heights": {}}

@@ -201,19 +201,6 @@ def test_steps_of_a_flat_kernel_share_the_noise_evenly():
     assert search.best().mean == 0.0
 
 
-def test_the_best_action_by_subtree():
-    """The root's child whose maximum has the highest mean, played or not."""
-    for select in ("subtree", "arm"):
-        search = GPTS(Tree(4, 3), kernels.Discounted(0.7), 0.1, select=select, rng=0)
-        for path, value in (((0, 0, 0), -1.0), ((1, 0, 0), -3.0), ((2, 1, 1), 1.5)):
-            search.tell(path, value)
-        assert search.best_action("subtree") == 2
-        search.tell((2, 1, 1), -9.0, noise=0.01)
-        assert search.best_action("subtree") == 3  # unexplored
-    with pytest.raises(ValueError, match="rule must be"):
-        search.best_action("magic")
-
-
 @pytest.mark.parametrize("select", ["arm", "subtree"])
 def test_the_same_seed_gives_the_same_run(select):
     def run(seed, copied=False):
@@ -427,8 +414,6 @@ def test_the_root_may_have_no_actions():
             search.tell(search.ask(), 1.0)
             with pytest.raises(ValueError, match="no actions"):
                 search.best_action()
-        with pytest.raises(ValueError, match="no actions"):
-            GPTS(tree, kernels.Linear(), 0.1).best_action("subtree")
 
 
 def test_a_branching_function_may_return_infinity():
@@ -466,10 +451,10 @@ def test_information_gain_is_half_a_log_determinant(data):
 
 
 def test_an_exact_observation_has_infinite_information():
-    search = GPTS(Tree(3, 2), kernels.Gaussian(1.5), 0.0, rng=0)
-    assert search.information_gain == 0.0
-    search.tell(search.ask(), 1.0)
-    assert search.information_gain == math.inf
+    belief = bough.Belief(Tree(3, 2), kernels.Gaussian(1.5), 0.0)
+    assert belief.information_gain() == 0.0
+    belief.observe((0, 1), 1.0)
+    assert belief.information_gain() == math.inf
 
 
 def test_rules_for_the_best():

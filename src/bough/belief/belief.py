@@ -13,7 +13,7 @@ from bough.belief.maxima import Maxima
 from bough.belief.nodes import Nodes
 from bough.belief.posterior import Posterior
 from bough.belief.rng import Rng
-from bough.belief.unexplored import maxima_tables
+from bough.belief.unexplored import FEWER_POINTS, MOST_UNEXPLORED, POINTS, unexplored_maxima
 from bough.kernels import Kernel, common_steps
 from bough.trees import MOST_CHILDREN, Path, Tree
 
@@ -48,15 +48,10 @@ class Belief:
 
     Attributes
     ----------
-    node_array : Nodes
-        The explored part of the tree. The other parts hold a reference to it.
-    propagation : Posterior
-        Observations, pending evaluations, and the messages between nodes.
-    arm_search : ArmSearch
-        Branch and bound for the best arm. It catches up with the nodes when it is queried.
-    maxima : Maxima
-        The distribution of the best arm of each subtree. It catches up after each change, since
-        it is linearized at the posterior mean of that moment.
+    node_array, propagation, arm_search, maxima
+        The parts: the explored nodes of the tree; observations and messages between nodes; branch
+        and bound for the best arm; the distribution of the best arm of each subtree. The last is
+        linearized at posterior means, so it catches up with the nodes after each change.
 
     Examples
     --------
@@ -112,13 +107,12 @@ class Belief:
 
         Parameters
         ----------
-        path : sequence of int
-            The node.
-        value : float
-        noise : float, optional
+        path, value
+            The node and its value.
+        noise
             The standard deviation of this observation, if it is not that of the belief. With 0 the
             value is exact, and another one for the node is an error.
-        depth : int, optional
+        depth
             If the value is that of an unknown node drawn at random below this one: its depth. The
             increments of the steps in between then count as noise.
         """
@@ -151,14 +145,14 @@ class Belief:
 
         Parameters
         ----------
-        path : sequence of int
+        path
             The node, not the root.
-        steps : sequence of float
+        steps
             The rewards, one for each step, in the units of the sum.
-        noise : float or sequence of float, optional
-            The standard deviation of each. By default that of the belief is the noise of their sum,
-            divided as `step_shares` says.
-        depth : int, optional
+        noise
+            The standard deviation of each, or of all alike. By default that of the belief is the
+            noise of their sum, divided as `step_shares` says.
+        depth
             If these are the first rewards of a longer path: its length. The noise is that of the
             whole path.
         """
@@ -213,10 +207,7 @@ class Belief:
         self.maxima.catch_up()
 
     def clear(self) -> None:
-        """Forget all observations and all pending evaluations.
-
-        The belief is then as good as new, but faster to begin with: it keeps its memory.
-        """
+        """Forget all observations and all pending evaluations, but keep the memory."""
         self.propagation.clear()
         self.maxima.catch_up()
 
@@ -254,11 +245,6 @@ class Belief:
         not follow the belief when the array is moved to grow, so ask for it again.
         """
         return self.node_array.records
-
-    @property
-    def node_count(self) -> int:
-        """The number of nodes, groups included."""
-        return self.node_array.used
 
     def __len__(self) -> int:
         return self.propagation.count
@@ -323,37 +309,23 @@ class Belief:
         however many paths there are.
         """
         n = whole(n, "n", least=0)
-        g, offset, spread, parent, ends = self._union(paths)
-        draws = np.random.default_rng(rng).standard_normal((n, len(parent)))
-        F = draws * np.sqrt(spread) + offset
-        for i, p in enumerate(parent):
-            if p >= 0:
-                F[:, i] += g[i] * F[:, p]
-        return F[:, ends] + self.center
-
-    def _union(
-        self, paths: Sequence[Sequence[int]]
-    ) -> tuple[Array, Array, Array, list[int], list[int]]:
-        """Return the nodes on some paths, parents first.
-
-        Given its parent, F of node i is normal with mean `g[i] F_parent + offset[i]` and variance
-        `spread[i]`; `ends[k]` is the node where path k ends.
-        """
-        number: dict[Path, int] = {}
-        rows: list[tuple[float, float, float]] = []
-        parent: list[int] = []
+        number: dict[Path, int] = {}  # of the nodes on the paths, parents first
+        rows: list[tuple[float, float, float, int]] = []  # g, offset, spread and parent of each
         ends: list[int] = []
         for given in _several(paths):
             path, _ = self.tree.walk(given)
-            chain = self.propagation.chain(path)
-            for i in range(len(path) + 1):
+            for i, row in enumerate(zip(*self.propagation.chain(path), strict=True)):
                 if path[:i] not in number:
-                    number[path[:i]] = len(parent)
-                    parent.append(number[path[: i - 1]] if i else -1)
-                    rows.append((chain[0][i], chain[1][i], chain[2][i]))
+                    number[path[:i]] = len(rows)
+                    rows.append((*row, number[path[: i - 1]] if i else -1))
             ends.append(number[path])
-        g, offset, spread = np.array(rows).reshape(-1, 3).T
-        return g, offset, spread, parent, ends
+        _, offset, spread, _ = np.array(rows).reshape(-1, 4).T
+        draws = np.random.default_rng(rng).standard_normal((n, len(rows)))
+        F: Array = draws * np.sqrt(spread) + offset
+        for i, (g, _, _, parent) in enumerate(rows):
+            if parent >= 0:
+                F[:, i] += g * F[:, parent]
+        return F[:, ends] + self.center
 
     def log_likelihood(self) -> float:
         """Return the logarithm of the density of all observations.
@@ -432,27 +404,22 @@ class Belief:
         """
         return self.arm_search.best_observed(deviations)
 
-    @property
-    def touched(self) -> int:
-        """The number of nodes that the last search for a best arm looked at."""
-        return self.arm_search.touched
-
     # ------------------------------------------------------------------ subtree maxima
 
     def prepare_maxima(self, *, rough: bool = False) -> None:
         """Keep the distribution of the best arm of each subtree from now on.
 
-        Tables say what to expect of unexplored children. Where branching is a function they are
-        for the average width of the nodes seen so far; so call this again when there are more.
-        `rough` tables have two or three digits, which suffice for a kernel fitted to data. It is
-        also to be called again after `take_prior`.
+        Tables say what to expect of unexplored children; `rough` ones have two or three digits,
+        which suffice for a fitted kernel. Call this again after `take_prior`, and, where branching
+        is a function, when there are more nodes: the tables are for the average width so far.
         """
         widths = self._seen_widths() if self.tree.counts is None else list(self.tree.counts)
         if widths != self._widths:
             self._widths = widths
             increments = self.kernel.increments(self.tree.depth)
-            open_ended = self.tree.counts is None
-            self.maxima.prepare(*maxima_tables(increments, widths, open_ended, rough))
+            most = MOST_UNEXPLORED if self.tree.counts is None else None
+            points = FEWER_POINTS if rough else POINTS
+            self.maxima.prepare(*unexplored_maxima(increments, widths, most, points))
 
     def _prepared_maxima(self) -> Maxima:
         if not self.maxima.prepared:
@@ -474,22 +441,12 @@ class Belief:
     ) -> Path | None:
         """Return the path of an arm, chosen from the root down by the maxima of subtrees.
 
-        Parameters
-        ----------
-        exploration : float
-            At each node the child (or the unexplored ones together) is taken whose maximum has the
-            highest mean + exploration sqrt(2 log(1 + visits) / sqrt(options)) std, where visits are
-            those of the node, and options the number of children to choose from.
-        skip_known : bool
-            Leave out arms that are known exactly or pending; None if all are.
-        rng : int or numpy.random.Generator, optional
-            Breaks ties and draws unexplored children.
+        At each node the child (or the unexplored ones together) is taken whose maximum has the
+        highest mean + exploration sqrt(2 log(1 + visits) / sqrt(options)) std, where visits are
+        those of the node, and options the number of children to choose from. With `skip_known`,
+        arms that are known exactly or pending are left out; None if all are.
         """
         return self._prepared_maxima().select(exploration, skip_known, rng)
-
-    def best_first_step(self) -> int:
-        """Return the step from the root whose subtree has the highest mean of its maximum."""
-        return self._prepared_maxima().best_first_step()
 
     def best_value(self) -> tuple[float, float]:
         """Return mean and standard deviation of the reward of the best arm of all.
@@ -528,12 +485,10 @@ class Belief:
 
 def _several(paths: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     """Return a list of paths, or say that it was one."""
-    several: list[Any] | None = None
-    if not isinstance(paths, str | bytes):
-        try:
-            several = list(paths)
-        except TypeError:
-            several = None
+    try:
+        several = None if isinstance(paths, str | bytes) else list(paths)
+    except TypeError:
+        several = None
     if several is None:
         raise TypeError("paths must be a list of paths, such as [(0, 1), (0, 2)]")
     if several and isinstance(several[0], int | np.integer):

@@ -30,24 +30,12 @@ if not cython.compiled:
     SEARCHES = 7
 
 from bough._validation import at_least_zero
-from bough.belief.nodes import aligned, grown
+from bough.belief.nodes import aligned, grown, record
 from bough.belief.rng import generator
 
-BOUND = np.dtype(
-    [(name, np.float64) for name in ("top", "m", "sd", "b", "gmax", "gmin", "smax")]
-    + [("stamp", np.int64)],
-    align=True,
-)
-
-FRAME = np.dtype(
-    [(name, np.int32) for name in ("node", "entry", "start")]
-    + [(name, np.float64) for name in ("m", "sd", "top", "gmax", "gmin", "smax")],
-    align=True,
-)
-ENTRY = np.dtype(
-    [(name, np.float64) for name in ("bound", "m", "variance", "sd")] + [("node", np.int64)],
-    align=True,
-)
+BOUND = record(("top m sd b gmax gmin smax", np.float64), ("stamp", np.int64))
+FRAME = record(("node entry start", np.int32), ("m sd top gmax gmin smax", np.float64))
+ENTRY = record(("bound m variance sd", np.float64), ("node", np.int64))
 
 
 class Arm:

@@ -2,7 +2,7 @@
 
 cimport cython
 
-from bough.belief.nodes cimport GROUP, INF, NONE, Nodes
+from bough.belief.nodes cimport GROUP, INF, NONE
 from bough.belief.posterior cimport Posterior
 
 cdef double LOG_TWO_PI, LEAST, MOST, ROUNDING
@@ -75,6 +75,3 @@ cdef class Evidence:
     cdef void _down(self, double doubt) noexcept
     cdef void _derive(self, int k, double m_above, double V_above) noexcept
     cdef double _step_square(self, int k, double m_above, double V_above) noexcept
-
-
-cdef int real_parent(Nodes nodes, int n) noexcept

@@ -65,10 +65,10 @@ class Evidence:
                 beyond += 1
             matters[n] = 1
             if posterior.log[i].of_step and n != 0:
-                matters[real_parent(nodes, n)] = 1
+                matters[nodes.real_parent(n)] = 1
         for n in range(1, used):
             if nodes.array[n].count != GROUP and nodes.array[n].visits > 0:
-                p = real_parent(nodes, n)
+                p = nodes.real_parent(n)
                 children[p] += 1
                 if children[p] > 1:
                     matters[p] = 1
@@ -87,7 +87,7 @@ class Evidence:
         for n in range(used):
             if nodes.array[n].count == GROUP:
                 continue
-            p = NONE if n == 0 else above[real_parent(nodes, n)]
+            p = NONE if n == 0 else above[nodes.real_parent(n)]
             if matters[n]:
                 self.parent[k] = p
                 self.node[k] = n
@@ -431,11 +431,3 @@ class Evidence:
             self.rise[k] = 0.0
             if k > 0 and self.node[k] != NONE:
                 self.rise[k] = (height[k] - height[self.parent[k]]) / self.scale
-
-
-def real_parent(nodes, n):
-    """Return the parent, groups passed."""
-    n = nodes.array[n].parent
-    while nodes.array[n].count == GROUP:
-        n = nodes.array[n].parent
-    return n

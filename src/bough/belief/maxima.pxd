@@ -35,7 +35,6 @@ cdef class Maxima:
     cdef double top_slope
     cdef bint merged
 
-    cdef int _make_room(self) except -1
     cdef int _next_changed(self, int c, int since) noexcept
     cdef void _set_mean(self, int n, int parent) noexcept
     cdef void _summarize(self, int n, double x) noexcept

@@ -28,7 +28,7 @@ if not cython.compiled:
     from bough.belief.nodes import ENDLESS, GROUP, INF, NONE, ROOT, Nodes
     from bough.belief.rng import SplitMix64
 
-from bough.belief.nodes import aligned, grown, read_only
+from bough.belief.nodes import aligned, grown, read_only, record
 from bough.belief.rng import generator
 
 #: The normal distribution is tabulated up to FARTHEST, at PLACES points per standard deviation.
@@ -39,11 +39,7 @@ PLACES = 64.0
 EXACT_COUNTS = 64
 COUNT_RATIO = 1.1
 
-MAXIMUM = np.dtype(
-    [(name, np.float64) for name in ("a", "k", "variance", "x")]
-    + [(name, np.int32) for name in ("closed", "determined")],
-    align=True,
-)
+MAXIMUM = record(("a k variance x", np.float64), ("closed determined", np.int32))
 
 
 def _normal_table():
@@ -107,7 +103,8 @@ class Maxima:
         nodes = self.nodes
         if not self.prepared or self.seen == nodes.now:
             return
-        self._make_room()
+        if self.array.shape[0] < nodes.array.shape[0]:
+            self.array = grown(self.array, MAXIMUM, nodes.array.shape[0])
         since = self.seen
         self.seen = nodes.now
         n = ROOT
@@ -129,11 +126,6 @@ class Maxima:
                     break
             self._set_mean(c, parent)
             n = c
-
-    def _make_room(self):
-        if self.array.shape[0] < self.nodes.array.shape[0]:
-            self.array = grown(self.array, MAXIMUM, self.nodes.array.shape[0])
-        return 0
 
     def _next_changed(self, c, since):
         """Return the first node that has changed since a stamp: c, or one after it in the list."""
@@ -286,14 +278,7 @@ class Maxima:
     # ------------------------------------------------------------------ queries
 
     def select(self, exploration, skip_known, rng):
-        """Return the path of an arm, chosen from the root down.
-
-        With `skip_known`, arms that are known exactly or pending are left out; None if all are.
-
-        At each node the child (or the unexplored ones together) is taken whose maximum has the
-        highest mean + exploration sqrt(2 log(1 + visits) / sqrt(options)) sd, where visits are
-        those of the node, and options the number of children to choose from.
-        """
+        """Return the path of an arm, chosen from the root down: see `Belief.select_by_maxima`."""
         self.catch_up()
         nodes = self.nodes
         bonus_scale: cython.double = exploration
@@ -371,14 +356,6 @@ class Maxima:
             return True
         q = self._q(c)
         return self.array[c].determined and spread + q * q * variance == 0.0
-
-    def best_first_step(self):
-        """Return the step from the root whose subtree has the highest mean of its maximum."""
-        self.catch_up()
-        nodes = self.nodes
-        m = nodes.array[ROOT].offset
-        choice = self._highest_child(ROOT, m, self._spread(ROOT), 0.0, False, None)
-        return nodes.unexplored_child(ROOT, None) if choice == ROOT else nodes.array[choice].index
 
     def best_value(self):
         """Return mean and standard deviation of the best arm of all."""

@@ -101,6 +101,8 @@ cdef class Nodes:
     cdef tuple path(self, int length)
     cdef int find(self, int n, int index) noexcept
     cdef int locate(self, int length) except -1
+    cdef void _start_trail(self) noexcept
+    cdef void _extend(self, int n) noexcept
     cdef void climb(self, int n) noexcept
     cdef int reserve(self, int more) except -1
     cdef int _new_node(self, int parent, int index, int depth, int branching, double mu) noexcept
@@ -120,7 +122,13 @@ cdef class Nodes:
     cdef dict _foresee(self, tuple path, int found, int visited)
     cdef int grow(self, dict plan) except -1
     cdef int _grow_as_foreseen(self, dict plan) except -1
+    cdef int real_parent(self, int n) noexcept
+    cdef int deepest(self, int n) noexcept
+    cdef int next_upwards(self, int n) noexcept
     cdef int observed_on_trail(self) noexcept
-    cdef list path_to(self, int n)
+    cpdef list path_to(self, int n)
     cdef list complete(self, int n, SplitMix64 rng)
     cdef int unexplored_child(self, int n, SplitMix64 rng)
+
+
+cpdef double moderate(value, str name) except? -1.0

@@ -39,27 +39,21 @@ GROUP_BITS = 4
 #: With a prior mean that is a function, this many children of a visited node become nodes.
 MOST_FORESEEN = 1000
 
-NODE = np.dtype(
-    [(name, np.int32) for name in ("child", "sibling", "parent", "index")]
-    + [(name, np.float64) for name in ("g", "offset", "spread")]
-    + [
-        (name, np.int32)
-        for name in ("arm", "stamp", "count", "branching", "explored", "group_bits")
-    ]
-    + [
-        (name, np.float64)
-        for name in (
-            "own_precision", "own_value", "sub_precision", "sub_shift", "v", "mu", "average",
-        )
-    ]
-    + [(name, np.int32) for name in ("visits", "depth")],
-    align=True,
-)  # fmt: skip
 
-PENDING = np.dtype(
-    [("count", np.int64)] + [(name, np.float64) for name in ("own", "q", "spread", "tau")],
-    align=True,
+def record(*fields):
+    """Return the dtype of a struct, given the names and the type of its fields in order."""
+    pairs = [(name, kind) for names, kind in fields for name in names.split()]
+    return np.dtype(pairs, align=True)
+
+
+NODE = record(
+    ("child sibling parent index", np.int32),
+    ("g offset spread", np.float64),
+    ("arm stamp count branching explored group_bits", np.int32),
+    ("own_precision own_value sub_precision sub_shift v mu average", np.float64),
+    ("visits depth", np.int32),
 )
+PENDING = record(("count", np.int64), ("own q spread tau", np.float64))
 
 
 class Nodes:
@@ -170,12 +164,8 @@ class Nodes:
         Leaves the trail to the last of them, and the posterior of F there.
         """
         n = ROOT
-        self.trail[0] = ROOT
-        self.trailed = 1
-        self.m_above = 0.0
-        self.variance_above = 0.0
-        self.m = self.array[ROOT].offset
-        self.variance = self.array[ROOT].spread
+        self._start_trail()
+        self._extend(ROOT)
         for i in range(length + 1):
             if self.ragged and self.array[n].branching != self.widths[i]:
                 raise ValueError(
@@ -188,34 +178,56 @@ class Nodes:
             n = self.find(n, self.steps[i])
             if n == NONE:
                 return i
-            self.trail[self.trailed] = n
-            self.trailed += 1
-            g = self.array[n].g
-            self.m_above = self.m
-            self.variance_above = self.variance
-            self.m = g * self.m + self.array[n].offset
-            self.variance = self.array[n].spread + g * g * self.variance
+            self._extend(n)
         return length
+
+    def _start_trail(self):
+        self.trailed = 0
+        self.m = 0.0
+        self.variance = 0.0
+
+    def _extend(self, n):
+        """Append a node to the trail, and find the posterior of F there."""
+        self.trail[self.trailed] = n
+        self.trailed += 1
+        g = self.array[n].g
+        self.m_above = self.m
+        self.variance_above = self.variance
+        self.m = g * self.m + self.array[n].offset
+        self.variance = self.array[n].spread + g * g * self.variance
 
     def climb(self, n):
         """Let the trail lead from the root to a node, with the posterior of F there."""
+        self.length = self.found = self.array[n].depth
+        size = 0  # of the trail
         c = n
-        length = 0
         while c != NONE:
-            length += 1
+            size += 1
             c = self.array[c].parent
-        self.trailed = length
-        for i in range(length - 1, -1, -1):
+        for i in range(size - 1, -1, -1):
             self.trail[i] = n
             n = self.array[n].parent
-        self.length = self.found = self.array[self.trail[length - 1]].depth
-        self.m = 0.0
-        self.variance = 0.0
-        for i in range(length):
-            n = self.trail[i]
-            g = self.array[n].g
-            self.m = g * self.m + self.array[n].offset
-            self.variance = self.array[n].spread + g * g * self.variance
+        self._start_trail()
+        for i in range(size):
+            self._extend(self.trail[i])
+
+    def real_parent(self, n):
+        """Return the parent of a node, groups passed."""
+        n = self.array[n].parent
+        while self.array[n].count == GROUP:
+            n = self.array[n].parent
+        return n
+
+    def deepest(self, n):
+        """Return the node at or below n that comes first if children come before parents."""
+        while self.array[n].child != NONE:
+            n = self.array[n].child
+        return n
+
+    def next_upwards(self, n):
+        """Return the next node in that order; NONE after the root."""
+        sibling = self.array[n].sibling
+        return self.array[n].parent if sibling == NONE else self.deepest(sibling)
 
     def observed_on_trail(self):
         """Return how many steps of the trail lead to nodes with observations there or below."""
@@ -590,6 +602,8 @@ class Nodes:
 
 def moderate(value, name):
     """Return a real number that is not so large that computing with it could overflow."""
+    if type(value) is float and -LARGEST <= value <= LARGEST:
+        return value
     number = real(value, name)
     if abs(number) > LARGEST:
         raise ValueError(

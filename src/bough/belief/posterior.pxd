@@ -3,7 +3,7 @@
 
 cimport cython
 
-from bough.belief.nodes cimport GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes
+from bough.belief.nodes cimport GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes, moderate
 
 cdef double LOG_TWO_PI, LEAST_NOISE
 
@@ -39,6 +39,8 @@ cdef class Posterior:
     cdef double[::1] shares  # their `share`,
     cdef double[::1] residuals  # how far each was from what was predicted,
     cdef double[::1] predicted  # and the variance of that, without the noise
+    cdef double[::1] taus  # messages along the trail, before an observation
+    cdef double[::1] etas
 
     cdef int _grow(self, dict plan) except -1
     cdef int _reserve_log(self) except -1
@@ -49,9 +51,10 @@ cdef class Posterior:
     cdef double _eta(self, int n) noexcept
     cdef void _refresh(self, int n) noexcept
     cdef void _add_message(self, int n, double tau, double eta) noexcept
-    cdef void _gather(self, int group) noexcept
-    cdef void _pass_up(self, double tau, double eta) noexcept
-    cdef void _conclude(self, double tau, double eta, double residual, double variance) noexcept
+    cdef void _gather(self, int n) noexcept
+    cdef void _open(self) noexcept
+    cdef void _close(self) noexcept
+    cdef void _count_reward(self, int n, double y) noexcept
     cdef void _finish(self) noexcept
     cdef void _add_density(self, double residual, double variance) noexcept
     cdef void _record(self, int n, bint of_step, bint own_noise, int ends, double share, double value, double s2) noexcept
@@ -59,7 +62,7 @@ cdef class Posterior:
     cdef double _squared(self, noise) except? -1.0
     cdef int _ends(self, depth) except -1
     cdef int check_exact(self, double y, double s2) except -1
-    cdef double _rounding(self, double y) noexcept
+    cdef double _rounding(self, int observed, double y) noexcept
     cdef double _step_rounding(self, int n, double r) noexcept
     cdef int observe_at_trail(self, dict plan, double y, double s2, bint own_noise, int ends, double share) except -1
     cdef void _observe_value(self, int n, double y, double s2, bint own_noise, int ends, double share) noexcept
@@ -67,14 +70,10 @@ cdef class Posterior:
     cdef void _take_step(self, int n, double r, double s2) noexcept
     cdef int _observe_steps(self, path, list rewards, list shares, bint own_noise) except -1
     cdef int _predict_steps(self, dict plan) except -1
-    cdef void _take_steps(self, bint own_noise) noexcept
-    cdef double _certain_rounding(self, int i, int n) noexcept
     cdef void _count_pending(self, int n) noexcept
-    cdef int _sum_own(self, int n) except -1
-    cdef int _withdraw(self, token) except -1
+    cdef int _wait(self, int n, double s2, int change) except -1
+    cdef int _sum_own(self, int n, double s2, int change) except -1
     cdef void _observe_again(self, int i) noexcept
-    cdef int _pend_again(self) except -1
-    cdef void _gather_all(self) noexcept
 
 
 cdef double inverse(double x) noexcept

@@ -35,10 +35,10 @@ import numpy as np
 from cython.cimports.libc.math import log, sqrt
 
 if not cython.compiled:
-    from bough.belief.nodes import GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes
+    from bough.belief.nodes import GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes, moderate
 
 from bough._validation import at_least_zero, listed, whole
-from bough.belief.nodes import PENDING, aligned, grown, moderate, read_only
+from bough.belief.nodes import PENDING, aligned, grown, read_only, record
 from bough.exceptions import Contradiction
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
@@ -46,10 +46,8 @@ LOG_TWO_PI = float(np.log(2 * np.pi))
 #: the digits of a double would not suffice for the likelihood.
 LEAST_NOISE = 1e-6
 
-OBSERVATION = np.dtype(
-    [(name, np.int32) for name in ("node", "ends", "of_step", "own_noise")]
-    + [(name, np.float64) for name in ("value", "variance", "share")],
-    align=True,
+OBSERVATION = record(
+    ("node ends of_step own_noise", np.int32), ("value variance share", np.float64)
 )
 
 
@@ -66,6 +64,8 @@ class Posterior:
         self.shares = np.zeros(nodes.depth)
         self.residuals = np.zeros(nodes.depth)
         self.predicted = np.zeros(nodes.depth)
+        self.taus = np.zeros(nodes.trail.shape[0])
+        self.etas = np.zeros(nodes.trail.shape[0])
         self._start()
 
     def _start(self):
@@ -100,11 +100,7 @@ class Posterior:
     def observe(self, path, value, noise, depth):
         """Condition on a noisy value of F at a node, or at a random node below it at a depth."""
         nodes = self.nodes
-        y: cython.double = (
-            value
-            if type(value) is float and -LARGEST <= value <= LARGEST
-            else moderate(value, "value")
-        )
+        y: cython.double = moderate(value, "value")
         own_noise = noise is not None
         share: cython.double = self._squared(noise) if own_noise else 1.0
         plan = nodes.approach(path, True)
@@ -172,21 +168,21 @@ class Posterior:
         nodes = self.nodes
         if s2 > 0.0 or nodes.variance > 0.0:
             return 0
-        n = nodes.trail[nodes.trailed - 1]
-        itself = nodes.found == nodes.length and nodes.array[n].own_precision == INF
-        # What was observed itself is kept as it came, so no rounding is to be excused.
-        slack = 0.0 if itself else self._rounding(y)
-        if abs(y - nodes.center - nodes.m) > slack:
+        n = nodes.trail[nodes.trailed - 1] if nodes.found == nodes.length else NONE
+        if abs(y - nodes.center - nodes.m) > self._rounding(n, y):
             raise contradiction("value", y, "node has", nodes.m + nodes.center)
         return 0
 
-    def _rounding(self, y):
+    def _rounding(self, observed, y):
         """Bound the effect of rounding on what is known of F at the end of the trail.
 
         That depends on how large the numbers are from which it is known: those on the way, and
-        those below that are tied to it by steps without variance.
+        those below that are tied to it by steps without variance. What was `observed` itself (a
+        node, or NONE) is kept as it came.
         """
         nodes = self.nodes
+        if observed != NONE and nodes.array[observed].own_precision == INF:
+            return 0.0
         scale = abs(y - nodes.center)
         m = 0.0
         n = ROOT
@@ -206,24 +202,19 @@ class Posterior:
     def _observe_value(self, n, y, s2, own_noise, ends, share):
         """Condition on F at the end of the trail, whose posterior is (m, variance)."""
         nodes = self.nodes
-        tau = self._tau(n)
-        eta = self._eta(n)
+        self._open()
         self._record(n, False, own_noise, ends, share, y, s2)
-        nodes.array[n].count += 1
-        nodes.array[n].average += (y - nodes.array[n].average) / nodes.array[n].count
+        self._count_reward(n, y)
         y -= nodes.center
         self._take_value(n, y, s2)
-        self._conclude(tau, eta, y - nodes.m, nodes.variance + s2)
+        self._add_density(y - nodes.m, nodes.variance + s2)
+        self._close()
 
-    def _conclude(self, tau, eta, residual, variance):
-        """Send what an observation has changed up the trail, and count the observation."""
+    def _count_reward(self, n, y):
+        """Count a reward that was observed at this very node."""
         nodes = self.nodes
-        self._pass_up(tau, eta)
-        for i in range(nodes.trailed):
-            nodes.array[nodes.trail[i]].visits += 1
-        self.count += 1
-        self._add_density(residual, variance)
-        self._finish()
+        nodes.array[n].count += 1
+        nodes.array[n].average += (y - nodes.array[n].average) / nodes.array[n].count
 
     def _record(self, n, of_step, own_noise, ends, share, value, s2):
         """Log an observation; there must be room for it."""
@@ -254,11 +245,10 @@ class Posterior:
         nodes = self.nodes
         if nodes.ragged:
             raise ValueError("where paths end is for the branching function of this tree to say")
-        nodes.length = nodes.read(path)
-        nodes.found = nodes.locate(nodes.length)
-        n = nodes.trail[nodes.trailed - 1]
-        if nodes.found < nodes.length or nodes.array[n].count == GROUP:
+        nodes.approach(path, False)
+        if nodes.found < nodes.length:
             raise ValueError(f"no observation at {nodes.path(nodes.length)}: it cannot end there")
+        n = nodes.trail[nodes.trailed - 1]
         if nodes.array[n].explored > 0:
             raise ValueError(f"the path {nodes.path(nodes.length)} went on before")
         nodes.array[n].branching = 0
@@ -324,39 +314,40 @@ class Posterior:
                 nodes.array[n].sub_precision = INF
                 nodes.array[n].sub_shift = eta
 
-    def _gather(self, group):
-        """Sum the messages of those in a new group."""
+    def _gather(self, n):
+        """Compute the evidence of a node that has none yet from the messages of its children."""
         nodes = self.nodes
-        c = nodes.array[group].child
+        c = nodes.array[n].child
         while c != NONE:
-            self._add_message(group, self._tau(c), self._eta(c))
+            self._add_message(n, self._tau(c), self._eta(c))
             c = nodes.array[c].sibling
-        self._refresh(group)
-        if nodes.waiting and nodes.pending[group].count:
-            self._count_pending(group)
-
-    def _pass_up(self, tau, eta):
-        """Update the ancestors of the node at the end of the trail.
-
-        tau and eta are the message that it sent before its evidence changed.
-        """
-        nodes = self.nodes
-        n = nodes.trail[nodes.trailed - 1]
         self._refresh(n)
-        for i in range(nodes.trailed - 2, -1, -1):
-            parent = nodes.trail[i]
-            new_tau = self._tau(n)
-            new_eta = self._eta(n)
-            old_tau = self._tau(parent)
-            old_eta = self._eta(parent)
-            if new_tau < INF:
-                self._add_message(parent, new_tau - tau, new_eta - eta)
-            else:
-                self._add_message(parent, new_tau, new_eta)
-            self._refresh(parent)
-            n = parent
-            tau = old_tau
-            eta = old_eta
+        if nodes.waiting and nodes.pending[n].count:
+            self._count_pending(n)
+
+    def _open(self):
+        """Keep the messages along the trail, before observations change them."""
+        nodes = self.nodes
+        for i in range(nodes.trailed):
+            self.taus[i] = self._tau(nodes.trail[i])
+            self.etas[i] = self._eta(nodes.trail[i])
+
+    def _close(self):
+        """Pass up what has changed along the trail since `_open`, and count the observation."""
+        nodes = self.nodes
+        for i in range(nodes.trailed - 1, -1, -1):
+            n = nodes.trail[i]
+            self._refresh(n)
+            nodes.array[n].visits += 1
+            if i > 0:
+                tau = self._tau(n)
+                eta = self._eta(n)
+                if tau < INF:
+                    tau -= self.taus[i]
+                    eta -= self.etas[i]
+                self._add_message(nodes.trail[i - 1], tau, eta)
+        self.count += 1
+        self._finish()
 
     def _take_value(self, n, y, s2):
         """Add an observation of F to the node's own evidence."""
@@ -417,10 +408,10 @@ class Posterior:
         n = self._grow(plan)
         self._record(n, True, True, nodes.length, share, r, s2)
         r -= offset
-        tau = self._tau(n)
-        eta = self._eta(n)
+        self._open()
         self._take_step(n, r, s2)
-        self._conclude(tau, eta, r - step_mean, step_variance + s2)
+        self._add_density(r - step_mean, step_variance + s2)
+        self._close()
 
     def _step_rounding(self, n, r):
         """Bound the effect of rounding on a step that is certain; n is NONE if it is new."""
@@ -429,7 +420,7 @@ class Posterior:
             if r == nodes.array[n].mu:
                 return INF  # it was observed itself, and came again
             return 0.0
-        return self._rounding(r + nodes.center)
+        return self._rounding(NONE, r + nodes.center)
 
     def observe_steps(self, path, steps, noise, depth):
         """Condition on the rewards of all steps along a path."""
@@ -482,11 +473,21 @@ class Posterior:
         total: cython.double = 0.0
         for i in range(length):
             total += self.values[i]
-        n = self._grow(plan)
-        nodes.array[n].count += 1
-        nodes.array[n].average += (total - nodes.array[n].average) / nodes.array[n].count
-        self._take_steps(own_noise)
-        self._finish()
+        self._count_reward(self._grow(plan), total)
+        self._open()
+        for k in range(nodes.trailed - 1, -1, -1):
+            n = nodes.trail[k]
+            i = nodes.array[n].depth - 1
+            if i >= 0 and nodes.array[n].count != GROUP:
+                y = self.values[i]
+                s2 = self.variances[i]
+                self._record(n, i > 0, own_noise, i + 1, self.shares[i], y, s2)
+                if i == 0:
+                    self._take_value(n, y - nodes.center, s2)
+                else:
+                    self._take_step(n, y, s2)
+                self._add_density(self.residuals[i], self.predicted[i] + s2)
+        self._close()
         return 0
 
     def _predict_steps(self, plan):
@@ -531,55 +532,16 @@ class Posterior:
             if variance + s2 > 0.0:
                 m_here += residual * (share / (variance + s2))
                 V_here = left / (variance + s2)
-            elif abs(residual) > self._certain_rounding(i, n):
+            else:
                 y = self.values[i]
-                raise contradiction(f"steps[{i}]", y, "step is", y - residual)
+                slack = self._step_rounding(n, y) if i > 0 else self._rounding(n, y)
+                if abs(residual) > slack:
+                    raise contradiction(f"steps[{i}]", y, "step is", y - residual)
             self.residuals[i] = residual
             self.predicted[i] = variance
             m = m_here
             V = V_here
         return 0
-
-    def _certain_rounding(self, i, n):
-        """Bound the effect of rounding on the i-th reward, which is certain."""
-        if i > 0:
-            return self._step_rounding(n, self.values[i])
-        if n != NONE and self.nodes.array[n].own_precision == INF:
-            return 0.0
-        return self._rounding(self.values[i])
-
-    def _take_steps(self, own_noise):
-        """Condition on the rewards along the trail, from its end upwards."""
-        nodes = self.nodes
-        tau = 0.0  # what the node below sent before
-        eta = 0.0
-        below = NONE
-        self.count += 1
-        for k in range(nodes.trailed - 1, -1, -1):
-            n = nodes.trail[k]
-            nodes.array[n].visits += 1
-            old_tau = self._tau(n)
-            old_eta = self._eta(n)
-            i = nodes.array[n].depth - 1
-            if below != NONE:
-                new_tau = self._tau(below)
-                if new_tau < INF:
-                    self._add_message(n, new_tau - tau, self._eta(below) - eta)
-                else:
-                    self._add_message(n, new_tau, self._eta(below))
-            if i >= 0 and nodes.array[n].count != GROUP:
-                y = self.values[i]
-                s2 = self.variances[i]
-                self._record(n, i > 0, own_noise, nodes.array[n].depth, self.shares[i], y, s2)
-                if i == 0:
-                    self._take_value(n, y - nodes.center, s2)
-                else:
-                    self._take_step(n, y, s2)
-                self._add_density(self.residuals[i], self.predicted[i] + s2)
-            self._refresh(n)
-            below = n
-            tau = old_tau
-            eta = old_eta
 
     # ------------------------------------------------------------------ pending evaluations
 
@@ -596,21 +558,31 @@ class Posterior:
         n = self._grow(plan)
         self.last_token += 1
         self.tokens[self.last_token] = (n, s2, own_noise, ends, share)
-        kinds = self.waiting_at.setdefault(n, {})
-        kinds[s2] = kinds.get(s2, 0) + 1
-        nodes.waiting += 1
-        for i in range(nodes.trailed):
-            nodes.pending[nodes.trail[i]].count += 1
-        self._sum_own(n)
+        self._wait(n, s2, 1)
         self._finish()
         return self.last_token
 
-    def _sum_own(self, n):
-        """Sum 1/s^2 of the evaluations that are pending at this very node."""
+    def _wait(self, n, s2, change):
+        """Change the number of evaluations that are pending at the end of the trail."""
+        nodes = self.nodes
+        nodes.waiting += change
+        for i in range(nodes.trailed):
+            nodes.pending[nodes.trail[i]].count += change
+        self._sum_own(n, s2, change)
+        return 0
+
+    def _sum_own(self, n, s2, change):
+        """Change the number of pending evaluations of some s^2 at a node, and sum their 1/s^2."""
+        kinds = self.waiting_at.setdefault(n, {})
+        kinds[s2] = kinds.get(s2, 0) + change
+        if not kinds[s2]:
+            del kinds[s2]
         total: cython.double = 0.0
-        for s2, count in self.waiting_at.get(n, {}).items():
-            total += count * inverse(s2)
+        for variance, count in kinds.items():
+            total += count * inverse(variance)
         self.nodes.pending[n].own = total
+        if not kinds:
+            del self.waiting_at[n]
         return 0
 
     def _count_pending(self, n):
@@ -635,39 +607,24 @@ class Posterior:
             nodes.pending[n].spread = 0.0
             nodes.pending[n].tau = inverse(v)
 
-    def _withdraw(self, token):
-        """Remove the pending evaluation from the counts along the trail, which leads to it."""
-        nodes = self.nodes
-        n, s2, _, _, _ = self.tokens.pop(token)
-        nodes.waiting -= 1
-        self.waiting_at[n][s2] -= 1
-        if self.waiting_at[n][s2] == 0:
-            del self.waiting_at[n][s2]
-        if not self.waiting_at[n]:
-            del self.waiting_at[n]
-        for i in range(nodes.trailed):
-            nodes.pending[nodes.trail[i]].count -= 1
-        self._sum_own(n)
-        return 0
-
-    def _node_of(self, token):
+    def _check_token(self, token):
         if type(token) is not int or token not in self.tokens:
             raise ValueError(
                 f"token {token!r} is not pending: it was settled or forgotten before, "
                 "or `pend` of this belief never gave it"
             )
-        return self.tokens[token][0]
 
     def settle(self, token, value, noise):
         """Give a pending evaluation its value."""
         nodes = self.nodes
         y: cython.double = moderate(value, "value")
         given = None if noise is None else self._squared(noise)
-        n: cython.int = self._node_of(token)
-        _, expected, own_noise_, ends_, share_ = self.tokens[token]
-        own_noise: cython.bint = own_noise_
-        ends: cython.int = ends_
-        share: cython.double = share_
+        self._check_token(token)
+        n: cython.int
+        own_noise: cython.bint
+        ends: cython.int
+        share: cython.double
+        n, expected, own_noise, ends, share = self.tokens[token]
         if given is not None:
             own_noise = True
             share = given
@@ -675,7 +632,8 @@ class Posterior:
         s2 = self.variance_of(own_noise, share, nodes.length, ends)
         self.check_exact(y, s2)
         self._reserve_log()
-        self._withdraw(token)
+        del self.tokens[token]
+        self._wait(n, expected, -1)
         self._observe_value(n, y, s2, own_noise, ends, share)
         if expected == 0.0 and s2 > 0.0:
             nodes.reopened = nodes.now  # also what hangs on it by steps without variance
@@ -683,12 +641,13 @@ class Posterior:
     def forget(self, token):
         """Drop a pending evaluation."""
         nodes = self.nodes
-        n: cython.int = self._node_of(token)
-        exact = self.tokens[token][1] == 0.0
+        self._check_token(token)
+        n: cython.int
+        n, s2, _, _, _ = self.tokens.pop(token)
         nodes.climb(n)
-        self._withdraw(token)
+        self._wait(n, s2, -1)
         self._finish()
-        if exact:
+        if s2 == 0.0:
             nodes.reopened = nodes.now
 
     # ------------------------------------------------------------------ posterior, downwards
@@ -758,6 +717,7 @@ class Posterior:
         the deepest nodes upwards: O(nodes), and nothing is left of the old posterior.
         """
         nodes = self.nodes
+        n: cython.int
         noise = moderate(noise, "noise")
         mus = self._prior_means(mean)
         nodes.set_prior(increments, mean)
@@ -772,8 +732,15 @@ class Posterior:
             nodes.array[n].sub_shift = 0.0
         for i in range(self.logged):
             self._observe_again(i)
-        self._pend_again()
-        self._gather_all()
+        self.waiting_at = {}
+        for token, (n, _, own_noise, ends, share) in self.tokens.items():
+            s2 = self.variance_of(own_noise, share, nodes.array[n].depth, ends)
+            self.tokens[token] = (n, s2, own_noise, ends, share)
+            self._sum_own(n, s2, 1)
+        n = nodes.deepest(ROOT)
+        while n != NONE:
+            self._gather(n)
+            n = nodes.next_upwards(n)
         nodes.mark_all()
         self.likelihood = likelihood
         self.likelihood_rest = 0.0
@@ -783,18 +750,14 @@ class Posterior:
         if not callable(mean):
             return None
         nodes = self.nodes
-        paths = [()] * nodes.used
         heights = np.zeros(nodes.used)
         mus = np.zeros(nodes.used)
         heights[ROOT] = moderate(mean(()), "mean(())")
         for n in range(1, nodes.used):
             if nodes.array[n].count != GROUP:
-                p = nodes.array[n].parent
-                while nodes.array[p].count == GROUP:
-                    p = nodes.array[p].parent
-                paths[n] = (*paths[p], int(nodes.array[n].index))
-                heights[n] = moderate(mean(paths[n]), f"mean({paths[n]})")
-                mus[n] = heights[n] - heights[p]
+                path = tuple(nodes.path_to(n))
+                heights[n] = moderate(mean(path), f"mean({path})")
+                mus[n] = heights[n] - heights[nodes.real_parent(n)]
         return mus
 
     def _observe_again(self, i):
@@ -812,39 +775,6 @@ class Posterior:
             self._take_step(n, y, s2)
         else:
             self._take_value(n, y, s2)
-
-    def _pend_again(self):
-        """Give pending evaluations the noise that they have now."""
-        nodes = self.nodes
-        self.waiting_at = {}
-        for token, (n, _, own_noise, ends, share) in self.tokens.items():
-            s2 = self.variance_of(own_noise, share, nodes.array[n].depth, ends)
-            self.tokens[token] = (n, s2, own_noise, ends, share)
-            kinds = self.waiting_at.setdefault(n, {})
-            kinds[s2] = kinds.get(s2, 0) + 1
-        for n in self.waiting_at:
-            self._sum_own(n)
-        return 0
-
-    def _gather_all(self):
-        """Send all messages, those of the deepest nodes first."""
-        nodes = self.nodes
-        n = ROOT
-        while True:
-            while nodes.array[n].child != NONE:
-                n = nodes.array[n].child
-            while True:
-                self._refresh(n)
-                if nodes.waiting and nodes.pending[n].count:
-                    self._count_pending(n)
-                parent = nodes.array[n].parent
-                if parent == NONE:
-                    return
-                self._add_message(parent, self._tau(n), self._eta(n))
-                if nodes.array[n].sibling != NONE:
-                    break
-                n = parent
-            n = nodes.array[n].sibling
 
     # ------------------------------------------------------------------ saving
 

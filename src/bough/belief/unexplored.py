@@ -76,35 +76,21 @@ class Spread:
         return masses
 
 
-def maxima_tables(
-    increments: Array, widths: Sequence[float], open_ended: bool, rough: bool
-) -> tuple[Array, Array]:
-    """Return the tables for a tree with some number of children at each depth, perhaps infinite.
-
-    If it is open-ended, nodes may have more children than that. Rough tables have two or three
-    digits.
-    """
-    if math.inf in widths:
-        return one_level_maxima(increments, MOST_UNEXPLORED)
-    most = MOST_UNEXPLORED if open_ended else None
-    points = FEWER_POINTS if rough else POINTS
-    return unexplored_maxima(increments, [int(width) for width in widths], most, points)
-
-
 def unexplored_maxima(
-    increments: Array, widths: Sequence[int], most: int | None = None, points: int = POINTS
+    increments: Array, widths: Sequence[float], most: int | None = None, points: int = POINTS
 ) -> tuple[Array, Array]:
     """Tabulate the best of u unexplored children of a node at each depth, relative to F there.
 
     That best is the maximum over u children of w + M, where w is the child's step and M the same
-    for all of its own children. Its distribution is found from the bottom up.
+    for all of its own children. Its distribution is found from the bottom up. Where a node has no
+    end of children, M counts as 0: it makes no sense to look further down.
 
     Parameters
     ----------
     increments
         v_0 .. v_D.
     widths
-        The number of children of a node at depth 0 .. D-1.
+        The number of children of a node at depth 0 .. D-1, perhaps infinite.
     most
         The largest u to tabulate, if it is not the largest of the widths.
     points
@@ -115,8 +101,12 @@ def unexplored_maxima(
     mean, sd : array
         Of shape (D + 1, len(counts)), where counts = `table_counts(most)`.
     """
+    if math.inf in widths:
+        mean, sd = _unexplored_maxima((0.0, 1.0), (1,), MOST_UNEXPLORED, POINTS)
+        steps = np.append(np.sqrt(increments[1:]), 0.0)[:, None]
+        return steps * mean[0], steps * sd[0]
     variances = tuple(np.asarray(increments, dtype=np.float64).tolist())
-    return _unexplored_maxima(variances, tuple(widths), most, points)
+    return _unexplored_maxima(variances, tuple(map(int, widths)), most, points)
 
 
 @lru_cache(maxsize=64)  # a planner makes the same belief for every decision
@@ -144,13 +134,3 @@ def _unexplored_maxima(
         sd[i] = np.sqrt(np.sum(best * (places - mean[i][:, None]) ** 2, axis=1))
         spread.mass = spread.best_of(np.array(float(widths[i])))
     return mean, sd
-
-
-def one_level_maxima(increments: Array, most: int) -> tuple[Array, Array]:
-    """Tabulate the best of u unexplored children of a node at each depth, not looking further down.
-
-    This is all that makes sense where a node has no end of children.
-    """
-    unit_mean, unit_sd = unexplored_maxima(np.array([0.0, 1.0]), [1], most)
-    steps = np.append(np.sqrt(increments[1:]), 0.0)[:, None]
-    return steps * unit_mean[0], steps * unit_sd[0]

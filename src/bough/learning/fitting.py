@@ -56,19 +56,11 @@ class Chosen(NamedTuple):
 class Parameter:
     """A fitted parameter.
 
-    Attributes
-    ----------
-    value
-        The most probable value.
-    error
-        The standard error; nan at a bound.
-    low, high
-        The ends of the interval of two standard errors to either side, on a logarithmic scale for
-        positive parameters. (Where the data hardly distinguish deep increments from noise, as 2,000
-        random paths of 5^10 do, the prior decides: the interval then covers the truth in 91 to 100
-        of 100 cases.)
-    at_bound
-        Whether the value is at the end of its interval: the data favor values beyond.
+    `error` is the standard error (nan at a bound), `low` and `high` are two of them to either side
+    of the value, on a logarithmic scale for positive parameters. `at_bound` means that the data
+    favor values beyond the interval of the fit. (Where the data hardly distinguish deep increments
+    from noise, as 2,000 random paths of 5^10 do, the prior decides: the interval then covers the
+    truth in 91 to 100 of 100 cases.)
     """
 
     value: float
@@ -98,12 +90,6 @@ class Report:
     posterior
         The maximized log density: the log marginal likelihood, with a fitted mean integrated out,
         plus the log prior density up to a constant.
-    observations
-        The number of observations.
-    iterations, evaluations
-        Those of the optimizer, and of the likelihood.
-    converged
-        Whether the optimizer has converged.
     """
 
     kernel: Kernel
@@ -114,8 +100,6 @@ class Report:
     likelihood: float
     posterior: float
     observations: int
-    iterations: int
-    evaluations: int
     converged: bool
 
     @property
@@ -242,9 +226,9 @@ def _report(belief: Belief, posterior: Posterior, optimum: Optimum) -> Report:
     """Return the report of a fit, in the units of the rewards."""
     model, units = posterior.model, posterior.units
     density, _ = posterior(optimum.theta)
-    likelihood = posterior.log_likelihood
     values = model.values(optimum.theta, *units)
     settings = model.settings(values)
+    likelihood = posterior.log_likelihood(settings)
     free = interior(posterior, optimum)
     errors = standard_errors(posterior, optimum)
     lows = model.values(np.maximum(optimum.theta - 2.0 * errors, model.low), *units)
@@ -256,8 +240,7 @@ def _report(belief: Belief, posterior: Posterior, optimum: Optimum) -> Report:
     return Report(
         settings.kernel, settings.noise, settings.mean, parameters,
         belief.log_likelihood(), likelihood, posterior.in_units(density),
-        posterior.evidence.observations, optimum.iterations, posterior.evaluations,
-        optimum.converged,
+        posterior.evidence.observations, optimum.converged,
     )  # fmt: skip
 
 
@@ -301,7 +284,7 @@ def lbfgs(posterior: Posterior, start: Array) -> Optimum:
         bounds=list(zip(posterior.model.low, posterior.model.high, strict=True)),
         options={"maxiter": 200},
     )
-    return Optimum(found.x, -float(found.fun), -found.jac, int(found.nit))
+    return Optimum(found.x, -float(found.fun), -found.jac)
 
 
 def newton(
@@ -377,7 +360,7 @@ def _line_search(
     rounding = 1e-12 * max(1.0, abs(optimum.density))
     for halvings in range(12):
         theta = posterior.clip(optimum.theta + step / 2**halvings)
-        better = posterior.at(theta, optimum.iterations + 1)
+        better = posterior.at(theta)
         gain = better.density - optimum.density
         if gain > rounding:
             return better

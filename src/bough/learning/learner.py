@@ -39,17 +39,7 @@ ROUNDING = 1e-6
 
 
 class Fit(NamedTuple):
-    """The record of one refit.
-
-    Attributes
-    ----------
-    values
-        The fitted parameters in the units of the rewards, in the order of the model's slots.
-    exact
-        Whether the rewards were considered exact.
-    likelihood
-        The log marginal likelihood of the observations until then.
-    """
+    """The record of one refit: its values are in the order of the model's slots."""
 
     values: list[float]
     exact: bool
@@ -62,14 +52,7 @@ class Learner:
     A refit costs O(nodes). It is due each time the observations have grown by a third (from 500 on:
     have doubled), so that refits cost O(depth) for each observation, like the observation itself.
 
-    Parameters
-    ----------
-    kernel, noise, mean
-        The hyperparameters, with None for what is fitted.
-    depth
-        The depth of the tree.
-    prior
-        The prior of what is fitted.
+    Parameters are those of `Model`; without a kernel it is a geometric one.
 
     Attributes
     ----------
@@ -199,15 +182,14 @@ class Learner:
         if not starts or len(belief) <= FEW:
             starts.append(model.start)
         best = max((_ascend(posterior, x) for x in starts), key=lambda optimum: optimum.density)
-        posterior(best.theta)
         values = model.values(best.theta, *posterior.units)
-        kernel = model.settings(values).kernel
-        if self.exact and (kernel.increments(model.depth)[1:] <= VANISHED).any():
+        now = model.settings(values)
+        if self.exact and (now.kernel.increments(model.depth)[1:] <= VANISHED).any():
             # Without noise a step of no variance would make arms known that were never played.
             self.exact = False
             self.values = None
             return self._found(belief)
-        return Fit(values, self.exact, posterior.log_likelihood)
+        return Fit(values, self.exact, posterior.log_likelihood(now))
 
     def _recalled(self, belief: Belief) -> Fit:
         """Return the next recorded fit, after checking that it belongs to these observations.
@@ -221,7 +203,7 @@ class Learner:
         if len(fit.values) != len(model.slots):
             raise ValueError(f"the recorded fit {fit} does not match the searcher's model")
         posterior = Posterior(model, standardized(belief, model.mean))
-        likelihood = posterior.log_likelihood_of(model.settings(fit.values))
+        likelihood = posterior.log_likelihood(model.settings(fit.values))
         if not math.isclose(likelihood, fit.likelihood, rel_tol=ROUNDING, abs_tol=ROUNDING):
             raise ValueError(f"the recorded fit {fit} has the log likelihood {likelihood!r} now")
         return fit

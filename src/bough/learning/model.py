@@ -175,7 +175,7 @@ class Model:
         if isinstance(self.mean, Heuristic):
             root, scale = rest
             offset = root - scale * self.mean.height(())
-            return Settings(kernel, noise, self.mean.scaled(scale, offset))
+            return Settings(kernel, noise, replace(self.mean, scale=scale, offset=offset))
         return Settings(kernel, noise, self.mean)
 
     def values(self, theta: Array, shift: float, scale: float) -> list[float]:

@@ -24,7 +24,6 @@ from bough.trees import Path
 
 Array = NDArray[np.float64]
 
-#: Flags of observations, as in `bough.belief`: of a single step, with a noise of its own.
 #: Rewards smaller than this count as 0: a belief treats noise below 1e-50 as none.
 SMALLEST = 1e-45
 
@@ -36,7 +35,6 @@ class Optimum:
     theta: Array
     density: float
     gradient: Array
-    iterations: int = 0
     converged: bool = False
 
 
@@ -55,8 +53,6 @@ class Posterior:
         self.model = model
         self.evidence = evidence
         self.units = evidence.shift, evidence.scale
-        self.evaluations = 0
-        self._log_likelihood = -math.inf  # of the last evaluation
         priors = [slot.prior for slot in model.slots]
         self._center = np.array([math.log(p.median) if p else 0.0 for p in priors])
         self._precision = np.array([1.0 / p.sigma**2 if p else 0.0 for p in priors])
@@ -72,11 +68,9 @@ class Posterior:
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Return the log posterior density and its gradient."""
-        self.evaluations += 1
         model = self.model
         now = model.settings(model.values(theta, *self.units))
         v, s2, (density, by_v, by_s2, by_mean, by_scale) = self._evaluate(now)
-        self._log_likelihood = density - self.evidence.restriction
         gradients = model.gradients(now.kernel) / self.evidence.scale**2
         rest = [2.0 * s2 * by_s2] if model.noise is None else []
         if model.fits_mean:
@@ -102,24 +96,19 @@ class Posterior:
         )
         return v, s2, found
 
-    def log_likelihood_of(self, now: Settings) -> float:
+    def log_likelihood(self, now: Settings) -> float:
         """Return the log marginal likelihood of a kernel, noise and mean."""
         density = self._evaluate(now)[2][0]
         return self.in_units(density - self.evidence.restriction)
-
-    @property
-    def log_likelihood(self) -> float:
-        """The log marginal likelihood of the last evaluation."""
-        return self.in_units(self._log_likelihood)
 
     def in_units(self, density: float) -> float:
         """Return the log density of the rewards, given that of the standardized ones."""
         # Constants are left out during maximization, so that units do not change any bit.
         return density - self.evidence.densities * math.log(self.evidence.scale)
 
-    def at(self, theta: Array, iterations: int = 0) -> Optimum:
+    def at(self, theta: Array) -> Optimum:
         """Return theta with its log density and gradient."""
-        return Optimum(theta, *self(theta), iterations)
+        return Optimum(theta, *self(theta))
 
     def clip(self, theta: Array) -> Array:
         """Return the nearest theta within the bounds."""
@@ -203,24 +192,4 @@ def location_and_scale(belief: Belief) -> tuple[float, float]:
 
 def paths_of(belief: Belief, numbers: Iterable[int]) -> list[Path | None]:
     """Return the paths of nodes given by number; None for -1."""
-    nodes = belief.nodes
-    parent, index = nodes["parent"].tolist(), nodes["index"].tolist()
-    group = (nodes["count"] < 0).tolist()
-    known: dict[int, Path] = {0: ()}
-    found: list[Path | None] = []
-    for number in numbers:
-        if number < 0:
-            found.append(None)
-            continue
-        below = []
-        n = number
-        while n not in known:
-            if not group[n]:
-                below.append(n)
-            n = parent[n]
-        path = known[n]
-        for n in reversed(below):
-            path = (*path, index[n])
-            known[n] = path
-        found.append(path)
-    return found
+    return [None if n < 0 else tuple(belief.node_array.path_to(n)) for n in numbers]

@@ -308,11 +308,7 @@ class GPTS(Searcher):
             self._prepare_maxima()
 
     def _prepare_maxima(self) -> None:
-        """Tabulate the distribution of the best arm below unexplored children.
-
-        If branching is a function, averages over the nodes so far take the place of the numbers of
-        children, and are updated each time the observations have doubled.
-        """
+        """Tabulate the distribution of the best arm below unexplored children."""
         self.belief.prepare_maxima(rough=self._learner is not None)
 
     def forget(self, path: Sequence[int]) -> None:
@@ -342,7 +338,7 @@ class GPTS(Searcher):
         log_arms = self.tree.log_arms
         if log_arms is None:
             # A working value: as many arms as nodes, each with unexplored children.
-            log_arms = math.log(2 * self.belief.node_count)
+            log_arms = math.log(2 * self.belief.node_array.used)
         elif self.growth == "deepening":
             log_arms += math.log(self.tree.depth + 1)  # every node of a path has a reward
         return confidence.sqrt_beta(t, log_arms)
@@ -365,11 +361,6 @@ class GPTS(Searcher):
             delta=self.confidence.delta,
             conditional=self._learner is not None,
         )
-
-    @property
-    def information_gain(self) -> float:
-        """The information gained about the rewards, in nats: see `Belief.information_gain`."""
-        return self.belief.information_gain()
 
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played.
@@ -401,20 +392,6 @@ class GPTS(Searcher):
             arm.path, None, arm.mean, arm.std,
             arm.mean - spread, arm.mean + spread, value, visits,
         )  # fmt: skip
-
-    def best_action(self, rule: str | None = None) -> int:
-        """Return the first step of the best arm.
-
-        `rule` is that of `best`, or `"subtree"`: the first step into the subtree whose best arm has
-        the highest expected reward, played or not.
-        """
-        if rule != "subtree":
-            return super().best_action(rule)
-        if self.tree.is_leaf(()):
-            raise ValueError("the root of this tree is a leaf: it has no actions")
-        if self.select == "arm":
-            self._prepare_maxima()
-        return self.belief.best_first_step()
 
     def __repr__(self) -> str:
         return (
