@@ -60,8 +60,6 @@ class SearcherConformance:
     order_matters: ClassVar[bool] = False
     #: Whether a batch may contain an arm twice before it contains all of them.
     repeats_pending: ClassVar[bool] = False
-    #: Whether plays may end at inner nodes, so that short paths are allowed.
-    plays_inner_nodes: ClassVar[bool] = False
     #: The number of plays of a run.
     plays: ClassVar[int] = 40
 
@@ -362,7 +360,7 @@ class SearcherConformance:
             "children": [(0, 0, 3), (0, 0, 2**70)],
             "int": [(0, 0, 0.5), (0, 0, 1.0), (0, 0, None)],
             "sequence of ints": ["000", 0, None],
-            "too short": [] if self.plays_inner_nodes else [(0,), ()],
+            "too short": [(0,), ()],
         }
         for words, bad_paths in paths.items():
             for path in bad_paths:
@@ -396,7 +394,7 @@ class SearcherConformance:
             played = self.play(search, 12)
             assert played
             for path in played:
-                assert self.plays_inner_nodes or tree.is_leaf(path)
+                assert tree.is_leaf(path)
             assert search.observations == len(played)
             for rule in (None, *RULES):
                 assert search.best(rule).path in played

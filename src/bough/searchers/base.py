@@ -166,7 +166,7 @@ class Searcher(Resumable, ABC):
     @property
     @abstractmethod
     def pending(self) -> tuple[Path, ...]:
-        """The paths that were asked for and not yet told or forgotten, the oldest first."""
+        """The paths that were asked for and not yet observed or forgotten, the oldest first."""
 
     def best_action(self, rule: str | None = None) -> int:
         """Return the first step of the best arm."""

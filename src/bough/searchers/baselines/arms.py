@@ -58,10 +58,6 @@ class Arms:
             self._numbers[path] = k
         return k
 
-    def path_of(self, k: int) -> Path:
-        """Return the path of an arm."""
-        return self.paths[k]
-
     def add(self, path: Path, reward: float) -> None:
         """Record a reward of an arm."""
         k = self.number_of(path)
@@ -94,71 +90,47 @@ class Arms:
 
     def most_visited(self) -> Path:
         """Return the arm with the most rewards, the one with the highest mean among equals."""
-        return self.path_of(int(np.lexsort((-self.means, -self.visits))[0]))
+        return self.paths[int(np.lexsort((-self.means, -self.visits))[0])]
 
     def highest_lower(self, variance: float) -> Path:
         """Return the arm with the highest mean - sqrt(variance / rewards)."""
         played = np.flatnonzero(self.visits)
         lower = self.means[played] - np.sqrt(variance / self.visits[played])
-        return self.path_of(int(played[np.argmax(lower)]))
+        return self.paths[int(played[np.argmax(lower)])]
 
 
 class AllArms(Arms):
     """The leaves of a tree, numbered in the order of their paths."""
 
     def __init__(self, tree: Tree, searcher: str) -> None:
-        self.tree = tree
-        self._refusal = f"{searcher} looks at every arm, and {tree!r} has {{}} of them; at most "
-        self._refusal += f"{MOST_ARMS:,} are possible. GPTS and UCT can search this tree"
-        leaves = self._leaves() if tree.counts is None else []
-        count = len(leaves) if tree.counts is None else tree.arms
-        if count is None or count > MOST_ARMS:
-            raise ValueError(self._refusal.format(f"{count:,}" if count else "infinitely many"))
-        self._count = count
-        super().__init__(room=count)
-        for path in leaves:
-            super().number_of(path)
-
-    def _leaves(self) -> list[Path]:
-        """Return the leaves of a ragged tree, in order."""
+        refusal = ValueError(
+            f"{searcher} looks at every arm, and {tree!r} has more than {MOST_ARMS:,}; GPTS and "
+            "UCT can search this tree"
+        )
+        if (tree.arms or 0) > MOST_ARMS:
+            raise refusal
         leaves: list[Path] = []
         stack: list[Path] = [()]
         while stack:
             path = stack.pop()
-            branching = self.tree.children(path)
+            branching = tree.children(path)
             if len(leaves) + len(stack) + branching > MOST_ARMS:  # each has a leaf below
-                raise ValueError(self._refusal.format(f"more than {MOST_ARMS:,}"))
+                raise refusal
             if branching == 0:
                 leaves.append(path)
             stack.extend((*path, k) for k in range(int(branching) - 1, -1, -1))
-        return leaves
-
-    def __len__(self) -> int:
-        return self._count
+        super().__init__(room=len(leaves))
+        self.paths = leaves
+        self._numbers = {path: k for k, path in enumerate(leaves)}
 
     def number_of(self, path: Path) -> int:
         """Return the number of an arm."""
-        if self.tree.counts is None:
-            if path not in self._numbers:
-                raise ValueError(
-                    f"the tree's branching function changed its mind about path {path}; "
-                    "it must always return the same number"
-                )
-            return self._numbers[path]
-        k = 0
-        for step, count in zip(path, self.tree.counts, strict=True):
-            k = k * int(count) + step
-        return k
-
-    def path_of(self, k: int) -> Path:
-        """Return the path of an arm."""
-        if self.tree.counts is None:
-            return self.paths[k]
-        steps = []
-        for count in reversed(self.tree.counts):
-            k, step = divmod(k, int(count))
-            steps.append(step)
-        return tuple(reversed(steps))
+        if path not in self._numbers:
+            raise ValueError(
+                f"the tree's branching function changed its mind about path {path}; "
+                "it must always return the same number"
+            )
+        return self._numbers[path]
 
 
 # ---------------------------------------------------------------------- searchers
@@ -202,7 +174,7 @@ class Bandit(CountingSearcher):
         """Return the number of the arm to play next."""
 
     def _choose(self) -> Path:
-        return self.tallies.path_of(self._choose_arm())
+        return self.tallies.paths[self._choose_arm()]
 
     def _highest_of(self, index: Floats, skip: NDArray[np.bool_] | None = None) -> int:
         """Return the arm with the highest index, a random one of several, of those not skipped."""
@@ -253,7 +225,7 @@ class KernelBandit(Bandit):
                 f"{kernel!r} is a kernel of paths through a tree; for a list of arms give a "
                 "matrix, or a function of two arms"
             )
-        paths = [self.tallies.path_of(k) for k in range(len(self.tallies))]
+        paths = self.tallies.paths
         labels = paths if arms is None else list(arms)
         kernel = Linear() if kernel is None else kernel
         self.prior = Covariances(kernel, paths, labels, self.tree.depth)

@@ -17,16 +17,16 @@ from bough.searchers.baselines.counting import CountingSearcher
 from bough.searchers.baselines.tallies import Bounds
 from bough.trees import Path, Tree
 
-#: `BestFirst` does not tell nodes apart where discounts are below this, near the rounding error.
+#: `BestFirst` does not distinguish nodes where discounts are below this, near the rounding error.
 LEAST_GAIN = 1e-12
 
 
 class OptimisticPlanner(CountingSearcher):
     """A searcher that knows the discount of each step of a path, and estimates the steps' rewards.
 
-    Steps are discounted: `tell(path, steps=[r_1, discount r_2, ...])`. If only their sum is
-    told, `tell(path, value)`, every step is assumed to have had the same reward before it was
-    discounted: the bounds are then a heuristic, since a node's average includes other steps.
+    Pass the discounted rewards of the steps, `tell(path, steps=[r_1, discount r_2, ...])`. From
+    their sum alone, `tell(path, value)`, every step is assumed to have had the same reward before
+    it was discounted: the bounds are then a heuristic, since a node's average includes other steps.
     """
 
     discount: float
@@ -46,7 +46,7 @@ class OptimisticPlanner(CountingSearcher):
         self.discount = float(discount)
 
     def _set_bounds(self, limit: int, *, kl: bool = False, exact: bool = False) -> None:
-        """Set bounds of discounted sums that tell apart the nodes down to a depth."""
+        """Set bounds of discounted sums for the nodes down to a depth."""
         gains = self.discount ** np.arange(self.tree.depth)  # of the steps 1 .. D
         remaining = np.append(np.cumsum(gains[::-1])[::-1], 0.0)
         self._gains: list[float] = gains.tolist()
@@ -87,15 +87,14 @@ class OLOP(OptimisticPlanner):
     ----------
     tree : Tree
     budget : int, optional
-        The number of single steps. Then M paths will be played, and the first L steps of each are
-        told apart: M is the largest number with M L <= budget, where
-        L = log M / (2 log(1/discount)), rounded up.
+        The number of single steps. M paths will be played, and the bounds are those of the first
+        L = log M / (2 log(1/discount)) steps, rounded up: M is the largest number with
+        M L <= budget.
     plays : int, optional
         M itself, instead of a budget of steps.
     discount : float
     exploration : float
-        Multiplier of the width of the confidence bounds. They hold with 1, and are then so wide
-        that much less is usually better.
+        Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
     reward_range : (float, float), optional
         The lowest and the highest reward of a single step, before it is discounted; by default
         those observed so far (rounded outwards by an eighth of their difference or less).
@@ -108,11 +107,11 @@ class OLOP(OptimisticPlanner):
 
     Notes
     -----
-    Tell the steps, `tell(path, steps=[r_1, discount r_2, ...])`, discounted. If only the sum is
-    told each step is assumed to have had the same reward before it was discounted, a heuristic.
-    Steps below L are random. After M plays it continues with the same M. (The authors number
-    discounts from 1 and have infinite paths; here they are numbered from 0 and end with the tree.)
-    `best_action()` is the authors' output: the most frequent first step.
+    Pass the discounted rewards of the steps, `tell(path, steps=[r_1, discount r_2, ...])`. From
+    their sum alone, each step is assumed to have had the same reward before it was discounted, a
+    heuristic. Steps below L are random. After M plays it continues with the same M. (The authors
+    number discounts from 1 and have infinite paths; here they are numbered from 0 and end with the
+    tree.) `best_action()` is the authors' output: the most frequent first step.
 
     Examples
     --------
@@ -181,7 +180,7 @@ class KLOLOP(OLOP):
 
 
 class BestFirst(OptimisticPlanner):
-    """Continue from the most promising node, if rewards are exact and told step by step.
+    """Continue from the most promising node, if rewards are exact and observed step by step.
 
     The bound of a node is the discounted rewards of the steps to it plus the most that the steps
     below it can give: the next path passes the node with the highest bound that has an unexplored
@@ -198,9 +197,7 @@ class BestFirst(OptimisticPlanner):
 
     Notes
     -----
-    Tell the steps, `tell(path, steps=[r_1, discount r_2, ...])`, discounted. If only the sum is
-    told each step is assumed to have had the same reward before it was discounted, and several
-    such guesses are averaged: a heuristic without guarantees.
+    Pass the discounted rewards of the steps, as to `OLOP`; their sum alone makes it a heuristic.
 
     Examples
     --------

@@ -16,9 +16,8 @@ cdef struct Tally:
     int visits  # rewards received through the node
     int pending  # evaluations pending through it
     int exhausted  # children that are exhausted
-    int ends  # rewards of paths that end here
     double average  # of the rewards received through the node
-    double own_average  # of the paths that end at an inner node; or, in `Bounds`, of the step to it
+    double step_average  # in `Bounds`: of the rewards of the step to the node
     double bound  # the bound of `Bounds`, or the last score given by UCT
 
 
@@ -52,8 +51,7 @@ cdef class Tallies:
     cpdef tuple random_path(self, SplitMix64 rng)
     cdef tuple _random_path_from(self, int n, list path, SplitMix64 rng)
     cdef tuple _complete(self, list path, SplitMix64 rng)
-    cdef int _unexplored_child(self, int n, SplitMix64 rng)
-    cdef int _open_child(self, int n, int rank) noexcept
+    cdef int _free_child(self, int n, bint unexplored, SplitMix64 rng)
     cpdef tuple most_visited(self)
 
 
@@ -64,8 +62,6 @@ cdef class Bounds(Tallies):
     cdef int limit
     cdef bint stepwise  # rewards are observed step by step
     cdef bint kl  # upper bounds by the Kullback-Leibler divergence
-    cdef bint single_steps
-    cdef bint relative
     cdef bint known_range
     cdef double width, union
     cdef double low, high  # the lowest and the highest reward (or step) observed or possible

@@ -35,9 +35,7 @@ class Bounds(Tallies):
         reward_range: tuple[float, float] | None = None,
         limit: int | None = None,
         kl: bool = False,
-        single_steps: bool = False,
         exact: bool = False,
-        relative: bool = True,
     ) -> None: ...
     @property
     def scale(self) -> float: ...
