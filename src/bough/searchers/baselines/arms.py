@@ -27,36 +27,32 @@ MOST_ARMS = 1_000_000
 class Arms:
     """Visit counts and mean rewards of arms, numbered in the order in which they appear."""
 
-    def __init__(self, room: int = 64) -> None:
-        self.paths: list[Path] = []
-        self._numbers: dict[Path, int] = {}
+    def __init__(self, paths: Sequence[Path] = ()) -> None:
+        self.paths = list(paths)
+        self._numbers = {path: k for k, path in enumerate(paths)}
         self.observations = 0
         self.played = 0  # arms that were played
-        self.visits = np.zeros(room, dtype=np.int64)
-        self.pending = np.zeros(room, dtype=np.int64)
-        self.counts = np.zeros(room)  # visits and pending evaluations together
-        self.means = np.zeros(room)
-        self.squares = np.zeros(room)  # sums of squared deviations from the mean
+        self.visits = np.zeros(len(paths), dtype=np.int64)
+        self.pending = np.zeros(len(paths), dtype=np.int64)
+        self.counts = np.zeros(len(paths))  # visits and pending evaluations together
+        self.means = np.zeros(len(paths))
+        self.squares = np.zeros(len(paths))  # sums of squared deviations from the mean
 
     def __len__(self) -> int:
         return len(self.paths)
 
-    def contains(self, path: Path) -> bool:
-        """Return whether an arm has a number."""
+    def __contains__(self, path: Path) -> bool:
         return path in self._numbers
 
     def number_of(self, path: Path) -> int:
         """Return the number of an arm, a new number if it is new."""
-        k = self._numbers.get(path)
-        if k is None:
-            k = len(self.paths)
-            if k == len(self.visits):
-                for name in ("visits", "pending", "counts", "means", "squares"):
-                    array = getattr(self, name)
-                    setattr(self, name, np.append(array, np.zeros_like(array)))
+        if path not in self._numbers:
+            self._numbers[path] = len(self.paths)
             self.paths.append(path)
-            self._numbers[path] = k
-        return k
+            for name in ("visits", "pending", "counts", "means", "squares"):
+                array = getattr(self, name)
+                setattr(self, name, np.append(array, array.dtype.type(0)))
+        return self._numbers[path]
 
     def add(self, path: Path, reward: float) -> None:
         """Record a reward of an arm."""
@@ -119,18 +115,16 @@ class AllArms(Arms):
             if branching == 0:
                 leaves.append(path)
             stack.extend((*path, k) for k in range(int(branching) - 1, -1, -1))
-        super().__init__(room=len(leaves))
-        self.paths = leaves
-        self._numbers = {path: k for k, path in enumerate(leaves)}
+        super().__init__(leaves)
 
     def number_of(self, path: Path) -> int:
         """Return the number of an arm."""
-        if path not in self._numbers:
+        if path not in self:
             raise ValueError(
                 f"the tree's branching function changed its mind about path {path}; "
                 "it must always return the same number"
             )
-        return self._numbers[path]
+        return super().number_of(path)
 
 
 # ---------------------------------------------------------------------- searchers
@@ -189,18 +183,16 @@ class Bandit(CountingSearcher):
         """Return which arms are pending; None if none are, or all."""
         if not self._pending:
             return None
-        skip = self.tallies.pending[: len(self.tallies)] > 0
+        skip = self.tallies.pending > 0
         return None if skip.all() else skip
 
     def _expected(self) -> Floats:
         """Return the mean of every arm; the overall mean for an arm that is only pending."""
         arms = self.tallies
-        means = arms.means[: len(arms)]
-        if self._pending and arms.observations:
-            visits = arms.visits[: len(arms)]
-            overall = float(means @ visits) / arms.observations
-            means = np.where(visits == 0, overall, means)
-        return means
+        if not (self._pending and arms.observations):
+            return arms.means
+        overall = float(arms.means @ arms.visits) / arms.observations
+        return np.where(arms.visits == 0, overall, arms.means)
 
 
 class KernelBandit(Bandit):
@@ -297,13 +289,8 @@ class Covariances:
                 here = self.labels[k]
                 self._columns[k] = np.array([self._call(here, label) for label in self.labels])
             return self._columns[k]
-        column = np.full(len(self.steps), self.shared[0])
-        alike = np.ones(len(self.steps), dtype=bool)
-        for i, step in enumerate(self.steps[k]):
-            if step < 0:
-                break
-            alike &= self.steps[:, i] == step
-            column[alike] = self.shared[i + 1]
+        alike = np.logical_and.accumulate(self.steps == self.steps[k], axis=1).sum(axis=1)
+        column: Floats = self.shared[np.minimum(alike, (self.steps[k] >= 0).sum())]
         return column
 
 

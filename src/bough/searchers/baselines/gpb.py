@@ -13,7 +13,7 @@ from bough.confidence import Confidence
 from bough.exceptions import Contradiction
 from bough.searchers.base import check_rule
 from bough.searchers.baselines.arms import ArmKernel, ArmPosterior, Floats, KernelBandit
-from bough.trees import Path, Tree
+from bough.trees import Tree
 
 #: The default width of the bounds, as a fraction of the theoretical one: as `GPTS(select="arm")`.
 SCALE = 0.5
@@ -84,8 +84,6 @@ class GPB(KernelBandit):
             noise = NOISE * math.sqrt(float(self.prior.variances.mean()))
         self.noise = moderate(at_least_zero(noise, "noise"), "noise")
         self._posterior = ArmPosterior(self.prior)
-        # The variances with pending evaluations counted, and what they were computed for.
-        self._after: tuple[tuple[int, tuple[Path, ...]], Floats] | None = None
 
     # ------------------------------------------------------------------ the posterior
 
@@ -142,17 +140,11 @@ class GPB(KernelBandit):
         """Return the upper confidence bound of every arm, with pending evaluations counted."""
         means, std = self.posterior()
         if self._pending:
-            std = self._units()[1] * np.sqrt(self._variances_after_pending())
+            pending = [self.tallies.number_of(path) for path in self._pending]
+            std = self._units()[1] * np.sqrt(self._posterior.variances_after(pending, self.noise))
         plays = self.observations + len(self._pending)
         bounds: Floats = means + self._sqrt_beta(self.confidence, plays + 1) * std
         return bounds
-
-    def _variances_after_pending(self) -> Floats:
-        key = self.observations, tuple(self._pending)
-        if self._after is None or self._after[0] != key:
-            pending = [self.tallies.number_of(path) for path in self._pending]
-            self._after = key, self._posterior.variances_after(pending, self.noise)
-        return self._after[1]
 
     def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
         return confidence.sqrt_beta(t, math.log(len(self.tallies)))

@@ -152,9 +152,8 @@ class UCBAIR(Bandit):
             path = self._draw()
             if path is not None:
                 return arms.number_of(path)
-        counts = arms.counts[: len(arms)]
-        if counts.min() == 0:
-            return int(counts.argmin())  # its evaluation was forgotten
+        if arms.counts.min() == 0:
+            return int(arms.counts.argmin())  # its evaluation was forgotten
         return self._highest_of(self._indices(t), skip)
 
     def _draw(self) -> Path | None:
@@ -165,16 +164,15 @@ class UCBAIR(Bandit):
                 if branching == math.inf:
                     raise ValueError(f"the branching must be finite, got that of node {path}")
                 path = (*path, self._random.below(int(branching)))
-            if not self.tallies.contains(path):
+            if path not in self.tallies:
                 return path
         return None
 
     def _indices(self, t: int) -> Floats:
         """Return the UCB-V bound (Audibert) of every arm that was drawn."""
-        arms, n = self.tallies, len(self.tallies)
-        counts = arms.counts[:n]
+        arms = self.tallies
         width = 2.0 * math.log(10.0 * math.log(max(t, 2)))  # log log 1 does not exist
-        variances = arms.squares[:n] / np.maximum(arms.visits[:n], 1)
-        bonus = np.sqrt(2.0 * width * variances / counts)
-        bound: Floats = self._expected() + bonus + 3.0 * width * self._scale / counts
+        variances = arms.squares / np.maximum(arms.visits, 1)
+        bonus = np.sqrt(2.0 * width * variances / arms.counts)
+        bound: Floats = self._expected() + bonus + 3.0 * width * self._scale / arms.counts
         return bound
