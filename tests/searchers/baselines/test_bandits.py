@@ -99,8 +99,8 @@ def test_too_many_arms_are_refused(kind, tree):
             ValueError,
             "regularization must be above",
         ),
-        (lambda: LinRel(arms=["a", "b"]), ValueError, "needs a kernel for a list of arms"),
-        (lambda: LinRel(arms=["a"], kernel=kernels.Linear()), TypeError, "kernel of paths"),
+        (lambda: LinRel(arms=["a", "b"]), TypeError, "needs a kernel for a list of arms"),
+        (lambda: LinRel(arms=["a"], kernel=kernels.Linear()), TypeError, "got Linear"),
     ],
 )
 def test_bad_bandits(call, error, message):

@@ -227,7 +227,7 @@ def test_the_source_gives_the_same_bits():
             bounds.set_width(2.5, 0.5)
             rng = SplitMix64(3)
             for t in range(200):
-                path = bounds.follow(rng)
+                path = bounds.descend(rng)
                 bounds.add_pending(path, 1)
                 reward = noise_of(1, path) + noise_of(2, t)
                 if keywords:

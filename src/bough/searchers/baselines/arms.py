@@ -207,15 +207,10 @@ class KernelBandit(Bandit):
         rng: np.random.Generator | int | None,
     ) -> None:
         super().__init__(tree, arms, reward_range, rng)
-        if arms is not None and kernel is None:
-            raise ValueError(
-                f"{type(self).__name__} needs a kernel for a list of arms: a matrix, or a function "
-                "of two arms"
-            )
-        if arms is not None and isinstance(kernel, Kernel):
+        if arms is not None and (kernel is None or isinstance(kernel, Kernel)):
             raise TypeError(
-                f"{kernel!r} is a kernel of paths through a tree; for a list of arms give a "
-                "matrix, or a function of two arms"
+                f"{type(self).__name__} needs a kernel for a list of arms: a matrix, or a function "
+                f"of two arms, got {kernel!r}"
             )
         paths = self.tallies.paths
         labels = paths if arms is None else list(arms)
@@ -237,19 +232,7 @@ class KernelBandit(Bandit):
 
 
 class Covariances:
-    """The prior covariances of a list of arms, one column at a time.
-
-    Parameters
-    ----------
-    kernel
-        A matrix, a function of two arms, or a `bough.kernels.Kernel` of the tree's paths.
-    paths
-        The paths of the arms.
-    labels
-        The arms as arguments of a function.
-    depth
-        The depth of the tree, for a kernel of paths.
-    """
+    """The prior covariances of arms, one column at a time; a function is called with labels."""
 
     def __init__(self, kernel: ArmKernel, paths: list[Path], labels: list[Any], depth: int) -> None:
         self.labels = labels
@@ -276,8 +259,7 @@ class Covariances:
             )
 
     def _call(self, a: Any, b: Any) -> float:
-        assert self.function is not None
-        return real(self.function(a, b), f"kernel({a!r}, {b!r})")
+        return real(self.function(a, b), f"kernel({a!r}, {b!r})")  # type: ignore[misc]
 
     def column(self, k: int) -> Floats:
         """Return the covariances of an arm with all arms."""

@@ -108,10 +108,9 @@ class BAST(CountingSearcher):
 
     def _choose(self) -> Path:
         if self._log_nodes is None and 2 * self.tallies.used > self._nodes_expected:
-            while 2 * self.tallies.used > self._nodes_expected:
-                self._nodes_expected *= 2
+            self._nodes_expected = 1 << (2 * self.tallies.used - 1).bit_length()
             self._set_width()
-        return self.tallies.follow(self._random)
+        return self.tallies.descend(self._random)
 
 
 def _log_nodes(tree: Tree) -> float | None:

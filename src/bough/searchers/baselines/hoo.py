@@ -82,7 +82,5 @@ class HOO(CountingSearcher):
     def _choose(self) -> Path:
         plays = self.observations + len(self._pending)
         if self.budget is None and plays > self._plays:
-            while plays > self._plays:
-                self._plays *= 2
-            self._set_plays(self._plays)
-        return self.tallies.follow(self._random)
+            self._set_plays(1 << (plays - 1).bit_length())
+        return self.tallies.descend(self._random)

@@ -4,6 +4,7 @@ OLOP is by Bubeck and Munos (2010), KL-OLOP by Leurent and Maillard (2019), and 
 for deterministic problems, by Hren and Munos (2008).
 """
 
+import bisect
 import math
 from collections.abc import Sequence
 from typing import ClassVar
@@ -71,7 +72,7 @@ class OptimisticPlanner(CountingSearcher):
         self.tallies.add_steps(path, reward, undiscounted)
 
     def _choose(self) -> Path:
-        return self.tallies.follow(self._random)
+        return self.tallies.descend(self._random)
 
 
 class OLOP(OptimisticPlanner):
@@ -237,12 +238,6 @@ def _horizon(plays: int, discount: float) -> int:
 
 
 def _most_plays(budget: int, discount: float) -> int:
-    """Return the largest M with M L <= budget, by bisection: M L grows with M."""
-    fits, too_many = 1, budget + 1
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        if middle * _horizon(middle, discount) <= budget:
-            fits = middle
-        else:
-            too_many = middle
-    return fits
+    """Return the largest M with M L <= budget: M L grows with M."""
+    plays = range(1, budget + 1)
+    return bisect.bisect(plays, budget, key=lambda m: m * _horizon(m, discount))

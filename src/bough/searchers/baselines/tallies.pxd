@@ -32,6 +32,7 @@ cdef class Tallies:
     cdef Tally[::1] nodes_
     cdef readonly int used  # the number of nodes
     cdef int before  # the child before the one that `_find` looked for
+    cdef int limit  # the depth below which paths are random
     cdef bint ragged  # the branching is a function
     cdef int[::1] widths  # or else the branching at each depth
 
@@ -44,8 +45,8 @@ cdef class Tallies:
     cpdef int add_pending(self, tuple path, int change)
     cpdef double variance(self)
     cdef bint _is_exhausted(self, int n) noexcept
-    cdef void _count_exhausted(self, int n, int change) noexcept
-    cpdef tuple descend(self, double exploration, SplitMix64 rng)
+    cdef void _count_exhausted(self, int n, bint was_exhausted) noexcept
+    cpdef tuple descend(self, SplitMix64 rng, double exploration=*)
     cdef void _score_children(self, int n, double exploration) noexcept
     cdef int _highest_child(self, int n, bint skipping, SplitMix64 rng)
     cpdef tuple random_path(self, SplitMix64 rng)
@@ -59,7 +60,6 @@ cdef class Bounds(Tallies):
     cdef tuple arguments  # of the constructor
     cdef double[::1] slack  # by depth
     cdef double[::1] gain
-    cdef int limit
     cdef bint stepwise  # rewards are observed step by step
     cdef bint kl  # upper bounds by the Kullback-Leibler divergence
     cdef bint known_range
@@ -77,7 +77,6 @@ cdef class Bounds(Tallies):
     cdef double _bound(self, int n, int depth) noexcept
     cdef double _highest_below(self, int n) noexcept
     cdef double _upper(self, int n, double count) noexcept
-    cpdef tuple follow(self, SplitMix64 rng)
 
 
 cpdef double bernoulli_upper(double p, double most) noexcept

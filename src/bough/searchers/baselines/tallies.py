@@ -62,6 +62,7 @@ class Tallies:
     def __init__(self, tree, exact=False):
         self.tree = tree
         self.exact = exact
+        self.limit = tree.depth
         self.ragged = tree.counts is None
         self.widths = np.zeros(tree.depth + 1, dtype=np.int32)
         for depth, count in enumerate(tree.counts or ()):
@@ -192,8 +193,7 @@ class Tallies:
             if n == ROOT:
                 self.squares_total += change * (reward - self.nodes_[n].average)
             n = self.nodes_[n].parent
-        if self._is_exhausted(end) and not was_exhausted:
-            self._count_exhausted(end, 1)
+        self._count_exhausted(end, was_exhausted)
         return end
 
     def add_pending(self, path, change):
@@ -204,9 +204,7 @@ class Tallies:
         while n != NONE:
             self.nodes_[n].pending += change
             n = self.nodes_[n].parent
-        is_exhausted = self._is_exhausted(end)
-        if is_exhausted != was_exhausted:
-            self._count_exhausted(end, 1 if is_exhausted else -1)
+        self._count_exhausted(end, was_exhausted)
         return end
 
     def variance(self):
@@ -230,31 +228,34 @@ class Tallies:
         """Return whether all arms are pending or, where rewards are exact, known."""
         return bool(self._is_exhausted(ROOT))
 
-    def _count_exhausted(self, n, change):
+    def _count_exhausted(self, n, was_exhausted):
         """Count a node that has become (or is no longer) exhausted, as far up as it matters."""
-        n = self.nodes_[n].parent
-        while n != NONE:
+        while self._is_exhausted(n) != was_exhausted and self.nodes_[n].parent != NONE:
+            change = -1 if was_exhausted else 1
+            n = self.nodes_[n].parent
             was_exhausted = self._is_exhausted(n)
             self.nodes_[n].exhausted += change
-            if self._is_exhausted(n) == was_exhausted:
-                return
-            n = self.nodes_[n].parent
 
     # ------------------------------------------------------------------ selection
 
-    def descend(self, exploration, rng):
-        """Return the path selected by UCT, random below the nodes that exist."""
+    def descend(self, rng, exploration=0.0):
+        """Return the path of the highest bounds, random below the limit and the existing nodes.
+
+        The bounds are those of UCT, with its constant, or of `Bounds`.
+        """
         n = ROOT
+        depth = 0
         path = []
         skipping = not self._is_exhausted(ROOT)
-        while self.nodes_[n].explored == self.nodes_[n].branching:
-            if self.nodes_[n].branching == 0:
-                return tuple(path)
+        while depth < self.limit and self.nodes_[n].branching:
+            if self.nodes_[n].explored < self.nodes_[n].branching:
+                path.append(self._free_child(n, True, rng))
+                return self._complete(path, rng)
             self._score_children(n, exploration)
             n = self._highest_child(n, skipping, rng)
+            depth += 1
             path.append(int(self.nodes_[n].index))
-        path.append(self._free_child(n, True, rng))
-        return self._complete(path, rng)
+        return self._random_path_from(n, path, rng)
 
     def _score_children(self, n, exploration):
         """Set bound = mean + exploration sqrt(log visits / visits of the child); pending count."""
@@ -367,7 +368,6 @@ class Bounds(Tallies):
         self.slack = np.array(slack, dtype=np.float64)
         self.stepwise = gain is not None
         self.gain = np.array(slack if gain is None else gain, dtype=np.float64)
-        self.limit = tree.depth if limit is None else limit
         self.kl = kl
         self.width = 0.0
         self.union = 0.0
@@ -381,6 +381,8 @@ class Bounds(Tallies):
             self.low, self.high = reward_range
             self._set_scale()
         Tallies.__init__(self, tree, exact)
+        if limit is not None:
+            self.limit = limit
         self.nodes_[ROOT].bound = INF
 
     def __reduce__(self):
@@ -530,20 +532,8 @@ class Bounds(Tallies):
             squared += self.union * log(count * (count + 1.0)) / count
         return estimate + self.scale * sqrt(squared)
 
-    def follow(self, rng):
-        """Return the path of the highest bounds, random below the limit and the existing nodes."""
-        n = ROOT
-        depth = 0
-        path = []
-        skipping = not self._is_exhausted(ROOT)
-        while depth < self.limit and self.nodes_[n].branching:
-            if self.nodes_[n].explored < self.nodes_[n].branching:
-                path.append(self._free_child(n, True, rng))
-                return self._complete(path, rng)
-            n = self._highest_child(n, skipping, rng)
-            depth += 1
-            path.append(int(self.nodes_[n].index))
-        return self._random_path_from(n, path, rng)
+    def _score_children(self, n, exploration):
+        """Leave the bounds, which are kept up to date."""
 
 
 def bernoulli_upper(p, most):
