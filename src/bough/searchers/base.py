@@ -204,17 +204,6 @@ def read_steps(steps: Sequence[float], length: int) -> list[float]:
     return rewards
 
 
-def checked_range(given: tuple[float, float]) -> tuple[float, float]:
-    """Return the lowest and the highest possible reward, checked."""
-    try:
-        low, high = (real(end, "reward_range") for end in given)
-    except (TypeError, ValueError):
-        raise ValueError(f"reward_range must be (lowest, highest), got {given!r}") from None
-    if not low < high:
-        raise ValueError(f"reward_range must be (lowest, highest), got {given!r}")
-    return low, high
-
-
 def negative_arm(arm: Arm) -> Arm:
     """Return an arm with its reward negated (as 0 - x, so that 0 does not become -0)."""
     value = None if arm.value is None else 0.0 - arm.value

@@ -170,21 +170,18 @@ class Bandit(CountingSearcher):
     def _choose(self) -> Path:
         return self.tallies.paths[self._choose_arm()]
 
-    def _highest_of(self, index: Floats, skip: NDArray[np.bool_] | None = None) -> int:
-        """Return the arm with the highest index, a random one of several, of those not skipped."""
-        if skip is not None:
-            index = np.where(skip, -np.inf, index)
-        first = int(index.argmax())
-        best = index == index[first]
-        ties = int(np.count_nonzero(best))
-        return first if ties == 1 else int(np.flatnonzero(best)[self._random.below(ties)])
+    def _highest_of(self, index: Floats, known: NDArray[np.bool_] | None = None) -> int:
+        """Return the arm with the highest index, a random one of several.
 
-    def _skipped(self) -> NDArray[np.bool_] | None:
-        """Return which arms are pending; None if none are, or all."""
-        if not self._pending:
-            return None
+        While there are others, it is neither pending nor `known`.
+        """
         skip = self.tallies.pending > 0
-        return None if skip.all() else skip
+        if known is not None:
+            skip |= known
+        if not skip.all():
+            index = np.where(skip, -np.inf, index)
+        best = np.flatnonzero(index == index.max())
+        return int(best[0 if len(best) == 1 else self._random.below(len(best))])
 
     def _expected(self) -> Floats:
         """Return the mean of every arm; the overall mean for an arm that is only pending."""

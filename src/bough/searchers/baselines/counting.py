@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from bough._validation import real
 from bough.belief.best_arm import Arm
 from bough.belief.nodes import moderate
 from bough.exceptions import Exhausted
-from bough.searchers.base import (
-    RULES,
-    Searcher,
-    check_rule,
-    checked_range,
-    new_generator,
-    reward_of,
-)
+from bough.searchers.base import RULES, Searcher, check_rule, new_generator, reward_of
 from bough.trees import Path, Tree
 
 if TYPE_CHECKING:
@@ -174,3 +168,15 @@ class CountingSearcher(Searcher):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.tree!r}: {self.observations} observations)"
+
+
+def checked_range(given: tuple[float, float]) -> tuple[float, float]:
+    """Return the lowest and the highest possible reward, checked."""
+    try:
+        low, high = (real(end, "reward_range") for end in given)
+        valid = low < high
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
+        raise ValueError(f"reward_range must be (lowest, highest), got {given!r}")
+    return low, high

@@ -126,15 +126,10 @@ class GPB(KernelBandit):
     # ------------------------------------------------------------------ choosing
 
     def _choose_arm(self) -> int:
-        exact = self.noise == 0.0
-        skip = self.tallies.pending > 0
-        if exact:
-            skip |= self.tallies.visits > 0
-        if skip.all():
-            if exact:
-                raise self._exhausted()
-            skip[:] = False
-        return self._highest_of(self._indices(), skip)
+        known = self.tallies.visits > 0 if self.noise == 0.0 else None
+        if known is not None and (known | (self.tallies.pending > 0)).all():
+            raise self._exhausted()
+        return self._highest_of(self._indices(), known)
 
     def _indices(self) -> Floats:
         """Return the upper confidence bound of every arm, with pending evaluations counted."""

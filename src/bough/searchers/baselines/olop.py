@@ -26,11 +26,9 @@ class OptimisticPlanner(CountingSearcher):
     """A searcher that knows the discount of each step of a path, and estimates the steps' rewards.
 
     Pass the discounted rewards of the steps, `tell(path, steps=[r_1, discount r_2, ...])`. From
-    their sum alone, `tell(path, value)`, every step is assumed to have had the same reward before
-    it was discounted: the bounds are then a heuristic, since a node's average includes other steps.
+    their sum alone every step is assumed to have had the same reward before it was discounted.
     """
 
-    discount: float
     tallies: Bounds
 
     def __init__(
@@ -81,8 +79,7 @@ class OLOP(OptimisticPlanner):
     For the first h steps of a path U_h = sum_i discount^(i-1) (mean_i + sqrt(2 log M / n_i)) + the
     highest possible sum of the steps after h, where mean_i is the average of the n_i rewards of the
     i-th step. The bound of a path is the least of its U_1 .. U_L, and the path with the highest
-    bound is played. The reward of a step before it is discounted is assumed to have a range of 1;
-    others are rescaled.
+    bound is played. Undiscounted rewards are assumed to have a range of 1; others are rescaled.
 
     Parameters
     ----------
@@ -97,8 +94,8 @@ class OLOP(OptimisticPlanner):
     exploration : float
         Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
     reward_range : (float, float), optional
-        The lowest and the highest reward of a single step, before it is discounted; by default
-        those observed so far (rounded outwards by an eighth of their difference or less).
+        The lowest and the highest undiscounted reward of a step; by default those observed so far
+        (rounded outwards by an eighth of their difference or less).
     rng : int or numpy.random.Generator
 
     Attributes
@@ -110,9 +107,8 @@ class OLOP(OptimisticPlanner):
     -----
     Pass the discounted rewards of the steps, `tell(path, steps=[r_1, discount r_2, ...])`. From
     their sum alone, each step is assumed to have had the same reward before it was discounted, a
-    heuristic. Steps below L are random. After M plays it continues with the same M. (The authors
-    number discounts from 1 and have infinite paths; here they are numbered from 0 and end with the
-    tree.) `best_action()` is the authors' output: the most frequent first step.
+    heuristic. Steps below L are random, and after M plays it continues with the same M.
+    `best_action()` is the authors' output: the most frequent first step.
 
     Examples
     --------
@@ -159,7 +155,6 @@ class KLOLOP(OLOP):
 
     Instead of mean_i + sqrt(2 log M / n_i) it has the largest q with
     n_i kl(mean_i, q) <= 2 log M + 2 log log M, for the divergence kl of two Bernoulli variables.
-    All else is as for `OLOP`.
 
     Examples
     --------
@@ -192,8 +187,8 @@ class BestFirst(OptimisticPlanner):
     tree : Tree
     discount : float
     reward_range : (float, float), optional
-        The lowest and the highest reward of a single step, before it is discounted; by default
-        those observed so far (rounded outwards by an eighth of their difference or less).
+        The lowest and the highest undiscounted reward of a step; by default those observed so far
+        (rounded outwards by an eighth of their difference or less).
     rng : int or numpy.random.Generator
 
     Notes

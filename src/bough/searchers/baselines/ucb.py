@@ -75,7 +75,7 @@ class UCB1(Bandit):
         if counts.min() == 0:
             unplayed = np.flatnonzero(counts == 0)  # their evaluations were forgotten
             return int(unplayed[self._random.below(len(unplayed))])
-        return self._highest_of(self._indices(), self._skipped())
+        return self._highest_of(self._indices())
 
     def _indices(self) -> Floats:
         """Return the upper confidence bound of every arm; pending evaluations count as plays."""
@@ -146,15 +146,13 @@ class UCBAIR(Bandit):
     def _choose_arm(self) -> int:
         arms = self.tallies
         t = self.observations + len(self._pending) + 1
-        skip = self._skipped()
-        all_pending = len(arms) == 0 or (self._pending and skip is None)
-        if all_pending or len(arms) < self._arms_wanted(t):
+        if arms.pending.all() or len(arms) < self._arms_wanted(t):
             path = self._draw()
             if path is not None:
                 return arms.number_of(path)
         if arms.counts.min() == 0:
             return int(arms.counts.argmin())  # its evaluation was forgotten
-        return self._highest_of(self._indices(t), skip)
+        return self._highest_of(self._indices(t))
 
     def _draw(self) -> Path | None:
         """Return a random path that was not drawn before; None if `TRIES` draws find none."""
