@@ -149,11 +149,7 @@ class GPB(KernelBandit):
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played, by their posterior.
 
-        Parameters
-        ----------
-        rule
-            `"lower"`: the highest mean minus one standard deviation (the default). `"mean"`: the
-            highest mean. `"observed"`: the highest single reward (the default without noise).
+        The default rule is `"lower"`, and `"observed"` without noise.
         """
         check_rule(rule)
         if not self.observations:

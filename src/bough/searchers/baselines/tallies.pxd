@@ -11,6 +11,7 @@ cdef struct Tally:
     int sibling  # the next in the list that contains this node, or NONE
     int parent
     int index  # the position among the children of the parent
+    int depth
     int branching  # children in the tree; 0 for a leaf
     int explored  # children that are nodes
     int visits  # rewards received through the node
@@ -72,9 +73,9 @@ cdef class Bounds(Tallies):
     cdef bint _widen(self, double low, double high) noexcept
     cdef bint _set_scale(self) noexcept
     cpdef int add_steps(self, tuple path, double reward, list steps)
-    cdef _back_up(self, int n, int depth, bint everywhere)
+    cdef _back_up(self, int n, bint everywhere)
     cdef _recompute(self)
-    cdef double _bound(self, int n, int depth) noexcept
+    cdef double _bound(self, int n) noexcept
     cdef double _highest_below(self, int n) noexcept
     cdef double _upper(self, int n, double count) noexcept
 

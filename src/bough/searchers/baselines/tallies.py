@@ -43,8 +43,8 @@ TALLY = np.dtype(
     [
         (name, np.int32)
         for name in (
-            "child", "sibling", "parent", "index", "branching", "explored", "visits", "pending",
-            "exhausted",
+            "child", "sibling", "parent", "index", "depth", "branching", "explored", "visits",
+            "pending", "exhausted",
         )
     ]
     + [(name, np.float64) for name in ("average", "step_average", "bound")],
@@ -111,6 +111,7 @@ class Tallies:
         self.nodes_[n].sibling = NONE
         self.nodes_[n].parent = parent
         self.nodes_[n].index = index
+        self.nodes_[n].depth = 0 if parent == NONE else self.nodes_[parent].depth + 1
         self.nodes_[n].branching = branching
         self.used += 1
         return n
@@ -244,16 +245,14 @@ class Tallies:
         The bounds are those of UCT, with its constant, or of `Bounds`.
         """
         n = ROOT
-        depth = 0
         path = []
         skipping = not self._is_exhausted(ROOT)
-        while depth < self.limit and self.nodes_[n].branching:
+        while self.nodes_[n].depth < self.limit and self.nodes_[n].branching:
             if self.nodes_[n].explored < self.nodes_[n].branching:
                 path.append(self._free_child(n, True, rng))
                 return self._complete(path, rng)
             self._score_children(n, exploration)
             n = self._highest_child(n, skipping, rng)
-            depth += 1
             path.append(int(self.nodes_[n].index))
         return self._random_path_from(n, path, rng)
 
@@ -437,7 +436,7 @@ class Bounds(Tallies):
     def add(self, path, reward):
         """Record the reward of a validated path; return its last node."""
         end = Tallies.add(self, path, reward)
-        self._back_up(end, len(path), self._widen(reward, reward))
+        self._back_up(end, self._widen(reward, reward))
         return end
 
     def add_steps(self, path, reward, steps):
@@ -460,41 +459,37 @@ class Bounds(Tallies):
         # The root keeps the mean of all steps, expected of a step without rewards.
         change = mean - self.nodes_[ROOT].step_average
         self.nodes_[ROOT].step_average += change / self.nodes_[ROOT].visits
-        self._back_up(end, len(path), self._widen(low, high))
+        self._back_up(end, self._widen(low, high))
         return end
 
     def add_pending(self, path, change):
         """Count one more (or one fewer) pending evaluation of a path; return its last node."""
         end = Tallies.add_pending(self, path, change)
-        self._back_up(end, len(path), False)
+        self._back_up(end, False)
         return end
 
     # ------------------------------------------------------------------ bounds
 
-    def _back_up(self, n, depth, everywhere):
+    def _back_up(self, n, everywhere):
         """Recompute the bounds from a node up to the root, or all."""
         if everywhere:
             self._recompute()
-            return
-        while n != NONE:
-            self.nodes_[n].bound = self._bound(n, depth)
-            depth -= 1
-            n = self.nodes_[n].parent
+        else:
+            while n != NONE:
+                self.nodes_[n].bound = self._bound(n)
+                n = self.nodes_[n].parent
 
     def _recompute(self):
         """Recompute all bounds, children first: a node has a higher number than its parent."""
-        depths = np.zeros(self.used, dtype=np.int32)
-        view: cython.int[::1] = depths
-        for n in range(1, self.used):
-            view[n] = view[self.nodes_[n].parent] + 1
         for n in range(self.used - 1, -1, -1):
-            self.nodes_[n].bound = self._bound(n, view[n])
+            self.nodes_[n].bound = self._bound(n)
 
-    def _bound(self, n, depth):
+    def _bound(self, n):
         """Return the bound of a node whose children have theirs."""
         count = self.nodes_[n].visits + self.nodes_[n].pending
         if count == 0:
             return INF
+        depth = self.nodes_[n].depth
         is_leaf = self.nodes_[n].branching == 0
         slack = self.slack[self.slack.shape[0] - 1 if is_leaf else depth]
         below = INF
