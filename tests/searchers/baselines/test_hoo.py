@@ -12,13 +12,12 @@ from bough.baselines import HOO
 
 
 def test_b_values_by_hand():
-    """With t = 4 plays, nu = 1 and rho = 1/2, n rewards have the width
+    """With t = 4 for good (budget=4), nu = 1 and rho = 1/2, n rewards have the width
 
     sqrt(2 log 4 / n): 1.665109 for 1, 1.177410 for 2, 0.961351 for 3, 0.832555 for 4;
     and depth h the diameter 1, 1/2, 1/4.
     """
-    search = HOO(Tree(2, 2), nu=1.0, rho=0.5, reward_range=(0, 1), rng=0)
-    search._set_plays(4)
+    search = HOO(Tree(2, 2), nu=1.0, rho=0.5, budget=4, reward_range=(0, 1), rng=0)
     for path, value in (((0, 0), 0.2), ((0, 1), 0.6), ((0, 1), 0.4), ((1, 0), 0.9)):
         search.tell(path, value)
     found = bounds_of(search)
@@ -37,8 +36,7 @@ def test_b_values_by_hand():
 
 def test_the_best_child_can_have_the_lesser_bound():
     """More rewards, and B of a node becomes that of its best child: B falls with depth."""
-    search = HOO(Tree(2, 2), nu=1.0, rho=0.1, reward_range=(0, 1), rng=0)
-    search._set_plays(100)
+    search = HOO(Tree(2, 2), nu=1.0, rho=0.1, budget=100, reward_range=(0, 1), rng=0)
     for path, value in (((0, 0), 0.1), ((0, 1), 0.3), ((1, 0), 0.2), ((1, 1), 0.2)):
         for _ in range(400):
             search.tell(path, value)
@@ -56,11 +54,12 @@ def test_the_best_child_can_have_the_lesser_bound():
             assert bound <= max(found[(*node, k)] for k in range(2))
 
 
+@pytest.mark.parametrize("budget", [None, 300])
 @pytest.mark.parametrize("tree", [Tree(2, 5), Tree(3, 3), Tree(Ragged(3, 4), 5)])
-def test_b_values_along_one_path_are_those_of_a_full_recursion(tree):
-    search = HOO(tree, nu=0.7, rho=0.6, reward_range=(-3, 3), rng=1)
+def test_b_values_along_one_path_are_those_of_a_full_recursion(tree, budget):
+    search = HOO(tree, nu=0.7, rho=0.6, budget=budget, reward_range=(-3, 3), rng=1)
     seen = run(search, 200)
-    t = 256  # the number of plays, rounded up to a power of two
+    t = budget or 256  # the number of plays, rounded up to a power of two
 
     def own(node, rewards):
         depth = tree.depth if tree.children(node) == 0 else len(node)
@@ -101,6 +100,7 @@ def test_it_finds_the_maximum_of_a_smooth_function():
     [
         ({"nu": 0.0}, "nu must be above zero"),
         ({"rho": 1.0}, "rho must be between 0 and 1"),
+        ({"budget": 0}, "budget must be at least 1"),
     ],
 )
 def test_bad_searches(keywords, message):

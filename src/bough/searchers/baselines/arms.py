@@ -296,9 +296,10 @@ def _matrix(kernel: Any, arms: int) -> Floats:
 class ArmPosterior:
     """The Gaussian posterior of all arms, updated by one observation at a time.
 
-    With fewer observations than arms it stores V = L^(-1) K, where L L' is the covariance of the
-    observations and K their prior covariance with all arms: an observation adds a row. After that
-    it stores the posterior covariance of all arms, so that observation t costs O(min(t, N) N).
+    As long as there are fewer observations than arms it stores V = L^(-1) K, where L L' is the
+    Cholesky factor of the covariance of the observations and K their prior covariance with all
+    arms: an observation adds a row. After that it stores the posterior covariance of all arms,
+    which is smaller. So observation number t of N arms costs O(min(t, N) N).
 
     Attributes
     ----------

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from bough._validation import above_zero, at_least_zero, real
+from bough._validation import above_zero, at_least_zero, real, whole
 from bough.searchers.baselines.counting import CountingSearcher
 from bough.searchers.baselines.tallies import Bounds
 from bough.trees import Path, Tree
@@ -14,8 +14,7 @@ class HOO(CountingSearcher):
     """Descend a partition of a space whose cells shrink at a known rate.
 
     A node at depth h with n rewards has U = mean + sqrt(2 log t / n) + nu rho^h (infinite before
-    the first visit) and B, the lesser of U and of the highest B of its children, where t is the
-    number of plays rounded up to a power of two (the doubling trick of the authors). A play follows
+    the first visit) and B, the lesser of U and of the highest B of its children. A play follows
     the highest B to an unvisited node, and continues at random to a leaf. Rewards are assumed to
     have a range of 1; others are rescaled, and `nu` is in units of their range.
 
@@ -25,6 +24,9 @@ class HOO(CountingSearcher):
     nu, rho : float
         A cell at depth h has a diameter of at most nu rho^h: the reward of its best point exceeds
         that of any other by no more.
+    budget : int, optional
+        The number of plays. By default it is unknown: then t in the bounds is the number of plays
+        rounded up to a power of two, as in the doubling trick of the authors.
     exploration : float
         Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
     reward_range : (float, float), optional
@@ -55,6 +57,7 @@ class HOO(CountingSearcher):
         *,
         nu: float = 1.0,
         rho: float = 0.5,
+        budget: int | None = None,
         exploration: float = 1.0,
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
@@ -65,10 +68,11 @@ class HOO(CountingSearcher):
         if not 0 < real(rho, "rho") < 1:
             raise ValueError(f"rho must be between 0 and 1, got {rho!r}")
         self.rho = float(rho)
+        self.budget = None if budget is None else whole(budget, "budget", least=1)
         self.exploration = at_least_zero(exploration, "exploration")
         diameters = self.nu * self.rho ** np.arange(tree.depth + 1.0)
         self.tallies: Bounds = Bounds(tree, diameters, reward_range=self.reward_range)
-        self._set_plays(1)
+        self._set_plays(self.budget or 1)
 
     def _set_plays(self, plays: int) -> None:
         """Set t, and the width of the bounds."""
@@ -77,6 +81,6 @@ class HOO(CountingSearcher):
 
     def _choose(self) -> Path:
         plays = self.observations + len(self._pending)
-        if plays > self._plays:
+        if self.budget is None and plays > self._plays:
             self._set_plays(1 << (plays - 1).bit_length())
         return self.tallies.descend(self._random)
