@@ -1,4 +1,4 @@
-"""Bounds on the cumulative regret, and the number of plays that they ask for.
+"""Bounds on the cumulative and simple regret, and the number of plays that they ask for.
 
 With probability at least 1 - delta, for all T at once, the paper's rule (`GPTS(select="arm")` with
 `Confidence(delta, scale=1)`) on rewards drawn from the prior has cumulative regret R_T at most each
@@ -25,6 +25,8 @@ from bough.theory._setting import (
     Setting,
     check_all_plays,
     check_choice,
+    check_plays,
+    check_probability,
     check_setting,
     shaped,
 )
@@ -189,9 +191,7 @@ def regret_bound(
     norm: float | None = None,
     breakdown: bool = False,
 ) -> Any:
-    """Return a bound on the cumulative regret R_T, which holds with probability 1 - delta.
-
-    R_T / T bounds the simple regret, that of the best arm played.
+    """Return a bound on the cumulative regret, which holds with probability 1 - delta.
 
     Parameters
     ----------
@@ -233,6 +233,65 @@ def regret_bound(
     if breakdown:
         return {name: shaped([table[name] for table in tables], shape) for name in bounds.names}
     return shaped([table[method] for table in tables], shape)
+
+
+def simple_regret_bound(
+    kernel: Kernel,
+    branching: int,
+    depth: int,
+    noise: float,
+    plays: Any,
+    delta: float = 0.05,
+    method: str = "best",
+    *,
+    gain: str = "exact",
+    norm: float | None = None,
+) -> Any:
+    """Return a bound on f* - max f(x_t), the regret of the best arm played: R_T / T.
+
+    The parameters are those of `regret_bound`.
+
+    >>> from bough.kernels import Linear
+    >>> round(simple_regret_bound(Linear(), 2, 3, noise=0.1, plays=10**6), 4)
+    0.018
+    """
+    setting = check_setting(kernel, branching, depth, noise)
+    bounds = _RegretBounds(setting, delta, method, gain, norm)
+    counts, shape = check_all_plays(plays, 1)
+    return shaped([bounds.bound(n) / n for n in counts], shape)
+
+
+def empirical_regret_bounds(
+    kernel: Kernel,
+    branching: int,
+    depth: int,
+    noise: float,
+    plays: int,
+    delta: float = 0.05,
+    method: str = "best",
+    *,
+    noise_delta: float = 0.05,
+    gain: str = "exact",
+    norm: float | None = None,
+) -> tuple[float, float]:
+    """Return bounds on f* - y_best and on y_best - f*, where y_best is the highest reward seen.
+
+    f* - y_best <= R_T / T + sigma sqrt(2 log(1/d) / T) with probability 1 - delta - d, and y_best -
+    f* <= sigma sqrt(2 log(T/d)) with probability 1 - d, d = `noise_delta`. The second grows with T:
+    no two-sided bound falls with T, as the paper claims (erratum 42).
+
+    >>> from bough.kernels import Linear
+    >>> above, below = empirical_regret_bounds(Linear(), 2, 3, noise=0.1, plays=10**6)
+    >>> f"{above:.4f} {below:.4f}"
+    '0.0183 0.5798'
+    """
+    log = -math.log(check_probability(noise_delta, "noise_delta"))
+    plays = check_plays(plays, 1)
+    simple = simple_regret_bound(
+        kernel, branching, depth, noise, plays, delta, method, gain=gain, norm=norm
+    )
+    above = simple + noise * math.sqrt(2 * log / plays)
+    return above, noise * math.sqrt(2 * (math.log(plays) + log))
 
 
 def plays_needed(
