@@ -130,12 +130,15 @@ class Enumerated(Problem):
 
     @cached_property
     def _values(self) -> NDArray[np.float64]:
-        return self._evaluate_all().reshape(self.shape)
+        return self._evaluate_all()
 
     def _value(self, path: Path) -> float:
-        return float(self._values[path])
+        number = 0
+        for step, count in zip(path, self.tree.counts or (), strict=True):
+            number = number * int(count) + step
+        return float(self._values[number])
 
     def _solve(self) -> tuple[float, Path]:
-        steps = np.unravel_index(self._values.argmax(), self.shape)
-        path = tuple(int(step) for step in steps)
-        return self._value(path), path
+        number = int(self._values.argmax())
+        path = np.unravel_index(number, self.shape) if self.shape else ()
+        return float(self._values[number]), tuple(int(step) for step in path)

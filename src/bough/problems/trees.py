@@ -103,8 +103,9 @@ def _best_path(branching: int, weights: tuple[float, ...], seed: int) -> tuple[f
     return best, best_path
 
 
-def _shares(weights: NDArray[np.floating[Any]]) -> Any:
-    return (weights / (weights.sum() or 1.0)).tolist()
+def _shares(weights: NDArray[np.floating[Any]]) -> list[float]:
+    shares: list[float] = (weights / (weights.sum() or 1.0)).tolist()
+    return shares
 
 
 def _checked_discount(discount: float) -> float:
@@ -313,27 +314,15 @@ def drawn_from(family: type[Kernel]) -> Callable[..., Drawn]:
     return draw
 
 
-class HiddenPath(Problem):
-    """A problem whose best path, with the value 1, is drawn at random."""
-
-    def __init__(self, branching: int, depth: int, *, noise: float, seed: int) -> None:
-        tree = Tree(whole(branching, "branching", least=1), depth)
-        super().__init__(tree, noise=noise, seed=seed)
-        steps = np.random.default_rng([self.seed, 0]).integers(branching, size=tree.depth)
-        self._hidden: Path = tuple(steps.tolist())
-
-    def _solve(self) -> tuple[float, Path]:
-        return 1.0, self._hidden
-
-
-class Trap(HiddenPath):
+class Trap(Problem):
     """A binary tree in which a step towards the best path looks worse than turning away.
 
     After Coquelin and Munos, "Bandit algorithms for tree search" (UAI 2007); see also Orseau and
-    Munos, "Super-exponential regret for UCT, AlphaGo and variants" (2024). A path that leaves the
-    best one at the node of depth d (the root has depth 0) has the value (D-1-d)/D: 0.9 at the root
-    of a tree of depth 10, and less and less further down, to 0 at the last step. A searcher that
-    evaluates a subtree by the average of its rewards is drawn away from the best path.
+    Munos, "Super-exponential regret for UCT, AlphaGo and variants" (2024). One path has the value
+    1. A path that leaves it at the node of depth d (the root has depth 0) has (D-1-d)/D: 0.9 at the
+    root of a tree of depth 10, and less and less further down, to 0 at the last step. A searcher
+    that evaluates a subtree by the average of its rewards is drawn away from the best path at all
+    but its last few nodes.
 
     In the paper the best path always takes the second action. Here the action at each node depends
     on the seed, so that no searcher finds it by the order in which it tries actions.
@@ -347,7 +336,8 @@ class Trap(HiddenPath):
     name = "trap"
 
     def __init__(self, depth: int = 10, *, noise: float = 0.0, seed: int = 0) -> None:
-        super().__init__(2, whole(depth, "depth", least=1), noise=noise, seed=seed)
+        super().__init__(Tree(2, whole(depth, "depth", least=1)), noise=noise, seed=seed)
+        self._hidden = _hidden_path(self.seed, 2, self.tree.depth)
 
     def _value(self, path: Path) -> float:
         for d, (step, good) in enumerate(zip(path, self._hidden, strict=True)):
@@ -355,8 +345,11 @@ class Trap(HiddenPath):
                 return (self.tree.depth - 1 - d) / self.tree.depth
         return 1.0
 
+    def _solve(self) -> tuple[float, Path]:
+        return 1.0, self._hidden
 
-class Needle(HiddenPath):
+
+class Needle(Problem):
     """A needle in a haystack: one path has the value 1, every other one 0.
 
     No searcher can do better than to try path after path without repeating itself.
@@ -371,7 +364,16 @@ class Needle(HiddenPath):
     def __init__(
         self, branching: int = 10, depth: int = 3, *, noise: float = 0.1, seed: int = 0
     ) -> None:
-        super().__init__(branching, depth, noise=noise, seed=seed)
+        tree = Tree(whole(branching, "branching", least=1), depth)
+        super().__init__(tree, noise=noise, seed=seed)
+        self._hidden = _hidden_path(self.seed, branching, tree.depth)
 
     def _value(self, path: Path) -> float:
         return 1.0 if path == self._hidden else 0.0
+
+    def _solve(self) -> tuple[float, Path]:
+        return 1.0, self._hidden
+
+
+def _hidden_path(seed: int, branching: int, depth: int) -> Path:
+    return tuple(np.random.default_rng([seed, 0]).integers(branching, size=depth).tolist())
