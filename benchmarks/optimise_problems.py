@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,49 +11,6 @@ from bough import Choice, Float, Int, Space
 from bough.problems import functions
 
 Params = dict[str, Any]
-
-
-# ---------------------------------------------------------------------- functions on boxes
-
-
-def _hartmann3(x):
-    rates = ((3.0, 10.0, 30.0), (0.1, 10.0, 35.0)) * 2
-    centers = (
-        (0.3689, 0.1170, 0.2673), (0.4699, 0.4387, 0.7470), (0.1091, 0.8732, 0.5547),
-        (0.0381, 0.5743, 0.8828),
-    )  # fmt: skip
-    total = 0.0
-    for weight, rate, center in zip((1.0, 1.2, 3.0, 3.2), rates, centers, strict=True):
-        squares = [r * (one - c) ** 2 for one, r, c in zip(x, rate, center, strict=True)]
-        total = total - weight * np.exp(-sum(squares))
-    return total
-
-
-def _levy(x):
-    w = [1 + (one - 1) / 4 for one in x]
-    total = np.sin(math.pi * w[0]) ** 2
-    for one in w[:-1]:
-        total = total + (one - 1) ** 2 * (1 + 10 * np.sin(math.pi * one + 1) ** 2)
-    return total + (w[-1] - 1) ** 2 * (1 + np.sin(2 * math.pi * w[-1]) ** 2)
-
-
-def _rosenbrock(x):
-    total = 0.0
-    for one, after in pairwise(x):
-        total = total + 100 * (after - one**2) ** 2 + (1 - one) ** 2
-    return total
-
-
-HARTMANN3 = functions.Function(
-    "hartmann3", _hartmann3, ((0.0, 1.0),) * 3, -3.86278, ((0.114614, 0.555649, 0.852547),), 0.05
-)
-LEVY6 = functions.Function("levy", _levy, ((-10.0, 10.0),) * 6, 0.0, ((1.0,) * 6,), 1.8)
-ROSENBROCK4 = functions.Function(
-    "rosenbrock", _rosenbrock, ((-2.048, 2.048),) * 4, 0.0, ((1.0,) * 4,), 60.0
-)
-
-
-# ---------------------------------------------------------------------- problems
 
 
 @dataclass(frozen=True)
@@ -85,7 +41,7 @@ def switch(p: Params) -> float:
         return 0.4 + 3 * abs(p["x"] - 0.7)
     if p["kind"] == "branin":
         return 0.2 + (functions.BRANIN(p["x"], p["y"]) - 0.3978873577297381) / 20
-    return HARTMANN3(p["x"], p["y"], p["z"]) + 3.862779786949336
+    return functions.HARTMANN3(p["x"], p["y"], p["z"]) + 3.862779786949336
 
 
 SWITCH = Problem(
@@ -203,13 +159,13 @@ PIPELINE = Problem(
 FUNCTIONS = {
     "branin": functions.BRANIN,
     "himmelblau": functions.HIMMELBLAU,
-    "hartmann3": HARTMANN3,
+    "hartmann3": functions.HARTMANN3,
     "hartmann6": functions.HARTMANN6,
     "rastrigin2": functions.rastrigin(2),
     "rastrigin4": functions.rastrigin(4),
     "ackley4": functions.ackley(4),
-    "levy6": LEVY6,
-    "rosenbrock4": ROSENBROCK4,
+    "levy6": functions.levy(6),
+    "rosenbrock4": functions.rosenbrock(4),
 }
 CONDITIONAL = [SWITCH, LAYERS, PIPELINE]
 

@@ -15,6 +15,7 @@ from bough.problems import (
     BY_NAME,
     DiscountedBandits,
     Drawn,
+    HiddenScore,
     Needle,
     Partitioned,
     Problem,
@@ -25,7 +26,16 @@ from bough.problems import (
     named,
     trees,
 )
-from bough.problems.functions import BRANIN, HARTMANN6, HIMMELBLAU, ackley, rastrigin
+from bough.problems.functions import (
+    BRANIN,
+    HARTMANN3,
+    HARTMANN6,
+    HIMMELBLAU,
+    ackley,
+    levy,
+    rastrigin,
+    rosenbrock,
+)
 
 SEEDS = st.integers(0, 2**64)
 FUNCTIONS = [BRANIN, HIMMELBLAU, HARTMANN6, rastrigin(), rastrigin(3), ackley(), ackley(3)]
@@ -47,7 +57,7 @@ def small_problems(draw):
     seed = draw(SEEDS)
     branching, depth = draw(st.integers(1, 4)), draw(st.integers(0, 4))
     ratio = draw(st.floats(0.05, 1.0))
-    kind = draw(st.integers(0, 5))
+    kind = draw(st.integers(0, 6))
     if kind == 0:
         return Smooth(branching, depth, discount=ratio, seed=seed)
     if kind == 1:
@@ -59,6 +69,8 @@ def small_problems(draw):
         return Trap(depth + 1, seed=seed)
     if kind == 4:
         return Needle(branching, depth, seed=seed)
+    if kind == 5:
+        return HiddenScore(branching, depth + 1, seed=seed)
     family = draw(
         st.sampled_from([kernels.Linear, kernels.Gaussian, kernels.Discounted, kernels.Geometric])
     )
@@ -89,7 +101,11 @@ def test_the_optimum_of_a_partition_is_that_of_all_cells(function, cuts, parts):
         assert problem.value(path) == pytest.approx(-function(*problem.center(path)), abs=1e-9)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.name}{len(f.box)}")
+@pytest.mark.parametrize(
+    "function",
+    [*FUNCTIONS, HARTMANN3, levy(6), rosenbrock(4)],
+    ids=lambda f: f"{f.name}{len(f.box)}",
+)
 def test_functions_have_the_minima_of_the_literature(function):
     for place in function.where:
         # The digits given: six of the place, so twelve of a value that is flat there.
@@ -213,7 +229,7 @@ def test_the_kernel_and_the_mean_are_those_of_many_seeds(make):
 
 
 def test_problems_without_a_prior_have_no_kernel():
-    for name in ("trap", "needle", "branin"):
+    for name in ("trap", "needle", "sequence", "branin"):
         assert named(name).kernel is None
 
 
@@ -248,6 +264,7 @@ def test_deep_trees_cost_no_memory():
     problem = Smooth(50, 40, discount=0.2, seed=1)
     assert problem.tree.log_arms > 150
     assert problem.value(problem.best_path) == problem.optimum > 0.9
+    assert HiddenScore(26, 200).optimum > 0
 
 
 @pytest.mark.parametrize(
@@ -264,6 +281,7 @@ def test_deep_trees_cost_no_memory():
         (lambda: DiscountedBandits(rewards="normal"), '"bernoulli" or "uniform", got'),
         (lambda: DiscountedBandits(discount=1.5), "discount must be above 0 and at most 1"),
         (lambda: Trap(0), "depth must be at least 1"),
+        (lambda: HiddenScore(27, 3), "letters must be at most 26"),
         (lambda: Drawn(kernels.Linear(), 10, 10), "at most 4,000,000"),
         (lambda: Drawn(kernels.Gaussian(None)), "width is None"),
         (lambda: Partitioned(BRANIN, 0), "cuts must be at least 1"),

@@ -3,9 +3,28 @@
 from bough.problems.base import Problem
 from bough.problems.functions import Function, Partitioned
 from bough.problems.names import BY_NAME, kind_of, named
-from bough.problems.trees import DiscountedBandits, Drawn, Needle, Rough, Smooth, Trap
+from bough.problems.trees import (
+    DiscountedBandits,
+    Drawn,
+    HiddenScore,
+    Needle,
+    Rough,
+    Smooth,
+    Trap,
+)
 
 __all__ = [
-    "BY_NAME", "DiscountedBandits", "Drawn", "Function", "Needle", "Partitioned", "Problem",
-    "Rough", "Smooth", "Trap", "kind_of", "named",
-]  # fmt: skip
+    "BY_NAME",
+    "DiscountedBandits",
+    "Drawn",
+    "Function",
+    "HiddenScore",
+    "Needle",
+    "Partitioned",
+    "Problem",
+    "Rough",
+    "Smooth",
+    "Trap",
+    "kind_of",
+    "named",
+]

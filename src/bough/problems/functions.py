@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,13 +70,13 @@ def _himmelblau(x: Sequence[Array]) -> Array:
 
 
 _HARTMANN_WEIGHTS = (1.0, 1.2, 3.0, 3.2)
-_HARTMANN_RATES = (
+_HARTMANN6_RATES = (
     (10.0, 3.0, 17.0, 3.5, 1.7, 8.0),
     (0.05, 10.0, 17.0, 0.1, 8.0, 14.0),
     (3.0, 3.5, 1.7, 10.0, 17.0, 8.0),
     (17.0, 8.0, 0.05, 10.0, 0.1, 14.0),
 )
-_HARTMANN_CENTERS = (
+_HARTMANN6_CENTERS = (
     (0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886),
     (0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991),
     (0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650),
@@ -83,11 +84,21 @@ _HARTMANN_CENTERS = (
 )
 
 
+_HARTMANN3_RATES = ((3.0, 10.0, 30.0), (0.1, 10.0, 35.0)) * 2
+_HARTMANN3_CENTERS = (
+    (0.3689, 0.1170, 0.2673),
+    (0.4699, 0.4387, 0.7470),
+    (0.1091, 0.8732, 0.5547),
+    (0.0381, 0.5743, 0.8828),
+)
+
+
 def _hartmann(x: Sequence[Array]) -> Array:
+    tables: Any = (_HARTMANN3_RATES, _HARTMANN3_CENTERS)
+    if len(x) == 6:
+        tables = (_HARTMANN6_RATES, _HARTMANN6_CENTERS)
     total: Array = np.zeros(())
-    for weight, rates, centers in zip(
-        _HARTMANN_WEIGHTS, _HARTMANN_RATES, _HARTMANN_CENTERS, strict=True
-    ):
+    for weight, rates, centers in zip(_HARTMANN_WEIGHTS, *tables, strict=True):
         square: Array = np.zeros(())
         for coordinate, rate, center in zip(x, rates, centers, strict=True):
             square = square + rate * (coordinate - center) ** 2
@@ -112,6 +123,22 @@ def _ackley(x: Sequence[Array]) -> Array:
     return -20 * np.exp(-0.2 * root) - np.exp(waves / len(x)) + 20 + math.e
 
 
+def _levy(x: Sequence[Array]) -> Array:
+    w = [1 + (coordinate - 1) / 4 for coordinate in x]
+    total: Array = np.sin(math.pi * w[0]) ** 2
+    for one in w[:-1]:
+        total = total + (one - 1) ** 2 * (1 + 10 * np.sin(math.pi * one + 1) ** 2)
+    total = total + (w[-1] - 1) ** 2 * (1 + np.sin(2 * math.pi * w[-1]) ** 2)
+    return total
+
+
+def _rosenbrock(x: Sequence[Array]) -> Array:
+    total: Array = np.zeros(())
+    for one, following in pairwise(x):
+        total = total + 100 * (following - one**2) ** 2 + (1 - one) ** 2
+    return total
+
+
 BRANIN = Function(
     "branin",
     _branin,
@@ -127,6 +154,14 @@ HIMMELBLAU = Function(
     0.0,
     ((3.0, 2.0), (-2.805118, 3.131312), (-3.779310, -3.283186), (3.584428, -1.848126)),
     noise=6.0,
+)
+HARTMANN3 = Function(
+    "hartmann3",
+    _hartmann,
+    ((0.0, 1.0),) * 3,
+    -3.86278,
+    ((0.114614, 0.555649, 0.852547),),
+    noise=0.05,
 )
 HARTMANN6 = Function(
     "hartmann6",
@@ -150,6 +185,18 @@ def ackley(dimension: int = 2) -> Function:
     dimension = whole(dimension, "dimension", least=1)
     box, where = ((-32.768, 32.768),) * dimension, ((0.0,) * dimension,)
     return Function("ackley", _ackley, box, 0.0, where, noise=0.15)
+
+
+def levy(dimension: int = 2) -> Function:
+    """Return the Levy function of a dimension."""
+    box, where = ((-10.0, 10.0),) * dimension, ((1.0,) * dimension,)
+    return Function("levy", _levy, box, 0.0, where, noise=1.8)
+
+
+def rosenbrock(dimension: int = 2) -> Function:
+    """Return the Rosenbrock function of a dimension, on the smaller of its usual boxes."""
+    box, where = ((-2.048, 2.048),) * dimension, ((1.0,) * dimension,)
+    return Function("rosenbrock", _rosenbrock, box, 0.0, where, noise=60.0)
 
 
 class Partitioned(Enumerated):

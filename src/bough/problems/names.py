@@ -63,6 +63,7 @@ BY_NAME: dict[str, Callable[..., Problem]] = {
     "rough": trees.Rough,
     "trap": trees.Trap,
     "needle": trees.Needle,
+    "sequence": trees.HiddenScore,
     "discounted:bernoulli": partial(trees.DiscountedBandits, rewards="bernoulli"),
     "discounted:uniform": partial(trees.DiscountedBandits, rewards="uniform"),
     **_drawn(),

@@ -1,4 +1,4 @@
-"""Problems on trees: hashed edge rewards, draws from a prior, traps and needles."""
+"""Problems on trees: hashed edge rewards, draws from a prior, traps, needles, hidden scores."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -32,8 +32,7 @@ class EdgeRewards(Problem):
     """The value of a path is the weighted sum of the rewards of its edges.
 
     The reward of each edge is uniform on [0, 1], a hash of the seed and of the path to it, so that
-    a tree of any size takes no memory. `weights` has one weight for each depth. The kernel has the
-    covariances of these sums, whose law is not normal. The best path is found by branch and bound.
+    a tree of any size takes no memory. `weights` has one weight for each depth.
     """
 
     def __init__(
@@ -42,8 +41,19 @@ class EdgeRewards(Problem):
         tree = Tree(whole(branching, "branching", least=1), depth)
         super().__init__(tree, noise=noise, seed=seed)
         self._weights = weights
-        self.kernel = Chi.of_increments([0.0, *(w * w / 12 for w in weights)])
-        self.mean = math.fsum(weights) / 2
+
+    @property
+    def kernel(self) -> Kernel:
+        """The variances of the steps: those of uniform rewards, times the squares of the weights.
+
+        The steps are uniform, not normal: the covariances are those of the prior, not the law.
+        """
+        return Chi.of_increments([0.0, *(w * w / 12 for w in self._weights)])
+
+    @property
+    def mean(self) -> float:
+        """The prior mean of a path: every reward is 1/2 on average."""
+        return math.fsum(self._weights) / 2
 
     def _rewards(self, path: Path) -> list[float]:
         """Return the unweighted rewards along a validated path."""
@@ -118,7 +128,7 @@ class Smooth(EdgeRewards):
     """A tree whose first steps matter most, so that paths with a common prefix are similar.
 
     The value of a path is sum_i discount^(i-1) r_i / sum_i discount^(i-1), for edge rewards r_i
-    that are uniform on [0, 1].
+    that are uniform on [0, 1]. The best path is found by branch and bound.
 
     >>> problem = Smooth(branching=3, depth=4, seed=1)
     >>> round(problem.value((0, 1, 2, 0)), 3) <= problem.optimum
@@ -139,14 +149,19 @@ class Smooth(EdgeRewards):
         self.discount = _checked_discount(discount)
         shares = _shares(discount ** np.arange(whole(depth, "depth", least=0)))
         super().__init__(branching, depth, shares, noise=noise, seed=seed)
-        self.mean = 0.5 if self.tree.depth else 0.0  # weights that sum to 1 may be rounded
+
+    @property
+    def mean(self) -> float:
+        """The prior mean of a path: exactly 1/2, where weights that sum to 1 would be rounded."""
+        return 0.5 if self.tree.depth else 0.0
 
 
 class Rough(EdgeRewards):
     """The opposite of `Smooth`: each step weighs `growth` times as much as the one before.
 
     With growth 2 the last step makes half of the value of a path, and with a very large one all
-    paths are independent. Bounds prune little then, so the tree must be small.
+    paths are independent. The best path is found by branch and bound; since bounds prune little if
+    the growth is large, the tree must be small.
 
     >>> problem = Rough(3, 4, growth=3.0, noise=0.0)
     >>> problem(problem.best_path) == problem.optimum
@@ -183,7 +198,8 @@ class DiscountedBandits(EdgeRewards):
     This is the setting of open-loop optimistic planning (Bubeck and Munos, "Open loop optimistic
     planning", COLT 2010; Leurent and Maillard, "Practical open-loop optimistic planning", ECML
     2019): a path is a sequence of actions, its i-th step pays a reward in [0, 1], and the value of
-    the path is the mean of sum_i discount^(i-1) r_i. The mean of each step is uniform on [0, 1].
+    the path is the mean of sum_i discount^(i-1) r_i. The mean of each step is uniform on [0, 1], a
+    hash of the seed and of the path to it. The best path is found by branch and bound.
 
     Parameters
     ----------
@@ -229,11 +245,18 @@ class DiscountedBandits(EdgeRewards):
         if noise is None:
             noise = math.sqrt(self._VARIANCES[rewards]) * self._length if weights else 0.0
         super().__init__(branching, depth, weights, noise=noise, seed=seed)
-        self.kernel = Discounted(self.discount, 1 / 12)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of discounted sums; steps have the variance of the uniform law."""
+        return Discounted(self.discount, 1 / 12)
 
     def steps(self, path: Sequence[int]) -> list[float]:
-        """Play a path, and return the discounted rewards of its steps, for `Searcher.tell`."""
-        means = self._rewards(self.tree.complete(path))
+        """Play a path, and return the discounted rewards of its steps, which sum to the reward.
+
+        They are the `steps` argument of `Searcher.tell`.
+        """
+        means = self._rewards(self._checked(path))
         if self._drawn:
             paid = self._draw(means)
         else:
@@ -291,13 +314,23 @@ class Drawn(Enumerated):
         if not isinstance(kernel, Kernel):
             raise TypeError(f"kernel must be a kernel such as Gaussian(3.0), got {kernel!r}")
         super().__init__(Tree(branching, depth), noise=noise, seed=seed)
-        self.kernel = kernel
+        self._kernel = kernel
         self._increments = kernel.increments(self.tree.depth)
-        self.mean = real(mean, "mean")
+        self._mean = real(mean, "mean")
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that it was drawn from."""
+        return self._kernel
+
+    @property
+    def mean(self) -> float:
+        """The prior mean of a path."""
+        return self._mean
 
     def _evaluate_all(self) -> NDArray[np.float64]:
         rng = np.random.default_rng([self.seed, 0])
-        values = np.full(1, self.mean)
+        values = np.full(1, self._mean)
         for variance, count in zip(self._increments, (1, *self.shape), strict=True):
             values = np.repeat(values, count)
             values += math.sqrt(variance) * rng.standard_normal(len(values))
@@ -377,3 +410,63 @@ class Needle(Problem):
 
 def _hidden_path(seed: int, branching: int, depth: int) -> Path:
     return tuple(np.random.default_rng([seed, 0]).integers(branching, size=depth).tolist())
+
+
+class HiddenScore(Problem):
+    """Find the string with the highest score, where only scores are observed.
+
+    Every letter has a weight at each place, and every pair of neighbors one that is the same at all
+    places; all weights are standard normal, and a string's score is their sum over the root of
+    their number. Pairs make strings with different prefixes similar, which no kernel of shared
+    prefixes can express. The best string is found by dynamic programming (Viterbi).
+
+    Parameters
+    ----------
+    letters : int
+        The size of the alphabet, at most 26.
+    length : int
+        The length of the strings.
+    noise : float
+    seed : int
+
+    Examples
+    --------
+    >>> problem = HiddenScore(letters=3, length=5)
+    >>> problem.value((0, 1, 2, 2, 0)) <= problem.optimum
+    True
+    """
+
+    name = "sequence"
+
+    def __init__(
+        self, letters: int = 4, length: int = 12, *, noise: float = 0.1, seed: int = 0
+    ) -> None:
+        letters = whole(letters, "letters", least=1, most=26)
+        length = whole(length, "length", least=1)
+        super().__init__(Tree(letters, length), noise=noise, seed=seed)
+        rng = np.random.default_rng([self.seed, 0])
+        scale = 1 / math.sqrt(2 * length - 1)
+        self._places = scale * rng.standard_normal((length, letters))
+        self._pairs = scale * rng.standard_normal((letters, letters))
+        # (Lists are faster than arrays, one entry at a time.)
+        self._place_lists: list[list[float]] = self._places.tolist()
+        self._pair_lists: list[list[float]] = self._pairs.tolist()
+
+    def _value(self, path: Path) -> float:
+        total = self._place_lists[0][path[0]]
+        for i in range(1, len(path)):
+            total += self._pair_lists[path[i - 1]][path[i]] + self._place_lists[i][path[i]]
+        return total
+
+    def _solve(self) -> tuple[float, Path]:
+        best = self._places[0]  # of the strings so far that end in each letter
+        before = []
+        for weights in self._places[1:]:
+            scores = best[:, None] + (self._pairs + weights)
+            before.append(scores.argmax(axis=0))
+            best = scores.max(axis=0)
+        path = [int(best.argmax())]
+        for choice in reversed(before):
+            path.append(int(choice[path[-1]]))
+        found = tuple(reversed(path))
+        return self._value(found), found
