@@ -28,7 +28,6 @@ ON_TREES = {
     ),
     "GPTS learning": lambda tree, plays: bough.GPTS(tree, rng=0),
     "BAST": lambda tree, plays: bough.baselines.BAST(tree, rng=0),
-    "BAST deepening": lambda tree, plays: bough.baselines.BAST(tree, growth="deepening", rng=0),
     "HOO": lambda tree, plays: bough.baselines.HOO(tree, rng=0),
     "OLOP": lambda tree, plays: bough.baselines.OLOP(tree, plays=plays, discount=0.7, rng=0),
     "KL-OLOP": lambda tree, plays: bough.baselines.KLOLOP(tree, plays=plays, discount=0.7, rng=0),
@@ -41,14 +40,8 @@ ON_ARMS = {
     "UCT": (100_000, lambda tree: bough.UCT(tree, rng=0)),
     "UCB1": (100_000, lambda tree: bough.baselines.UCB1(tree, rng=0)),
     "GPB": (10_000, lambda tree: bough.GPB(tree, KERNEL, 0.1, rng=0)),
-    "GPB ei": (1_000, lambda tree: bough.GPB(tree, KERNEL, 0.1, acquisition="ei", rng=0)),
     "LinRel": (1_000, lambda tree: bough.baselines.LinRel(tree, KERNEL, rng=0)),
 }
-
-
-def deepening_reward(path):
-    """Return a cheap reward of any node, which may be inner."""
-    return (hash(path) >> 7 & 4095) / 4096
 
 
 def stretches(search, reward, marks):
@@ -76,13 +69,11 @@ def show(title, tree, rows, marks):
     print(f"\n{title}\n{'':18}" + "".join(f"{mark:>18,}" for mark in marks))
     for name, make, most in rows:
         own = [mark for mark in marks if mark <= most]
-        search = make()
-        inner = getattr(search, "growth", "complete") == "deepening"
-        reward = deepening_reward if inner else fast_reward(KERNEL, tree.depth)
-        rival = stretches(bough.UCT(tree, rng=0), fast_reward(KERNEL, tree.depth), own)
+        reward = fast_reward(KERNEL, tree.depth)
+        rival = stretches(bough.UCT(tree, rng=0), reward, own)
         ours = theirs = counted = 0
         cells = []
-        both = zip(stretches(search, reward, own), rival, strict=True)
+        both = zip(stretches(make(), reward, own), rival, strict=True)
         for (done, plays, one), (_, _, other) in both:
             ours, theirs, counted = ours + one, theirs + other, counted + plays
             if done in own:

@@ -20,21 +20,6 @@ class TestBAST(SearcherConformance):
         return BAST(tree, smoothness=1.0, decay=0.5, rng=rng)
 
 
-class TestBASTByKernel(SearcherConformance):
-    def make(self, tree, rng):
-        return self.make_scaled(tree, rng, 1.0)
-
-    def make_scaled(self, tree, rng, factor):
-        return BAST(tree, smoothness=kernels.Gaussian(2.0, 0.01 * factor**2), rng=rng)
-
-
-class TestBASTDeepening(SearcherConformance):
-    plays_inner_nodes = True
-
-    def make(self, tree, rng):
-        return BAST(tree, growth="deepening", rng=rng)
-
-
 class TestHOO(SearcherConformance):
     def make(self, tree, rng):
         return HOO(tree, nu=1.0, rho=0.6, rng=rng)
@@ -78,22 +63,11 @@ class TestLinRel(SearcherConformance):
 
 
 class TestGPB(SearcherConformance):
-    acquisition = "ucb"
-
     def make(self, tree, rng):
         return self.make_scaled(tree, rng, 1.0)
 
     def make_scaled(self, tree, rng, factor):
-        kernel = kernels.Gaussian(2.0, factor**2)
-        return GPB(tree, kernel, 0.25 * factor, acquisition=self.acquisition, rng=rng)
-
-
-class TestGPBExpectedImprovement(TestGPB):
-    acquisition = "ei"
-
-
-class TestGPBProbabilityOfImprovement(TestGPB):
-    acquisition = "pi"
+        return GPB(tree, kernels.Gaussian(2.0, factor**2), 0.25 * factor, rng=rng)
 
 
 class TestGPBStandardized(SearcherConformance):

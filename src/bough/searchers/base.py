@@ -166,7 +166,7 @@ class Searcher(Resumable, ABC):
     @property
     @abstractmethod
     def pending(self) -> tuple[Path, ...]:
-        """The paths that were asked for and not yet told or forgotten, the oldest first."""
+        """The paths that were asked for and not yet observed or forgotten, the oldest first."""
 
     def best_action(self, rule: str | None = None) -> int:
         """Return the first step of the best arm."""
@@ -202,17 +202,6 @@ def read_steps(steps: Sequence[float], length: int) -> list[float]:
     if len(rewards) != length:
         raise ValueError(f"steps has {len(rewards)} rewards for a path of {length} steps")
     return rewards
-
-
-def checked_range(given: tuple[float, float]) -> tuple[float, float]:
-    """Return the lowest and the highest possible reward, checked."""
-    try:
-        low, high = (real(end, "reward_range") for end in given)
-    except (TypeError, ValueError):
-        raise ValueError(f"reward_range must be (lowest, highest), got {given!r}") from None
-    if not low < high:
-        raise ValueError(f"reward_range must be (lowest, highest), got {given!r}")
-    return low, high
 
 
 def negative_arm(arm: Arm) -> Arm:

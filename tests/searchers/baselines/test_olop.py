@@ -51,7 +51,7 @@ def test_bounds_by_hand():
     """
     search = OLOP(Tree(2, 3), plays=16, discount=0.5, reward_range=(0, 1), rng=0)
     assert search.horizon == 2
-    # Steps are told discounted: 1, 1/2 and 1/4 times the rewards.
+    # Steps are discounted: 1, 1/2 and 1/4 times the rewards.
     search.tell((0, 0, 0), steps=[0.4, 0.5 * 0.8, 0.0])
     search.tell((0, 1, 0), steps=[0.6, 0.5 * 0.2, 0.0])
     search.tell((0, 1, 1), steps=[0.5, 0.5 * 0.4, 0.0])

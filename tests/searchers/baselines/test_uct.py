@@ -184,7 +184,7 @@ def test_the_source_gives_the_same_bits():
     for tallies in (Tallies(Tree(3, 4)), source.Tallies(Tree(3, 4))):
         rng = SplitMix64(3)
         for t in range(200):
-            path = tallies.descend(0.3, rng)
+            path = tallies.descend(rng, 0.3)
             tallies.add_pending(path, 1)
             tallies.add(path, noise_of(1, path) + noise_of(2, t))
             tallies.add_pending(path, -1)

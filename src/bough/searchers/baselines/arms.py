@@ -27,40 +27,32 @@ MOST_ARMS = 1_000_000
 class Arms:
     """Visit counts and mean rewards of arms, numbered in the order in which they appear."""
 
-    def __init__(self, room: int = 64) -> None:
-        self.paths: list[Path] = []
-        self._numbers: dict[Path, int] = {}
+    def __init__(self, paths: Sequence[Path] = ()) -> None:
+        self.paths = list(paths)
+        self._numbers = {path: k for k, path in enumerate(paths)}
         self.observations = 0
         self.played = 0  # arms that were played
-        self.visits = np.zeros(room, dtype=np.int64)
-        self.pending = np.zeros(room, dtype=np.int64)
-        self.counts = np.zeros(room)  # visits and pending evaluations together
-        self.means = np.zeros(room)
-        self.squares = np.zeros(room)  # sums of squared deviations from the mean
+        self.visits = np.zeros(len(paths), dtype=np.int64)
+        self.pending = np.zeros(len(paths), dtype=np.int64)
+        self.counts = np.zeros(len(paths))  # visits and pending evaluations together
+        self.means = np.zeros(len(paths))
+        self.squares = np.zeros(len(paths))  # sums of squared deviations from the mean
 
     def __len__(self) -> int:
         return len(self.paths)
 
-    def contains(self, path: Path) -> bool:
-        """Return whether an arm has a number."""
+    def __contains__(self, path: Path) -> bool:
         return path in self._numbers
 
     def number_of(self, path: Path) -> int:
         """Return the number of an arm, a new number if it is new."""
-        k = self._numbers.get(path)
-        if k is None:
-            k = len(self.paths)
-            if k == len(self.visits):
-                for name in ("visits", "pending", "counts", "means", "squares"):
-                    array = getattr(self, name)
-                    setattr(self, name, np.append(array, np.zeros_like(array)))
+        if path not in self._numbers:
+            self._numbers[path] = len(self.paths)
             self.paths.append(path)
-            self._numbers[path] = k
-        return k
-
-    def path_of(self, k: int) -> Path:
-        """Return the path of an arm."""
-        return self.paths[k]
+            for name in ("visits", "pending", "counts", "means", "squares"):
+                array = getattr(self, name)
+                setattr(self, name, np.append(array, array.dtype.type(0)))
+        return self._numbers[path]
 
     def add(self, path: Path, reward: float) -> None:
         """Record a reward of an arm."""
@@ -94,71 +86,45 @@ class Arms:
 
     def most_visited(self) -> Path:
         """Return the arm with the most rewards, the one with the highest mean among equals."""
-        return self.path_of(int(np.lexsort((-self.means, -self.visits))[0]))
+        return self.paths[int(np.lexsort((-self.means, -self.visits))[0])]
 
     def highest_lower(self, variance: float) -> Path:
         """Return the arm with the highest mean - sqrt(variance / rewards)."""
         played = np.flatnonzero(self.visits)
         lower = self.means[played] - np.sqrt(variance / self.visits[played])
-        return self.path_of(int(played[np.argmax(lower)]))
+        return self.paths[int(played[np.argmax(lower)])]
 
 
 class AllArms(Arms):
     """The leaves of a tree, numbered in the order of their paths."""
 
     def __init__(self, tree: Tree, searcher: str) -> None:
-        self.tree = tree
-        self._refusal = f"{searcher} looks at every arm, and {tree!r} has {{}} of them; at most "
-        self._refusal += f"{MOST_ARMS:,} are possible. GPTS and UCT can search this tree"
-        leaves = self._leaves() if tree.counts is None else []
-        count = len(leaves) if tree.counts is None else tree.arms
-        if count is None or count > MOST_ARMS:
-            raise ValueError(self._refusal.format(f"{count:,}" if count else "infinitely many"))
-        self._count = count
-        super().__init__(room=count)
-        for path in leaves:
-            super().number_of(path)
-
-    def _leaves(self) -> list[Path]:
-        """Return the leaves of a ragged tree, in order."""
+        refusal = ValueError(
+            f"{searcher} looks at every arm, and {tree!r} has more than {MOST_ARMS:,}; GPTS and "
+            "UCT can search this tree"
+        )
+        if (tree.arms or 0) > MOST_ARMS:
+            raise refusal
         leaves: list[Path] = []
         stack: list[Path] = [()]
         while stack:
             path = stack.pop()
-            branching = self.tree.children(path)
+            branching = tree.children(path)
             if len(leaves) + len(stack) + branching > MOST_ARMS:  # each has a leaf below
-                raise ValueError(self._refusal.format(f"more than {MOST_ARMS:,}"))
+                raise refusal
             if branching == 0:
                 leaves.append(path)
             stack.extend((*path, k) for k in range(int(branching) - 1, -1, -1))
-        return leaves
-
-    def __len__(self) -> int:
-        return self._count
+        super().__init__(leaves)
 
     def number_of(self, path: Path) -> int:
         """Return the number of an arm."""
-        if self.tree.counts is None:
-            if path not in self._numbers:
-                raise ValueError(
-                    f"the tree's branching function changed its mind about path {path}; "
-                    "it must always return the same number"
-                )
-            return self._numbers[path]
-        k = 0
-        for step, count in zip(path, self.tree.counts, strict=True):
-            k = k * int(count) + step
-        return k
-
-    def path_of(self, k: int) -> Path:
-        """Return the path of an arm."""
-        if self.tree.counts is None:
-            return self.paths[k]
-        steps = []
-        for count in reversed(self.tree.counts):
-            k, step = divmod(k, int(count))
-            steps.append(step)
-        return tuple(reversed(steps))
+        if path not in self:
+            raise ValueError(
+                f"the tree's branching function changed its mind about path {path}; "
+                "it must always return the same number"
+            )
+        return super().number_of(path)
 
 
 # ---------------------------------------------------------------------- searchers
@@ -202,33 +168,28 @@ class Bandit(CountingSearcher):
         """Return the number of the arm to play next."""
 
     def _choose(self) -> Path:
-        return self.tallies.path_of(self._choose_arm())
+        return self.tallies.paths[self._choose_arm()]
 
-    def _highest_of(self, index: Floats, skip: NDArray[np.bool_] | None = None) -> int:
-        """Return the arm with the highest index, a random one of several, of those not skipped."""
-        if skip is not None:
+    def _highest_of(self, index: Floats, known: NDArray[np.bool_] | None = None) -> int:
+        """Return the arm with the highest index, a random one of several.
+
+        While there are others, it is neither pending nor `known`.
+        """
+        skip = self.tallies.pending > 0
+        if known is not None:
+            skip |= known
+        if not skip.all():
             index = np.where(skip, -np.inf, index)
-        first = int(index.argmax())
-        best = index == index[first]
-        ties = int(np.count_nonzero(best))
-        return first if ties == 1 else int(np.flatnonzero(best)[self._random.below(ties)])
-
-    def _skipped(self) -> NDArray[np.bool_] | None:
-        """Return which arms are pending; None if none are, or all."""
-        if not self._pending:
-            return None
-        skip = self.tallies.pending[: len(self.tallies)] > 0
-        return None if skip.all() else skip
+        best = np.flatnonzero(index == index.max())
+        return int(best[0 if len(best) == 1 else self._random.below(len(best))])
 
     def _expected(self) -> Floats:
         """Return the mean of every arm; the overall mean for an arm that is only pending."""
         arms = self.tallies
-        means = arms.means[: len(arms)]
-        if self._pending and arms.observations:
-            visits = arms.visits[: len(arms)]
-            overall = float(means @ visits) / arms.observations
-            means = np.where(visits == 0, overall, means)
-        return means
+        if not (self._pending and arms.observations):
+            return arms.means
+        overall = float(arms.means @ arms.visits) / arms.observations
+        return np.where(arms.visits == 0, overall, arms.means)
 
 
 class KernelBandit(Bandit):
@@ -243,17 +204,12 @@ class KernelBandit(Bandit):
         rng: np.random.Generator | int | None,
     ) -> None:
         super().__init__(tree, arms, reward_range, rng)
-        if arms is not None and kernel is None:
-            raise ValueError(
-                f"{type(self).__name__} needs a kernel for a list of arms: a matrix, or a function "
-                "of two arms"
-            )
-        if arms is not None and isinstance(kernel, Kernel):
+        if arms is not None and (kernel is None or isinstance(kernel, Kernel)):
             raise TypeError(
-                f"{kernel!r} is a kernel of paths through a tree; for a list of arms give a "
-                "matrix, or a function of two arms"
+                f"{type(self).__name__} needs a kernel for a list of arms: a matrix, or a function "
+                f"of two arms, got {kernel!r}"
             )
-        paths = [self.tallies.path_of(k) for k in range(len(self.tallies))]
+        paths = self.tallies.paths
         labels = paths if arms is None else list(arms)
         kernel = Linear() if kernel is None else kernel
         self.prior = Covariances(kernel, paths, labels, self.tree.depth)
@@ -273,19 +229,7 @@ class KernelBandit(Bandit):
 
 
 class Covariances:
-    """The prior covariances of a list of arms, one column at a time.
-
-    Parameters
-    ----------
-    kernel
-        A matrix, a function of two arms, or a `bough.kernels.Kernel` of the tree's paths.
-    paths
-        The paths of the arms.
-    labels
-        The arms as arguments of a function.
-    depth
-        The depth of the tree, for a kernel of paths.
-    """
+    """The prior covariances of arms, one column at a time; a function is called with labels."""
 
     def __init__(self, kernel: ArmKernel, paths: list[Path], labels: list[Any], depth: int) -> None:
         self.labels = labels
@@ -312,8 +256,7 @@ class Covariances:
             )
 
     def _call(self, a: Any, b: Any) -> float:
-        assert self.function is not None
-        return real(self.function(a, b), f"kernel({a!r}, {b!r})")
+        return real(self.function(a, b), f"kernel({a!r}, {b!r})")  # type: ignore[misc]
 
     def column(self, k: int) -> Floats:
         """Return the covariances of an arm with all arms."""
@@ -325,13 +268,8 @@ class Covariances:
                 here = self.labels[k]
                 self._columns[k] = np.array([self._call(here, label) for label in self.labels])
             return self._columns[k]
-        column = np.full(len(self.steps), self.shared[0])
-        alike = np.ones(len(self.steps), dtype=bool)
-        for i, step in enumerate(self.steps[k]):
-            if step < 0:
-                break
-            alike &= self.steps[:, i] == step
-            column[alike] = self.shared[i + 1]
+        alike = np.logical_and.accumulate(self.steps == self.steps[k], axis=1).sum(axis=1)
+        column: Floats = self.shared[np.minimum(alike, (self.steps[k] >= 0).sum())]
         return column
 
 

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bough._validation import at_least_zero, listed, real
-from bough.kernels import Kernel
 from bough.searchers.baselines.counting import CountingSearcher
 from bough.searchers.baselines.tallies import Bounds
 from bough.trees import Path, Tree
@@ -27,21 +26,14 @@ class BAST(CountingSearcher):
     Parameters
     ----------
     tree : Tree
-    smoothness : float, sequence of float, or bough.kernels.Kernel
+    smoothness : float or sequence of float
         A number: delta_d = smoothness * decay^d, in units of the range of rewards. A sequence:
-        delta_0, delta_1, ... themselves, one for each depth above the leaves, in those units. A
-        kernel: the bound that holds for all leaves, with probability 1 - delta, if the rewards are
-        drawn from it (in its own units): 2 sqrt(2 s_d log(N (D+1) / delta)), where s_d is the
-        variance that the kernel adds below depth d, N the number of arms and D the depth.
+        delta_0, delta_1, ... themselves, one for each depth above the leaves, in those units.
     decay : float
     delta : float
         Failure probability of the bounds.
     exploration : float
-        Multiplier of the width of the confidence bounds. They hold with 1, and are then so wide
-        that much less is usually better.
-    growth : "complete" or "deepening"
-        `"complete"`: a play is a path to a leaf. `"deepening"`: a play ends at the first new node,
-        or at a leaf, and its reward is that of the node; `best` then ranges over all nodes played.
+        Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
     reward_range : (float, float), optional
         The lowest and the highest possible reward; by default those observed so far (their
         difference is rounded up by a sixteenth or less, so that it changes rarely).
@@ -50,8 +42,7 @@ class BAST(CountingSearcher):
     Notes
     -----
     If the branching is a function, N comes from the `log_arms` of the tree; without them it is
-    twice the number of nodes visited, rounded up to a power of two: a working value without
-    guarantee.
+    twice the number of nodes visited, rounded up to a power of two, without guarantee.
 
     Examples
     --------
@@ -68,69 +59,45 @@ class BAST(CountingSearcher):
         self,
         tree: Tree,
         *,
-        smoothness: float | Sequence[float] | Kernel = 1.0,
+        smoothness: float | Sequence[float] = 1.0,
         decay: float = 0.5,
         delta: float = 0.05,
         exploration: float = 1.0,
-        growth: Literal["complete", "deepening"] = "complete",
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        if growth not in ("complete", "deepening"):
-            raise ValueError(f'growth must be "complete" or "deepening", got {growth!r}')
         if not 0 < real(delta, "delta") < 1:
             raise ValueError(f"delta must be between 0 and 1, got {delta!r}")
         super().__init__(tree, reward_range, rng)
         self._require_finite_branching()
-        self.smoothness = smoothness
         self.decay = at_least_zero(decay, "decay")
         self.delta = float(delta)
         self.exploration = at_least_zero(exploration, "exploration")
-        self.growth = growth
+        self.smoothness = smoothness
         self._log_nodes = _log_nodes(tree)
         self._nodes_expected = 512
-        slack, relative = self._deltas()
-        self.tallies: Bounds = Bounds(
-            tree,
-            slack,
-            reward_range=self.reward_range,
-            single_steps=growth == "deepening",
-            relative=relative,
-        )
+        self.tallies: Bounds = Bounds(tree, self._deltas(), reward_range=self.reward_range)
         self._set_width()
 
-    def _deltas(self) -> tuple[NDArray[np.float64], bool]:
-        """Return delta_0 .. delta_D, and whether they are in units of the range of rewards."""
-        depth = self.tree.depth
-        if isinstance(self.smoothness, Kernel):
-            variances = self.smoothness.increments(depth)
-            below = np.append(np.cumsum(variances[:0:-1])[::-1], 0.0)
-            log_arms = self.tree.log_arms
-            if log_arms is None:
-                raise ValueError(
-                    "smoothness can be a kernel if the arms of the tree can be counted: give the "
-                    f"tree its log_arms, got {self.tree!r}"
-                )
-            log_ratio = log_arms + math.log((depth + 1) / self.delta)
-            return 2.0 * np.sqrt(2.0 * below * log_ratio), False
-        slack = np.zeros(depth + 1)  # a leaf has none
-        slack[:depth] = self._given_deltas(depth)
-        return slack, True
-
-    def _given_deltas(self, depth: int) -> list[float]:
-        given: Any = self.smoothness
+    def _deltas(self) -> NDArray[np.float64]:
+        """Return delta_0 .. delta_D, in units of the range of rewards."""
+        depth, given = self.tree.depth, self.smoothness
+        deltas = np.zeros(depth + 1)  # a leaf has none
         if not hasattr(given, "__len__"):
             first = _slack(given, "smoothness")
-            with np.errstate(over="ignore"):  # a power may become zero or infinite
-                powers = self.decay ** np.arange(depth)
-            return [first * float(p) if first > 0 and p > 0 else 0.0 for p in powers]
-        deltas = [_slack(x, f"smoothness[{d}]") for d, x in enumerate(listed(given, "smoothness"))]
-        if len(deltas) not in (depth, depth + 1):
+            with np.errstate(over="ignore", invalid="ignore"):  # a power may become infinite
+                deltas[:depth] = np.nan_to_num(
+                    first * self.decay ** np.arange(depth), posinf=np.inf
+                )
+            return deltas
+        entries = [_slack(x, f"smoothness[{d}]") for d, x in enumerate(listed(given, "smoothness"))]
+        if len(entries) not in (depth, depth + 1):
             raise ValueError(
-                f"smoothness has {len(deltas)} entries, but a tree of depth {depth} needs {depth}, "
-                "one for each depth above that of the leaves"
+                f"smoothness has {len(entries)} entries, but a tree of depth {depth} needs "
+                f"{depth}, one for each depth above that of the leaves"
             )
-        return deltas[:depth]
+        deltas[:depth] = entries[:depth]
+        return deltas
 
     def _set_width(self) -> None:
         log_nodes = self._log_nodes
@@ -141,15 +108,9 @@ class BAST(CountingSearcher):
 
     def _choose(self) -> Path:
         if self._log_nodes is None and 2 * self.tallies.used > self._nodes_expected:
-            while 2 * self.tallies.used > self._nodes_expected:
-                self._nodes_expected *= 2
+            self._nodes_expected = 1 << (2 * self.tallies.used - 1).bit_length()
             self._set_width()
-        return self.tallies.follow(self._random)
-
-    def _playable(self, path: Sequence[int]) -> Path:
-        if self.growth == "deepening":
-            return self.tree.walk(path)[0]
-        return self.tree.complete(path)
+        return self.tallies.descend(self._random)
 
 
 def _log_nodes(tree: Tree) -> float | None:

@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from bough._validation import real
 from bough.belief.best_arm import Arm
 from bough.belief.nodes import moderate
 from bough.exceptions import Exhausted
-from bough.searchers.base import (
-    RULES,
-    Searcher,
-    check_rule,
-    checked_range,
-    new_generator,
-    reward_of,
-)
+from bough.searchers.base import RULES, Searcher, check_rule, new_generator, reward_of
 from bough.trees import Path, Tree
 
 if TYPE_CHECKING:
@@ -74,10 +68,6 @@ class CountingSearcher(Searcher):
         """Record the reward of a validated path; or raise, and change nothing."""
         self.tallies.add(path, reward)
 
-    def _playable(self, path: Sequence[int]) -> Path:
-        """Return a path that can be played as a tuple of ints, or raise."""
-        return self.tree.complete(path)
-
     @property
     def _scale(self) -> float:
         """The width of the range of rewards."""
@@ -107,12 +97,9 @@ class CountingSearcher(Searcher):
         noise: float | None = None,
         steps: Sequence[float] | None = None,
     ) -> None:
-        """Record the reward of a path, or its steps, which sum to it.
-
-        `noise` is for algorithms that model it; the others ignore it.
-        """
+        """Record the reward of a path, or its steps; `noise` is for algorithms that model it."""
         if path is not self._asked:
-            path = self._playable(path)
+            path = self.tree.complete(path)
         reward = moderate(reward_of(value, steps, len(path)), "value")
         self._record(path, reward, noise, steps)
         self._settle(path)
@@ -134,10 +121,10 @@ class CountingSearcher(Searcher):
 
     def forget(self, path: Sequence[int]) -> None:
         """Drop a pending evaluation of the path, the oldest if there are several."""
-        path = self._playable(path)
+        path = self.tree.complete(path)
         if not self._settle(path):
             raise ValueError(
-                f"path {path} is not pending: it was never asked for, or already told or forgotten"
+                f"path {path} is not pending: it was never asked for, or is observed or forgotten"
             )
 
     @property
@@ -147,7 +134,7 @@ class CountingSearcher(Searcher):
 
     @property
     def pending(self) -> tuple[Path, ...]:
-        """The paths that were asked for and not yet told or forgotten, the oldest first."""
+        """The paths that were asked for and not yet observed or forgotten, the oldest first."""
         return (*self._pending, *([] if self._asked is None else [self._asked]))
 
     def best(self, rule: str | None = None) -> Arm:
@@ -160,7 +147,7 @@ class CountingSearcher(Searcher):
         ----------
         rule
             `"visits"`: the path of the most visited child each time (the default of algorithms
-            that visit good arms more often: in noise it is far better than the next two).
+            that visit good arms more often).
             `"lower"`: the highest mean minus one standard deviation. `"mean"`: the highest mean.
             `"observed"`: the highest single reward.
         """
@@ -181,3 +168,15 @@ class CountingSearcher(Searcher):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.tree!r}: {self.observations} observations)"
+
+
+def checked_range(given: tuple[float, float]) -> tuple[float, float]:
+    """Return the lowest and the highest possible reward, checked."""
+    try:
+        low, high = (real(end, "reward_range") for end in given)
+        valid = low < high
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
+        raise ValueError(f"reward_range must be (lowest, highest), got {given!r}")
+    return low, high

@@ -13,7 +13,7 @@ from bough.confidence import Confidence
 from bough.exceptions import Contradiction
 from bough.searchers.base import check_rule
 from bough.searchers.baselines.arms import ArmKernel, ArmPosterior, Floats, KernelBandit
-from bough.trees import Path, Tree
+from bough.trees import Tree
 
 #: The default width of the bounds, as a fraction of the theoretical one: as `GPTS(select="arm")`.
 SCALE = 0.5
@@ -24,7 +24,7 @@ SAME = 1e-9
 
 
 class GPB(KernelBandit):
-    """Keep a Gaussian posterior of every arm, and play the most promising one.
+    """Play the most promising arm by a Gaussian posterior of every arm.
 
     On a tree with a kernel this is `GPTS(select="arm")`, slower: it evaluates all N arms, and the
     t-th play costs O(min(t, N) N). In return the arms and their covariances are arbitrary.
@@ -91,8 +91,6 @@ class GPB(KernelBandit):
             noise = NOISE * math.sqrt(float(self.prior.variances.mean()))
         self.noise = moderate(at_least_zero(noise, "noise"), "noise")
         self._posterior = ArmPosterior(self.prior)
-        # The variances with pending evaluations counted, and what they were computed for.
-        self._after: tuple[tuple[int, tuple[Path, ...]], Floats] | None = None
 
     # ------------------------------------------------------------------ the posterior
 
@@ -128,28 +126,24 @@ class GPB(KernelBandit):
         exact = known.of_rewards[k] + center * (1.0 - known.of_ones[k])
         if abs(reward - exact) > SAME * max(abs(reward), abs(exact), abs(self._highest_reward)):
             raise Contradiction(
-                f"value {reward} at path {self.tallies.path_of(k)} contradicts earlier rewards: "
+                f"value {reward} at path {self.tallies.paths[k]} contradicts earlier rewards: "
                 f"without noise it is {exact}; give noise > 0 if rewards are noisy"
             )
 
     # ------------------------------------------------------------------ choosing
 
     def _choose_arm(self) -> int:
-        exact = self.noise == 0.0
-        skip = self.tallies.pending > 0
-        if exact:
-            skip |= self.tallies.visits > 0
-        if skip.all():
-            if exact:
-                raise self._exhausted()
-            skip[:] = False
-        return self._highest_of(self._indices(), skip)
+        known = self.tallies.visits > 0 if self.noise == 0.0 else None
+        if known is not None and (known | (self.tallies.pending > 0)).all():
+            raise self._exhausted()
+        return self._highest_of(self._indices(), known)
 
     def _indices(self) -> Floats:
         """Return the acquisition value of every arm, with pending evaluations counted."""
         means, std = self.posterior()
         if self._pending:
-            std = self._units()[1] * np.sqrt(self._variances_after_pending())
+            pending = [self.tallies.number_of(path) for path in self._pending]
+            std = self._units()[1] * np.sqrt(self._posterior.variances_after(pending, self.noise))
         if self.acquisition == "ucb" or not self.observations:
             plays = self.observations + len(self._pending)
             bounds: Floats = means + self._sqrt_beta(self.confidence, plays + 1) * std
@@ -162,13 +156,6 @@ class GPB(KernelBandit):
             return z
         return _expected_improvement(improvement, std, z)
 
-    def _variances_after_pending(self) -> Floats:
-        key = self.observations, tuple(self._pending)
-        if self._after is None or self._after[0] != key:
-            pending = [self.tallies.number_of(path) for path in self._pending]
-            self._after = key, self._posterior.variances_after(pending, self.noise)
-        return self._after[1]
-
     def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
         return confidence.sqrt_beta(t, math.log(len(self.tallies)))
 
@@ -177,11 +164,7 @@ class GPB(KernelBandit):
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played, by their posterior.
 
-        Parameters
-        ----------
-        rule
-            `"lower"`: the highest mean minus one standard deviation (the default). `"mean"`: the
-            highest mean. `"observed"`: the highest single reward (the default without noise).
+        The default rule is `"lower"`, and `"observed"` without noise.
         """
         check_rule(rule)
         if not self.observations:
@@ -194,7 +177,7 @@ class GPB(KernelBandit):
         k = int(played[np.argmax(means[played] - deviations * std[played])])
         if rule == "observed":
             k = self.tallies.number_of(self._highest_at)
-        path = self.tallies.path_of(k)
+        path = self.tallies.paths[k]
         mean, sd = float(means[k]), float(std[k])
         spread = sd * self._sqrt_beta(Confidence(self.confidence.delta), self.observations + 1)
         return Arm(path, None, mean, sd, mean - spread, mean + spread, *self.tallies.arm(path))

@@ -26,11 +26,9 @@ class HOO(CountingSearcher):
         that of any other by no more.
     budget : int, optional
         The number of plays. By default it is unknown: then t in the bounds is the number of plays
-        rounded up to a power of two, as in the doubling trick of the authors (with t itself, all
-        bounds would change with every play).
+        rounded up to a power of two, as in the doubling trick of the authors.
     exploration : float
-        Multiplier of the width of the confidence bounds. They hold with 1, and are then so wide
-        that much less is usually better.
+        Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
     reward_range : (float, float), optional
         The lowest and the highest possible reward; by default those observed so far (their
         difference is rounded up by a sixteenth or less, so that it changes rarely).
@@ -84,7 +82,5 @@ class HOO(CountingSearcher):
     def _choose(self) -> Path:
         plays = self.observations + len(self._pending)
         if self.budget is None and plays > self._plays:
-            while plays > self._plays:
-                self._plays *= 2
-            self._set_plays(self._plays)
-        return self.tallies.follow(self._random)
+            self._set_plays(1 << (plays - 1).bit_length())
+        return self.tallies.descend(self._random)

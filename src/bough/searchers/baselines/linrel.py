@@ -36,10 +36,9 @@ class LinRel(KernelBandit):
 
     Notes
     -----
-    The t-th play costs O(t N) for N arms, in time and in memory. Pending arms are not played while
-    there are others; they do not change the index. An arm unlike all that were played has weights
-    near zero, and so neither a high estimate nor much uncertainty: the rule explores near the arms
-    that it has played.
+    The t-th play costs O(t N) for N arms, in time and in memory. An arm unlike all that were played
+    has weights near zero, and so neither a high estimate nor much uncertainty: the rule explores
+    near the arms that it has played.
 
     Examples
     --------
@@ -95,7 +94,7 @@ class LinRel(KernelBandit):
         self._of_ones += (1.0 - self._of_ones[k]) * row
 
     def _choose_arm(self) -> int:
-        return self._highest_of(self._indices(), self._skipped())
+        return self._highest_of(self._indices())
 
     def _indices(self) -> Floats:
         """Return the index of every arm, in units of the rewards above the lowest one."""

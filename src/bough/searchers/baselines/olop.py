@@ -4,6 +4,7 @@ OLOP is by Bubeck and Munos (2010), KL-OLOP by Leurent and Maillard (2019), and 
 for deterministic problems, by Hren and Munos (2008).
 """
 
+import bisect
 import math
 from collections.abc import Sequence
 from typing import ClassVar
@@ -17,19 +18,17 @@ from bough.searchers.baselines.counting import CountingSearcher
 from bough.searchers.baselines.tallies import Bounds
 from bough.trees import Path, Tree
 
-#: `BestFirst` does not tell nodes apart where discounts are below this, near the rounding error.
+#: `BestFirst` does not distinguish nodes where discounts are below this, near the rounding error.
 LEAST_GAIN = 1e-12
 
 
 class OptimisticPlanner(CountingSearcher):
     """A searcher that knows the discount of each step of a path, and estimates the steps' rewards.
 
-    Steps are discounted: `tell(path, steps=[r_1, discount r_2, ...])`. If only their sum is
-    told, `tell(path, value)`, every step is assumed to have had the same reward before it was
-    discounted: the bounds are then a heuristic, since a node's average includes other steps.
+    Pass the discounted rewards of the steps, `tell(path, steps=[r_1, discount r_2, ...])`. From
+    their sum alone every step is assumed to have had the same reward before it was discounted.
     """
 
-    discount: float
     tallies: Bounds
 
     def __init__(
@@ -46,7 +45,7 @@ class OptimisticPlanner(CountingSearcher):
         self.discount = float(discount)
 
     def _set_bounds(self, limit: int, *, kl: bool = False, exact: bool = False) -> None:
-        """Set bounds of discounted sums that tell apart the nodes down to a depth."""
+        """Set bounds of discounted sums for the nodes down to a depth."""
         gains = self.discount ** np.arange(self.tree.depth)  # of the steps 1 .. D
         remaining = np.append(np.cumsum(gains[::-1])[::-1], 0.0)
         self._gains: list[float] = gains.tolist()
@@ -71,7 +70,7 @@ class OptimisticPlanner(CountingSearcher):
         self.tallies.add_steps(path, reward, undiscounted)
 
     def _choose(self) -> Path:
-        return self.tallies.follow(self._random)
+        return self.tallies.descend(self._random)
 
 
 class OLOP(OptimisticPlanner):
@@ -80,25 +79,23 @@ class OLOP(OptimisticPlanner):
     For the first h steps of a path U_h = sum_i discount^(i-1) (mean_i + sqrt(2 log M / n_i)) + the
     highest possible sum of the steps after h, where mean_i is the average of the n_i rewards of the
     i-th step. The bound of a path is the least of its U_1 .. U_L, and the path with the highest
-    bound is played. The reward of a step before it is discounted is assumed to have a range of 1;
-    others are rescaled.
+    bound is played. Undiscounted rewards are assumed to have a range of 1; others are rescaled.
 
     Parameters
     ----------
     tree : Tree
     budget : int, optional
-        The number of single steps. Then M paths will be played, and the first L steps of each are
-        told apart: M is the largest number with M L <= budget, where
-        L = log M / (2 log(1/discount)), rounded up.
+        The number of single steps. M paths will be played, and the bounds are those of the first
+        L = log M / (2 log(1/discount)) steps, rounded up: M is the largest number with
+        M L <= budget.
     plays : int, optional
         M itself, instead of a budget of steps.
     discount : float
     exploration : float
-        Multiplier of the width of the confidence bounds. They hold with 1, and are then so wide
-        that much less is usually better.
+        Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
     reward_range : (float, float), optional
-        The lowest and the highest reward of a single step, before it is discounted; by default
-        those observed so far (rounded outwards by an eighth of their difference or less).
+        The lowest and the highest undiscounted reward of a step; by default those observed so far
+        (rounded outwards by an eighth of their difference or less).
     rng : int or numpy.random.Generator
 
     Attributes
@@ -108,10 +105,9 @@ class OLOP(OptimisticPlanner):
 
     Notes
     -----
-    Tell the steps, `tell(path, steps=[r_1, discount r_2, ...])`, discounted. If only the sum is
-    told each step is assumed to have had the same reward before it was discounted, a heuristic.
-    Steps below L are random. After M plays it continues with the same M. (The authors number
-    discounts from 1 and have infinite paths; here they are numbered from 0 and end with the tree.)
+    Pass the discounted rewards of the steps, `tell(path, steps=[r_1, discount r_2, ...])`. From
+    their sum alone, each step is assumed to have had the same reward before it was discounted, a
+    heuristic. Steps below L are random, and after M plays it continues with the same M.
     `best_action()` is the authors' output: the most frequent first step.
 
     Examples
@@ -159,7 +155,6 @@ class KLOLOP(OLOP):
 
     Instead of mean_i + sqrt(2 log M / n_i) it has the largest q with
     n_i kl(mean_i, q) <= 2 log M + 2 log log M, for the divergence kl of two Bernoulli variables.
-    All else is as for `OLOP`.
 
     Examples
     --------
@@ -181,7 +176,7 @@ class KLOLOP(OLOP):
 
 
 class BestFirst(OptimisticPlanner):
-    """Continue from the most promising node, if rewards are exact and told step by step.
+    """Continue from the most promising node, if rewards are exact and observed step by step.
 
     The bound of a node is the discounted rewards of the steps to it plus the most that the steps
     below it can give: the next path passes the node with the highest bound that has an unexplored
@@ -192,15 +187,13 @@ class BestFirst(OptimisticPlanner):
     tree : Tree
     discount : float
     reward_range : (float, float), optional
-        The lowest and the highest reward of a single step, before it is discounted; by default
-        those observed so far (rounded outwards by an eighth of their difference or less).
+        The lowest and the highest undiscounted reward of a step; by default those observed so far
+        (rounded outwards by an eighth of their difference or less).
     rng : int or numpy.random.Generator
 
     Notes
     -----
-    Tell the steps, `tell(path, steps=[r_1, discount r_2, ...])`, discounted. If only the sum is
-    told each step is assumed to have had the same reward before it was discounted, and several
-    such guesses are averaged: a heuristic without guarantees.
+    Pass the discounted rewards of the steps, as to `OLOP`; their sum alone makes it a heuristic.
 
     Examples
     --------
@@ -240,12 +233,6 @@ def _horizon(plays: int, discount: float) -> int:
 
 
 def _most_plays(budget: int, discount: float) -> int:
-    """Return the largest M with M L <= budget, by bisection: M L grows with M."""
-    fits, too_many = 1, budget + 1
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        if middle * _horizon(middle, discount) <= budget:
-            fits = middle
-        else:
-            too_many = middle
-    return fits
+    """Return the largest M with M L <= budget: M L grows with M."""
+    plays = range(1, budget + 1)
+    return bisect.bisect(plays, budget, key=lambda m: m * _horizon(m, discount))

@@ -11,14 +11,14 @@ cdef struct Tally:
     int sibling  # the next in the list that contains this node, or NONE
     int parent
     int index  # the position among the children of the parent
+    int depth
     int branching  # children in the tree; 0 for a leaf
     int explored  # children that are nodes
     int visits  # rewards received through the node
     int pending  # evaluations pending through it
     int exhausted  # children that are exhausted
-    int ends  # rewards of paths that end here
     double average  # of the rewards received through the node
-    double own_average  # of the paths that end at an inner node; or, in `Bounds`, of the step to it
+    double step_average  # in `Bounds`: of the rewards of the step to the node
     double bound  # the bound of `Bounds`, or the last score given by UCT
 
 
@@ -33,6 +33,7 @@ cdef class Tallies:
     cdef Tally[::1] nodes_
     cdef readonly int used  # the number of nodes
     cdef int before  # the child before the one that `_find` looked for
+    cdef int limit  # the depth below which paths are random
     cdef bint ragged  # the branching is a function
     cdef int[::1] widths  # or else the branching at each depth
 
@@ -45,15 +46,14 @@ cdef class Tallies:
     cpdef int add_pending(self, tuple path, int change)
     cpdef double variance(self)
     cdef bint _is_exhausted(self, int n) noexcept
-    cdef void _count_exhausted(self, int n, int change) noexcept
-    cpdef tuple descend(self, double exploration, SplitMix64 rng)
+    cdef void _count_exhausted(self, int n, bint was_exhausted) noexcept
+    cpdef tuple descend(self, SplitMix64 rng, double exploration=*)
     cdef void _score_children(self, int n, double exploration) noexcept
     cdef int _highest_child(self, int n, bint skipping, SplitMix64 rng)
     cpdef tuple random_path(self, SplitMix64 rng)
     cdef tuple _random_path_from(self, int n, list path, SplitMix64 rng)
     cdef tuple _complete(self, list path, SplitMix64 rng)
-    cdef int _unexplored_child(self, int n, SplitMix64 rng)
-    cdef int _open_child(self, int n, int rank) noexcept
+    cdef int _free_child(self, int n, bint unexplored, SplitMix64 rng)
     cpdef tuple most_visited(self)
 
 
@@ -61,11 +61,8 @@ cdef class Bounds(Tallies):
     cdef tuple arguments  # of the constructor
     cdef double[::1] slack  # by depth
     cdef double[::1] gain
-    cdef int limit
     cdef bint stepwise  # rewards are observed step by step
     cdef bint kl  # upper bounds by the Kullback-Leibler divergence
-    cdef bint single_steps
-    cdef bint relative
     cdef bint known_range
     cdef double width, union
     cdef double low, high  # the lowest and the highest reward (or step) observed or possible
@@ -76,12 +73,11 @@ cdef class Bounds(Tallies):
     cdef bint _widen(self, double low, double high) noexcept
     cdef bint _set_scale(self) noexcept
     cpdef int add_steps(self, tuple path, double reward, list steps)
-    cdef _back_up(self, int n, int depth, bint everywhere)
+    cdef _back_up(self, int n, bint everywhere)
     cdef _recompute(self)
-    cdef double _bound(self, int n, int depth) noexcept
+    cdef double _bound(self, int n) noexcept
     cdef double _highest_below(self, int n) noexcept
     cdef double _upper(self, int n, double count) noexcept
-    cpdef tuple follow(self, SplitMix64 rng)
 
 
 cpdef double bernoulli_upper(double p, double most) noexcept

@@ -43,11 +43,11 @@ TALLY = np.dtype(
     [
         (name, np.int32)
         for name in (
-            "child", "sibling", "parent", "index", "branching", "explored", "visits", "pending",
-            "exhausted", "ends",
+            "child", "sibling", "parent", "index", "depth", "branching", "explored", "visits",
+            "pending", "exhausted",
         )
     ]
-    + [(name, np.float64) for name in ("average", "own_average", "bound")],
+    + [(name, np.float64) for name in ("average", "step_average", "bound")],
     align=True,
 )  # fmt: skip
 
@@ -62,6 +62,7 @@ class Tallies:
     def __init__(self, tree, exact=False):
         self.tree = tree
         self.exact = exact
+        self.limit = tree.depth
         self.ragged = tree.counts is None
         self.widths = np.zeros(tree.depth + 1, dtype=np.int32)
         for depth, count in enumerate(tree.counts or ()):
@@ -110,6 +111,7 @@ class Tallies:
         self.nodes_[n].sibling = NONE
         self.nodes_[n].parent = parent
         self.nodes_[n].index = index
+        self.nodes_[n].depth = 0 if parent == NONE else self.nodes_[parent].depth + 1
         self.nodes_[n].branching = branching
         self.used += 1
         return n
@@ -178,17 +180,12 @@ class Tallies:
         end = self.node_at(path)
         self.observations += 1
         was_exhausted = self._is_exhausted(end)
-        is_leaf = self.nodes_[end].branching == 0
-        ends = self.nodes_[end].ends
-        # The deviation from the earlier rewards of this arm. (Other paths pass inner nodes.)
-        change = reward - (self.nodes_[end].average if is_leaf else self.nodes_[end].own_average)
-        if ends == 0:
+        visits = self.nodes_[end].visits
+        if visits == 0:
             self.arms += 1
         else:
-            self.squares_within += change * change * ends / (ends + 1.0)
-        self.nodes_[end].ends += 1
-        if not is_leaf:
-            self.nodes_[end].own_average += change / self.nodes_[end].ends
+            change = reward - self.nodes_[end].average
+            self.squares_within += change * change * visits / (visits + 1.0)
         n = end
         while n != NONE:
             self.nodes_[n].visits += 1
@@ -197,8 +194,7 @@ class Tallies:
             if n == ROOT:
                 self.squares_total += change * (reward - self.nodes_[n].average)
             n = self.nodes_[n].parent
-        if self._is_exhausted(end) and not was_exhausted:
-            self._count_exhausted(end, 1)
+        self._count_exhausted(end, was_exhausted)
         return end
 
     def add_pending(self, path, change):
@@ -209,9 +205,7 @@ class Tallies:
         while n != NONE:
             self.nodes_[n].pending += change
             n = self.nodes_[n].parent
-        is_exhausted = self._is_exhausted(end)
-        if is_exhausted != was_exhausted:
-            self._count_exhausted(end, 1 if is_exhausted else -1)
+        self._count_exhausted(end, was_exhausted)
         return end
 
     def variance(self):
@@ -235,31 +229,32 @@ class Tallies:
         """Return whether all arms are pending or, where rewards are exact, known."""
         return bool(self._is_exhausted(ROOT))
 
-    def _count_exhausted(self, n, change):
+    def _count_exhausted(self, n, was_exhausted):
         """Count a node that has become (or is no longer) exhausted, as far up as it matters."""
-        n = self.nodes_[n].parent
-        while n != NONE:
+        while self._is_exhausted(n) != was_exhausted and self.nodes_[n].parent != NONE:
+            change = -1 if was_exhausted else 1
+            n = self.nodes_[n].parent
             was_exhausted = self._is_exhausted(n)
             self.nodes_[n].exhausted += change
-            if self._is_exhausted(n) == was_exhausted:
-                return
-            n = self.nodes_[n].parent
 
     # ------------------------------------------------------------------ selection
 
-    def descend(self, exploration, rng):
-        """Return the path selected by UCT, random below the nodes that exist."""
+    def descend(self, rng, exploration=0.0):
+        """Return the path of the highest bounds, random below the limit and the existing nodes.
+
+        The bounds are those of UCT, with its constant, or of `Bounds`.
+        """
         n = ROOT
         path = []
         skipping = not self._is_exhausted(ROOT)
-        while self.nodes_[n].explored == self.nodes_[n].branching:
-            if self.nodes_[n].branching == 0:
-                return tuple(path)
+        while self.nodes_[n].depth < self.limit and self.nodes_[n].branching:
+            if self.nodes_[n].explored < self.nodes_[n].branching:
+                path.append(self._free_child(n, True, rng))
+                return self._complete(path, rng)
             self._score_children(n, exploration)
             n = self._highest_child(n, skipping, rng)
             path.append(int(self.nodes_[n].index))
-        path.append(self._unexplored_child(n, rng))
-        return self._complete(path, rng)
+        return self._random_path_from(n, path, rng)
 
     def _score_children(self, n, exploration):
         """Set bound = mean + exploration sqrt(log visits / visits of the child); pending count."""
@@ -306,11 +301,8 @@ class Tallies:
             branching = self.nodes_[n].branching
             if branching == 0:
                 return tuple(path)
-            if skipping and self.nodes_[n].exhausted:
-                index = self._open_child(n, rng.below(branching - self.nodes_[n].exhausted))
-            else:
-                index = rng.below(branching)
-            path.append(int(index))
+            index = self._free_child(n, False, rng) if skipping else rng.below(branching)
+            path.append(index)
             n = self._find(n, index)
         return self._complete(path, rng)
 
@@ -322,41 +314,29 @@ class Tallies:
                 return tuple(path)
             path.append(rng.below(branching))
 
-    def _unexplored_child(self, n, rng):
-        """Return the index of a random unexplored child."""
-        rank = rng.below(self.nodes_[n].branching - self.nodes_[n].explored)
-        after = 0
+    def _free_child(self, n, unexplored, rng):
+        """Return the index of a random child that is not exhausted, or that is unexplored."""
+        taken = self.nodes_[n].explored if unexplored else self.nodes_[n].exhausted
+        index = rng.below(self.nodes_[n].branching - taken)
         c = self.nodes_[n].child
-        while c != NONE and rank >= self.nodes_[c].index - after:
-            rank -= self.nodes_[c].index - after
-            after = self.nodes_[c].index + 1
+        while c != NONE and self.nodes_[c].index <= index:
+            if unexplored or self._is_exhausted(c):
+                index += 1
             c = self.nodes_[c].sibling
-        return int(after + rank)
-
-    def _open_child(self, n, rank):
-        """Return the index of the child of that rank among those that are not exhausted."""
-        c = self.nodes_[n].child
-        while c != NONE and self.nodes_[c].index <= rank:
-            if self._is_exhausted(c):
-                rank += 1
-            c = self.nodes_[c].sibling
-        return rank
+        return int(index)
 
     # ------------------------------------------------------------------ the best arm
 
     def arm(self, path):
         """Return the mean reward of an arm that was played, and its number of rewards."""
         n = self.node_at(path)
-        mean = self.nodes_[n].own_average if self.nodes_[n].branching else self.nodes_[n].average
-        return mean, int(self.nodes_[n].ends)
+        return float(self.nodes_[n].average), int(self.nodes_[n].visits)
 
     def highest_lower(self, variance):
         """Return the path of the arm with the highest mean - sqrt(variance / rewards)."""
         nodes = self.nodes
-        arms = np.flatnonzero(nodes["ends"])
-        is_leaf = nodes["branching"][arms] == 0
-        means = np.where(is_leaf, nodes["average"][arms], nodes["own_average"][arms])
-        lower = means - np.sqrt(variance / nodes["ends"][arms])
+        arms = np.flatnonzero((nodes["branching"] == 0) & (nodes["visits"] > 0))
+        lower = nodes["average"][arms] - np.sqrt(variance / nodes["visits"][arms])
         return self.path_of(int(arms[np.argmax(lower)]))
 
     def most_visited(self):
@@ -364,17 +344,13 @@ class Tallies:
         n = ROOT
         while True:
             best = NONE
+            most = 1
+            average = -INF
             c = self.nodes_[n].child
             while c != NONE:
-                if self.nodes_[c].visits and (
-                    best == NONE
-                    or self.nodes_[c].visits > self.nodes_[best].visits
-                    or (
-                        self.nodes_[c].visits == self.nodes_[best].visits
-                        and self.nodes_[c].average > self.nodes_[best].average
-                    )
-                ):
-                    best = c
+                visits = self.nodes_[c].visits
+                if visits > most or (visits == most and self.nodes_[c].average > average):
+                    best, most, average = c, visits, self.nodes_[c].average
                 c = self.nodes_[c].sibling
             if best == NONE:
                 return self.path_of(n)
@@ -382,26 +358,16 @@ class Tallies:
 
 
 class Bounds(Tallies):
-    """Tallies with an optimistic bound for each node.
-
-    `relative` says that the slack is in units of the range of rewards, `limit` is the depth below
-    which nodes are not told apart, and with `single_steps` a play ends at the first new node.
-    """
+    """Tallies with an optimistic bound for each node down to the depth `limit`."""
 
     def __init__(
-        self, tree, slack, gain=None, reward_range=None, limit=None, kl=False, single_steps=False,
-        exact=False, relative=True,
-    ):  # fmt: skip
-        self.arguments = (
-            tree, slack, gain, reward_range, limit, kl, single_steps, exact, relative,
-        )  # fmt: skip
+        self, tree, slack, gain=None, reward_range=None, limit=None, kl=False, exact=False
+    ):
+        self.arguments = (tree, slack, gain, reward_range, limit, kl, exact)
         self.slack = np.array(slack, dtype=np.float64)
         self.stepwise = gain is not None
         self.gain = np.array(slack if gain is None else gain, dtype=np.float64)
-        self.limit = tree.depth if limit is None else limit
         self.kl = kl
-        self.single_steps = single_steps
-        self.relative = relative
         self.width = 0.0
         self.union = 0.0
         self.low = INF
@@ -414,6 +380,8 @@ class Bounds(Tallies):
             self.low, self.high = reward_range
             self._set_scale()
         Tallies.__init__(self, tree, exact)
+        if limit is not None:
+            self.limit = limit
         self.nodes_[ROOT].bound = INF
 
     def __reduce__(self):
@@ -468,7 +436,7 @@ class Bounds(Tallies):
     def add(self, path, reward):
         """Record the reward of a validated path; return its last node."""
         end = Tallies.add(self, path, reward)
-        self._back_up(end, len(path), self._widen(reward, reward))
+        self._back_up(end, self._widen(reward, reward))
         return end
 
     def add_steps(self, path, reward, steps):
@@ -485,47 +453,43 @@ class Bounds(Tallies):
                 low = min(low, step)
                 high = max(high, step)
                 mean += step / given
-                change = step - self.nodes_[n].own_average
-                self.nodes_[n].own_average += change / self.nodes_[n].visits
+                change = step - self.nodes_[n].step_average
+                self.nodes_[n].step_average += change / self.nodes_[n].visits
             n = self.nodes_[n].parent
         # The root keeps the mean of all steps, expected of a step without rewards.
-        change = mean - self.nodes_[ROOT].own_average
-        self.nodes_[ROOT].own_average += change / self.nodes_[ROOT].visits
-        self._back_up(end, len(path), self._widen(low, high))
+        change = mean - self.nodes_[ROOT].step_average
+        self.nodes_[ROOT].step_average += change / self.nodes_[ROOT].visits
+        self._back_up(end, self._widen(low, high))
         return end
 
     def add_pending(self, path, change):
         """Count one more (or one fewer) pending evaluation of a path; return its last node."""
         end = Tallies.add_pending(self, path, change)
-        self._back_up(end, len(path), False)
+        self._back_up(end, False)
         return end
 
     # ------------------------------------------------------------------ bounds
 
-    def _back_up(self, n, depth, everywhere):
+    def _back_up(self, n, everywhere):
         """Recompute the bounds from a node up to the root, or all."""
         if everywhere:
             self._recompute()
-            return
-        while n != NONE:
-            self.nodes_[n].bound = self._bound(n, depth)
-            depth -= 1
-            n = self.nodes_[n].parent
+        else:
+            while n != NONE:
+                self.nodes_[n].bound = self._bound(n)
+                n = self.nodes_[n].parent
 
     def _recompute(self):
         """Recompute all bounds, children first: a node has a higher number than its parent."""
-        depths = np.zeros(self.used, dtype=np.int32)
-        view: cython.int[::1] = depths
-        for n in range(1, self.used):
-            view[n] = view[self.nodes_[n].parent] + 1
         for n in range(self.used - 1, -1, -1):
-            self.nodes_[n].bound = self._bound(n, view[n])
+            self.nodes_[n].bound = self._bound(n)
 
-    def _bound(self, n, depth):
+    def _bound(self, n):
         """Return the bound of a node whose children have theirs."""
         count = self.nodes_[n].visits + self.nodes_[n].pending
         if count == 0:
             return INF
+        depth = self.nodes_[n].depth
         is_leaf = self.nodes_[n].branching == 0
         slack = self.slack[self.slack.shape[0] - 1 if is_leaf else depth]
         below = INF
@@ -535,9 +499,7 @@ class Bounds(Tallies):
             gain = self.gain[depth]
             step = gain * self._upper(n, count) if gain > 0.0 else 0.0
             return step + min(self.ceiling * slack, below)
-        if self.relative:
-            slack *= self.scale
-        return min(self._upper(n, count) + slack, below)
+        return min(self._upper(n, count) + self.scale * slack, below)
 
     def _highest_below(self, n):
         """Return the highest bound of the children (without known arms if rewards are exact)."""
@@ -556,7 +518,7 @@ class Bounds(Tallies):
         # A node that is only pending is expected to give what the one above it gave.
         while self.nodes_[n].visits == 0 and self.nodes_[n].parent != NONE:
             n = self.nodes_[n].parent
-        estimate = self.nodes_[n].own_average if self.stepwise else self.nodes_[n].average
+        estimate = self.nodes_[n].step_average if self.stepwise else self.nodes_[n].average
         if self.kl:
             share = (estimate - self.base) / self.scale
             return self.base + self.scale * bernoulli_upper(share, self.width / count)
@@ -565,22 +527,8 @@ class Bounds(Tallies):
             squared += self.union * log(count * (count + 1.0)) / count
         return estimate + self.scale * sqrt(squared)
 
-    def follow(self, rng):
-        """Return the path of the highest bounds, random below the limit and the existing nodes."""
-        n = ROOT
-        depth = 0
-        path = []
-        skipping = not self._is_exhausted(ROOT)
-        while depth < self.limit and self.nodes_[n].branching:
-            if self.nodes_[n].explored < self.nodes_[n].branching:
-                path.append(self._unexplored_child(n, rng))
-                return tuple(path) if self.single_steps else self._complete(path, rng)
-            n = self._highest_child(n, skipping, rng)
-            depth += 1
-            path.append(int(self.nodes_[n].index))
-            if self.single_steps and self.nodes_[n].visits + self.nodes_[n].pending == 0:
-                return tuple(path)  # its only evaluation was forgotten
-        return self._random_path_from(n, path, rng)
+    def _score_children(self, n, exploration):
+        """Leave the bounds, which are kept up to date."""
 
 
 def bernoulli_upper(p, most):

@@ -31,8 +31,7 @@ class UCB1(Bandit):
     arms : sequence, optional
         The arms themselves, of any kind, instead of a tree; `(k,)` is the path of the k-th.
     exploration : float
-        Multiplier of the width of the confidence bounds. They hold with 1, and are then so wide
-        that much less is usually better.
+        Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
     reward_range : (float, float), optional
         The lowest and the highest possible reward; by default those observed so far.
     rng : int or numpy.random.Generator
@@ -76,7 +75,7 @@ class UCB1(Bandit):
         if counts.min() == 0:
             unplayed = np.flatnonzero(counts == 0)  # their evaluations were forgotten
             return int(unplayed[self._random.below(len(unplayed))])
-        return self._highest_of(self._indices(), self._skipped())
+        return self._highest_of(self._indices())
 
     def _indices(self) -> Floats:
         """Return the upper confidence bound of every arm; pending evaluations count as plays."""
@@ -140,7 +139,7 @@ class UCBAIR(Bandit):
 
     @property
     def drawn(self) -> list[Path]:
-        """The arms that were drawn or told."""
+        """The arms that were drawn or observed."""
         return self.tallies.paths
 
     def _arms_wanted(self, t: int) -> float:
@@ -151,16 +150,13 @@ class UCBAIR(Bandit):
     def _choose_arm(self) -> int:
         arms = self.tallies
         t = self.observations + len(self._pending) + 1
-        skip = self._skipped()
-        all_pending = len(arms) == 0 or (self._pending and skip is None)
-        if all_pending or len(arms) < self._arms_wanted(t):
+        if arms.pending.all() or len(arms) < self._arms_wanted(t):
             path = self._draw()
             if path is not None:
                 return arms.number_of(path)
-        counts = arms.counts[: len(arms)]
-        if counts.min() == 0:
-            return int(counts.argmin())  # its evaluation was forgotten
-        return self._highest_of(self._indices(t), skip)
+        if arms.counts.min() == 0:
+            return int(arms.counts.argmin())  # its evaluation was forgotten
+        return self._highest_of(self._indices(t))
 
     def _draw(self) -> Path | None:
         """Return a random path that was not drawn before; None if `TRIES` draws find none."""
@@ -170,16 +166,15 @@ class UCBAIR(Bandit):
                 if branching == math.inf:
                     raise ValueError(f"the branching must be finite, got that of node {path}")
                 path = (*path, self._random.below(int(branching)))
-            if not self.tallies.contains(path):
+            if path not in self.tallies:
                 return path
         return None
 
     def _indices(self, t: int) -> Floats:
         """Return the UCB-V bound (Audibert) of every arm that was drawn."""
-        arms, n = self.tallies, len(self.tallies)
-        counts = arms.counts[:n]
+        arms = self.tallies
         width = 2.0 * math.log(10.0 * math.log(max(t, 2)))  # log log 1 does not exist
-        variances = arms.squares[:n] / np.maximum(arms.visits[:n], 1)
-        bonus = np.sqrt(2.0 * width * variances / counts)
-        bound: Floats = self._expected() + bonus + 3.0 * width * self._scale / counts
+        variances = arms.squares / np.maximum(arms.visits, 1)
+        bonus = np.sqrt(2.0 * width * variances / arms.counts)
+        bound: Floats = self._expected() + bonus + 3.0 * width * self._scale / arms.counts
         return bound

@@ -51,4 +51,4 @@ class UCT(CountingSearcher):
         self.tallies: Tallies = Tallies(tree)
 
     def _choose(self) -> Path:
-        return self.tallies.descend(self.exploration * self._scale, self._random)
+        return self.tallies.descend(self._random, self.exploration * self._scale)
