@@ -3,10 +3,12 @@
 The reward of a path is a sum of independent Gaussian steps, one for each of its nodes. Two paths
 share the steps of their common prefix, and so covary. For a tree of depth D:
 
-    v_i     `increments(D)[i]`     variance of a step at depth i (v_0: of the root)
-    chi_d   `chi(D)[d]`            covariance of two complete paths that differ in d nodes (the
-                                   paper's): v_0 = chi_D and v_i = chi_{D-i} - chi_{D-i+1}
-    K       `matrix(paths, D)`     covariance matrix of paths
+======  ====================  ===================================================================
+v_i     `increments(D)[i]`    variance of a step at depth i (v_0: of the root)
+chi_d   `chi(D)[d]`           covariance of two complete paths that differ in d nodes (the
+                              paper's): v_0 = chi_D and v_i = chi_{D-i} - chi_{D-i+1}
+K       `matrix(paths, D)`    covariance matrix of paths
+======  ====================  ===================================================================
 
 A hyperparameter that is None is fitted: `Gaussian(width=None, variance=1.0)` has no increments
 yet, but `bough.GPTS` and `bough.learning.fit` accept it.

@@ -1,4 +1,4 @@
-"""The C side of likelihood.py."""
+"""Declarations of likelihood.py."""
 
 cimport cython
 
@@ -14,11 +14,11 @@ cdef class Evidence:
     cdef readonly double scale
     cdef readonly long long observations
     cdef readonly long long densities  # of the last likelihood,
-    cdef readonly double restriction  # and what it has more for a mean that is free
+    cdef readonly double restriction  # the term added when the mean is integrated out
     cdef int depth
 
-    # One entry for each node that matters: parents first, and then those without a name.
-    cdef readonly int[::1] node  # its number in the belief; NONE without a name
+    # One entry for each node that matters: parents first, then unknown nodes below known ones (rollouts).
+    cdef readonly int[::1] node  # its number in the belief; NONE for an unknown one
     cdef int[::1] parent
     cdef int[::1] slot  # of its edge, in the arrays below
     cdef double[::1] rise  # of the prior mean along the edge, by `factor`
@@ -31,7 +31,7 @@ cdef class Evidence:
     cdef double[::1] m
     cdef double[::1] V
     cdef int[::1] entry  # of each node of the belief
-    cdef int beyond  # the first without a name
+    cdef int beyond  # the first unknown node
 
     # The different edges: first and last depth, sum of their increments, derivative by it.
     cdef int[::1] tops

@@ -58,7 +58,7 @@ class Evidence:
         n: cython.int
         p: cython.int
         matters[0] = 1
-        beyond: cython.int = 0  # observations that are those of nodes without a name
+        beyond: cython.int = 0  # observations of unknown nodes below a known one (rollouts)
         for i in range(logged):
             n = posterior.log[i].node
             if posterior.log[i].ends > nodes.array[n].depth:
@@ -249,7 +249,7 @@ class Evidence:
             self.z = z2
             self.r = r2
             return
-        if both == 0.0:  # both are certain: they came so, or cannot have come
+        if both == 0.0:  # both are certain: they agree, or the density is 0
             if gap > ROUNDING or gap < -ROUNDING:
                 self.impossible = True
             return
@@ -424,7 +424,7 @@ class Evidence:
     def set_heights(self, heights):
         """Set the height of the prior mean at each of `node`, up to `mean` and `factor`.
 
-        (-1 in `node`: one without a name, whose height is that of its parent.)
+        (-1 in `node`: an unknown node, whose height is that of its parent.)
         """
         height: cython.double[::1] = np.ascontiguousarray(heights, dtype=np.float64)
         for k in range(self.parent.shape[0]):

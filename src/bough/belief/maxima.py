@@ -11,7 +11,7 @@ unexplored children. Each is kept as a normal variable whose mean is linear in x
 and the maximum of two is taken by its first two moments (Clark 1961), linearized at the posterior
 mean of F_n. Both are approximations. On trees of 27 arms and a dozen observations, against samples
 of the posterior, they understate the expected maximum by a sixth of its standard deviation, and
-that by a quarter.
+the standard deviation by a quarter.
 
 The stamps of the nodes tell which maxima to find again: those along the path of an observation.
 """

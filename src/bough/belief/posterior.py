@@ -231,7 +231,7 @@ class Posterior:
     def _add_density(self, residual, variance):
         """Add log N(residual; 0, variance) to the likelihood."""
         if variance < TINY:
-            return  # it was certain, and so it came
+            return  # the value was certain, and is as expected
         term = -0.5 * (LOG_TWO_PI + log(variance) + residual * residual / variance)
         total = self.likelihood + term
         if abs(self.likelihood) >= abs(term):
