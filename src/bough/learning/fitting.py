@@ -1,7 +1,8 @@
 """Fits of hyperparameters to the observations of a belief, by maximum a posteriori estimation.
 
-Newton's method, on finite differences of exact gradients, finds the maximum of the posterior density
-to many digits and yields standard errors. L-BFGS-B goes first where that may fail or is costly.
+Newton's method, on finite differences of exact gradients, finds the maximum of the posterior
+density to many digits and yields standard errors. L-BFGS-B goes first where that may fail or is
+costly.
 """
 
 import copy

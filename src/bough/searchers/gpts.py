@@ -64,8 +64,9 @@ class GPTS(Searcher):
         The smoothness of the reward. By default, and where a hyperparameter is None as in
         `kernels.Gaussian(None, variance=1.0)`, it is fitted to the rewards.
     noise : float, optional
-        The standard deviation of the noise of a reward; fitted by default. Without noise no arm is played twice
-        (except by rollouts, which are random); the same holds once rewards turn out to be exact.
+        The standard deviation of the noise of a reward; fitted by default. Without noise no arm is
+        played twice (except by rollouts, which are random); the same holds once rewards turn out to
+        be exact.
     mean : float, function or bough.means.Heuristic, optional
         The prior mean of the reward, as for `Belief`. By default it is fitted if the kernel or the
         noise is, and 0 otherwise. Scale and offset of a heuristic are always fitted. (Refits happen
@@ -73,9 +74,9 @@ class GPTS(Searcher):
         O(nodes), which is O(depth) for each observation.)
     select : "subtree" or "arm"
         The selection rule. `"subtree"` descends the tree by the distribution of the best arm of
-        each subtree; ask and tell take about 5 us. `"arm"` plays the arm with the highest upper confidence bound,
-        as in the paper, in 7 to 10 us; at scale 1 it has the paper's regret bounds, and at its
-        default scale of 0.5 it often finds as good a path or a better one: see
+        each subtree; ask and tell take about 5 us. `"arm"` plays the arm with the highest upper
+        confidence bound, as in the paper, in 7 to 10 us; at scale 1 it has the paper's regret
+        bounds, and at its default scale of 0.5 it often finds as good a path or a better one: see
         `benchmarks/README.md`.
     confidence : Confidence
         The confidence bounds: `scale` multiplies the exploration of either rule, `delta` is the
