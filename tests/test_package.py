@@ -6,6 +6,8 @@ import subprocess
 import sys
 from importlib import resources
 
+import pytest
+
 import bough
 
 SOURCE = pathlib.Path(__file__).parent.parent / "src" / "bough"
@@ -54,3 +56,10 @@ def test_public_names_exist():
     assert sorted(bough.__all__) == sorted(set(bough.__all__))
     for name in bough.__all__:
         assert getattr(bough, name) is not None
+
+
+def test_names_of_baselines_are_found():
+    with pytest.raises(AttributeError, match="it is bough.baselines.BAST"):
+        bough.BAST  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'mean'$"):
+        bough.mean  # noqa: B018

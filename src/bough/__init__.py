@@ -70,4 +70,5 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module(f"bough.{name}")
-    raise AttributeError(f"module 'bough' has no attribute {name!r}")
+    hint = f"; it is bough.baselines.{name}" if hasattr(baselines, name) else ""
+    raise AttributeError(f"module 'bough' has no attribute {name!r}{hint}")
