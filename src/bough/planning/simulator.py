@@ -133,6 +133,7 @@ class EnvironmentSimulator:
         return self._read_env()
 
     def _read_env(self) -> Any:
+        """Return a snapshot of the environment itself, which subclasses know how to take."""
         raise NotImplementedError
 
     def step(self, action: Any) -> Outcome:

@@ -24,8 +24,8 @@ def export_lines(file: Path) -> tuple[list[str], str | None]:
     if damage is not None:
         last = operations[-1].n if operations else 0
         damage = (
-            f"{damage}. {len(rows)} operations were saved; {last + 1 - len(operations)} before "
-            f"operation {last} could not be read, nor any after it"
+            f"{damage}. {len(rows)} operations were saved, the last with number {last}; "
+            f"{last + 1 - len(operations)} before it, and any after it, could not be read"
         )
         head["damage"] = damage
     return [json.dumps(row) for row in (head, *(row._asdict() for row in rows))], damage
