@@ -48,6 +48,14 @@ def above_zero(value: Any, name: str) -> float:
     return number
 
 
+def fraction(value: Any, name: str) -> float:
+    """Return `value` as a float between 0 and 1, neither of them included."""
+    number = real(value, name)
+    if not 0 < number < 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
+    return number
+
+
 def whole(value: Any, name: str, *, least: int, most: int | None = None) -> int:
     """Return `value` as an int of at least `least`; floats and bools are refused."""
     if isinstance(value, bool):

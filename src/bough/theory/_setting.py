@@ -4,15 +4,16 @@ Bounds are computed in units in which the variance of an arm is 1: `steps` are t
 kernel divided by kappa0, `signal` is kappa0 / noise^2. Information does not depend on the units.
 """
 
+import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._validation import above_zero, real, whole
+from bough._validation import above_zero, whole
 from bough.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -64,7 +65,7 @@ def check_setting(kernel: Any, branching: Any, depth: Any, noise: Any) -> Settin
         )
     noise = above_zero(noise, "noise")
     if variance == 0.0:
-        return Setting(kernel, branching, depth, noise, 0.0, tuple(steps.tolist()), 0.0)
+        return Setting(kernel, branching, depth, noise, 0.0, (0.0,) * (depth + 1), 0.0)
     relative = noise / math.sqrt(variance)
     if not LEAST_NOISE <= relative <= 1 / LEAST_NOISE:
         raise ValueError(
@@ -73,9 +74,8 @@ def check_setting(kernel: Any, branching: Any, depth: Any, noise: Any) -> Settin
             "standard deviation, in the units of the rewards"
         )
     signal = 1.0 / relative / relative
-    return Setting(
-        kernel, branching, depth, noise, variance, tuple((steps / variance).tolist()), signal
-    )
+    shares = tuple((steps / variance).tolist())
+    return Setting(kernel, branching, depth, noise, variance, shares, signal)
 
 
 def check_kernel(kernel: Any) -> Kernel:
@@ -124,12 +124,15 @@ def shaped(values: Sequence[float], shape: tuple[int, ...]) -> "float | Array":
     return np.array(values, dtype=np.float64).reshape(shape) if shape else values[0]
 
 
-def check_probability(value: Any, name: str) -> float:
-    """Return a probability, neither 0 nor 1."""
-    number = real(value, name)
-    if not 0 < number < 1:
-        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
-    return number
+def smallest_enough(too_few: Callable[[int], bool]) -> int:
+    """Return an n >= 1 that is not too few while n - 1 is, by doubling and bisection."""
+    last, n = 0, 1
+    while too_few(n):
+        last, n = n, 2 * n
+    while n - last > 1:
+        middle = (last + n) // 2
+        last, n = (middle, n) if too_few(middle) else (last, middle)
+    return n
 
 
 def check_discount(discount: Any) -> float:
@@ -145,9 +148,7 @@ def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, one of {', '.join(choices)}, got {value!r}")
     if value not in choices:
-        close = [
-            c for c in choices if value.lower().replace("_", "-") == c or (value and value in c)
-        ]
+        close = difflib.get_close_matches(value, choices, 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}{hint}")
     return value

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bough._validation import above_zero, at_least_zero, listed, whole
+from bough._validation import above_zero, at_least_zero, fraction, listed, whole
 from bough.kernels import Kernel
 from bough.theory._setting import (
     Array,
@@ -20,7 +20,7 @@ from bough.theory._setting import (
     check_discount,
     check_kernel,
     check_plays,
-    check_probability,
+    smallest_enough,
 )
 
 
@@ -63,7 +63,7 @@ def smoothness(
     array([5.364, 2.617, 1.171, 0.   ])
     """
     depth = whole(depth, "depth", least=0)
-    delta = check_probability(delta, "delta")
+    delta = fraction(delta, "delta")
     steps = check_kernel(kernel).increments(depth)
     check_choice(among, "among", ("children", "arms"))
     log_B = math.log(check_branching(branching))
@@ -98,15 +98,7 @@ def visits_needed(gap: float, log_nodes: float, noise: float, delta: float) -> i
         # 8 log >= (gap / noise)^2 n, by logarithms: the square of 1e-170 would be 0
         return noise > 0.0 and math.log(8 * log) >= log_square + math.log(n)
 
-    if not wide(1):
-        return 1
-    few, many = 1, 2  # wide at `few`; not at `many`, once it is large enough
-    while wide(many):
-        few, many = many, many * 2
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (middle, many) if wide(middle) else (few, middle)
-    return many
+    return smallest_enough(wide)
 
 
 def bast_bound(
@@ -157,7 +149,7 @@ def bast_bound(
     B = check_branching(branching)
     D = whole(depth, "depth", least=0)
     gap, spread = above_zero(gap, "gap"), at_least_zero(spread, "spread")
-    delta = check_probability(delta, "delta")
+    delta = fraction(delta, "delta")
     deltas = [
         at_least_zero(x, f"smoothness[{d}]") for d, x in enumerate(listed(smoothness, "smoothness"))
     ]
@@ -201,7 +193,7 @@ def ucb_bound(
     N = whole(arms, "arms", least=1)
     T = check_plays(plays, 1)
     noise, spread = at_least_zero(noise, "noise"), at_least_zero(spread, "spread")
-    delta = check_probability(delta, "delta")
+    delta = fraction(delta, "delta")
     if N == 1:
         return 0.0
     if T <= N:

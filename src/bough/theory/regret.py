@@ -1,4 +1,4 @@
-"""Bounds on the cumulative and simple regret, and the number of plays that they ask for.
+"""Bounds on the cumulative regret, and the number of plays that they ask for.
 
 With probability at least 1 - delta, for all T at once, the paper's rule (`GPTS(select="arm")` with
 `Confidence(delta, scale=1)`) on rewards drawn from the prior has cumulative regret R_T at most each
@@ -25,10 +25,9 @@ from bough.theory._setting import (
     Setting,
     check_all_plays,
     check_choice,
-    check_plays,
-    check_probability,
     check_setting,
     shaped,
+    smallest_enough,
 )
 
 
@@ -135,47 +134,12 @@ def _tangent_point(most: float) -> float:
     return math.exp((low + high) / 2)
 
 
-class _RegretBounds:
-    """All regret bounds of one setting, as functions of the number of plays."""
-
-    def __init__(
-        self, setting: Setting, delta: float, method: str, gain: str, norm: float | None
-    ) -> None:
-        self.setting = setting
-        self.confidence = Confidence(delta)
-        self.method = check_choice(method, "method", (*METHODS, "best", "agnostic"))
-        self.norm = None if norm is None else at_least_zero(norm, "norm")
-        if method == "agnostic" and norm is None:
-            raise ValueError(
-                "method 'agnostic' needs norm: an upper bound on the norm of the reward function "
-                "in the kernel's Hilbert space"
-            )
-        self._gain = gains.METHODS[check_choice(gain, "gain", tuple(gains.METHODS))]
-        self.names = [*METHODS, "best"] + (["agnostic"] if norm is not None else [])
-
-    def table(self, plays: int) -> dict[str, float]:
-        """Return every bound, the best of them, and the agnostic one if there is a norm."""
-        if self.setting.variance == 0.0:
-            return dict.fromkeys(self.names, 0.0)
-        log_arms = self.setting.log_arms
-        first, last = (self.confidence.sqrt_beta(t, log_arms) for t in (1, plays))
-        terms = Terms(self.setting, plays, self._gain(self.setting, plays), first, last)
-        bounds = {name: method(terms) for name, method in METHODS.items()}
-        bounds["best"] = min(bounds.values())
-        if self.norm is not None:
-            bounds["agnostic"] = self._agnostic(terms, self.norm)
-        return bounds
-
-    def bound(self, plays: int) -> float:
-        """Return the bound that was asked for."""
-        return self.table(plays)[self.method]
-
-    def _agnostic(self, terms: Terms, norm: float) -> float:
-        """Return the bound for functions of bounded norm (Srinivas et al., their Theorem 3)."""
-        log = math.log(terms.plays) - math.log(self.confidence.delta)
-        # sqrt(beta), without the square of a norm, which may overflow
-        sqrt_beta = math.hypot(math.sqrt(2) * norm, math.sqrt(300 * terms.gain * log**3))
-        return math.sqrt(8 * terms.ratio * terms.plays) * sqrt_beta * math.sqrt(terms.gain)
+def _agnostic(x: Terms, delta: float, norm: float) -> float:
+    """Return the bound for functions of bounded norm (Srinivas et al., their Theorem 3)."""
+    log = math.log(x.plays) - math.log(delta)
+    # sqrt(beta), without the square of a norm, which may overflow
+    sqrt_beta = math.hypot(math.sqrt(2) * norm, math.sqrt(300 * x.gain * log**3))
+    return math.sqrt(8 * x.ratio * x.plays) * sqrt_beta * math.sqrt(x.gain)
 
 
 def regret_bound(
@@ -227,71 +191,35 @@ def regret_bound(
     'envelope'
     """
     setting = check_setting(kernel, branching, depth, noise)
-    bounds = _RegretBounds(setting, delta, method, gain, norm)
+    confidence = Confidence(delta)
+    check_choice(method, "method", (*METHODS, "best", "agnostic"))
+    compute_gain = gains.METHODS[check_choice(gain, "gain", tuple(gains.METHODS))]
+    names = [*METHODS, "best"]
+    if norm is not None:
+        norm = at_least_zero(norm, "norm")
+        names.append("agnostic")
+    elif method == "agnostic":
+        raise ValueError(
+            "method 'agnostic' needs norm: an upper bound on the norm of the reward function in "
+            "the kernel's Hilbert space"
+        )
+
+    def table(plays: int) -> dict[str, float]:
+        if setting.variance == 0.0:
+            return dict.fromkeys(names, 0.0)
+        first, last = (confidence.sqrt_beta(t, setting.log_arms) for t in (1, plays))
+        terms = Terms(setting, plays, compute_gain(setting, plays), first, last)
+        bounds = {name: compute(terms) for name, compute in METHODS.items()}
+        bounds["best"] = min(bounds.values())
+        if norm is not None:
+            bounds["agnostic"] = _agnostic(terms, delta, norm)
+        return bounds
+
     counts, shape = check_all_plays(plays, 1)
-    tables = [bounds.table(n) for n in counts]
+    tables = [table(n) for n in counts]
     if breakdown:
-        return {name: shaped([table[name] for table in tables], shape) for name in bounds.names}
-    return shaped([table[method] for table in tables], shape)
-
-
-def simple_regret_bound(
-    kernel: Kernel,
-    branching: int,
-    depth: int,
-    noise: float,
-    plays: Any,
-    delta: float = 0.05,
-    method: str = "best",
-    *,
-    gain: str = "exact",
-    norm: float | None = None,
-) -> Any:
-    """Return a bound on f* - max f(x_t), the regret of the best arm played: R_T / T.
-
-    The parameters are those of `regret_bound`.
-
-    >>> from bough.kernels import Linear
-    >>> round(simple_regret_bound(Linear(), 2, 3, noise=0.1, plays=10**6), 4)
-    0.018
-    """
-    setting = check_setting(kernel, branching, depth, noise)
-    bounds = _RegretBounds(setting, delta, method, gain, norm)
-    counts, shape = check_all_plays(plays, 1)
-    return shaped([bounds.bound(n) / n for n in counts], shape)
-
-
-def empirical_regret_bounds(
-    kernel: Kernel,
-    branching: int,
-    depth: int,
-    noise: float,
-    plays: int,
-    delta: float = 0.05,
-    method: str = "best",
-    *,
-    noise_delta: float = 0.05,
-    gain: str = "exact",
-    norm: float | None = None,
-) -> tuple[float, float]:
-    """Return bounds on f* - y_best and on y_best - f*, where y_best is the highest reward seen.
-
-    f* - y_best <= R_T / T + sigma sqrt(2 log(1/d) / T) with probability 1 - delta - d, and y_best -
-    f* <= sigma sqrt(2 log(T/d)) with probability 1 - d, d = `noise_delta`. The second grows with T:
-    no two-sided bound falls with T, as the paper claims (erratum 42).
-
-    >>> from bough.kernels import Linear
-    >>> above, below = empirical_regret_bounds(Linear(), 2, 3, noise=0.1, plays=10**6)
-    >>> f"{above:.4f} {below:.4f}"
-    '0.0183 0.5798'
-    """
-    log = -math.log(check_probability(noise_delta, "noise_delta"))
-    plays = check_plays(plays, 1)
-    simple = simple_regret_bound(
-        kernel, branching, depth, noise, plays, delta, method, gain=gain, norm=norm
-    )
-    above = simple + noise * math.sqrt(2 * log / plays)
-    return above, noise * math.sqrt(2 * (math.log(plays) + log))
+        return {name: shaped([bounds[name] for bounds in tables], shape) for name in names}
+    return shaped([bounds[method] for bounds in tables], shape)
 
 
 def plays_needed(
@@ -324,21 +252,16 @@ def plays_needed(
     >>> plays_needed(Gaussian(3.0), 5, 10, noise=0.1, regret=0.1)
     61471696038
     """
-    setting = check_setting(kernel, branching, depth, noise)
-    bounds = _RegretBounds(setting, delta, method, gain, norm)
     target = above_zero(regret, "regret")
-    few, many = 0, 1
-    while bounds.bound(many) / many > target:
-        few, many = many, many * 2
-        if many > MOST_PLAYS:
+
+    def too_few(plays: int) -> bool:
+        if plays > MOST_PLAYS:
             raise ValueError(
                 f"regret must be larger than {target:g}: the bound does not guarantee it within "
                 "10^100 plays of this tree"
             )
-    while many - few > 1:
-        middle = (few + many) // 2
-        if bounds.bound(middle) / middle > target:
-            few = middle
-        else:
-            many = middle
-    return many
+        setting = (kernel, branching, depth, noise)
+        bound: float = regret_bound(*setting, plays, delta, method, gain=gain, norm=norm)
+        return bound / plays > target
+
+    return smallest_enough(too_few)
