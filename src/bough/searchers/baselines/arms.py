@@ -21,13 +21,14 @@ ArmKernel = Kernel | Callable[[Any, Any], float] | Sequence[Sequence[float]] | F
 MOST_ARMS = 1_000_000
 
 
-# ---------------------------------------------------------------------- memory
-
-
 class Arms:
-    """Visit counts and mean rewards of arms, numbered in the order in which they appear."""
+    """Visit counts and mean rewards of arms, numbered in the order in which they appear.
 
-    def __init__(self, paths: Sequence[Path] = ()) -> None:
+    Arms are added when they appear, unless `complete` says that the given paths are all.
+    """
+
+    def __init__(self, paths: Sequence[Path] = (), *, complete: bool = False) -> None:
+        self.complete = complete
         self.paths = list(paths)
         self._numbers = {path: k for k, path in enumerate(paths)}
         self.observations = 0
@@ -47,6 +48,11 @@ class Arms:
     def number_of(self, path: Path) -> int:
         """Return the number of an arm, a new number if it is new."""
         if path not in self._numbers:
+            if self.complete:
+                raise ValueError(
+                    f"the tree's branching function changed its mind about path {path}; "
+                    "it must always return the same number"
+                )
             self._numbers[path] = len(self.paths)
             self.paths.append(path)
             for name in ("visits", "pending", "counts", "means", "squares"):
@@ -95,36 +101,25 @@ class Arms:
         return self.paths[int(played[np.argmax(lower)])]
 
 
-class AllArms(Arms):
-    """The leaves of a tree, numbered in the order of their paths."""
-
-    def __init__(self, tree: Tree, searcher: str) -> None:
-        refusal = ValueError(
-            f"{searcher} looks at every arm, and {tree!r} has more than {MOST_ARMS:,}; GPTS and "
-            "UCT can search this tree"
-        )
-        if (tree.arms or 0) > MOST_ARMS:
+def all_arms(tree: Tree, searcher: str) -> Arms:
+    """Return the leaves of a tree as arms, in the order of their paths."""
+    refusal = ValueError(
+        f"{searcher} looks at every arm, and {tree!r} has more than {MOST_ARMS:,}; GPTS and UCT "
+        "can search this tree"
+    )
+    if (tree.arms or 0) > MOST_ARMS:
+        raise refusal
+    leaves: list[Path] = []
+    stack: list[Path] = [()]
+    while stack:
+        path = stack.pop()
+        branching = tree.children(path)
+        if len(leaves) + len(stack) + branching > MOST_ARMS:  # each has a leaf below
             raise refusal
-        leaves: list[Path] = []
-        stack: list[Path] = [()]
-        while stack:
-            path = stack.pop()
-            branching = tree.children(path)
-            if len(leaves) + len(stack) + branching > MOST_ARMS:  # each has a leaf below
-                raise refusal
-            if branching == 0:
-                leaves.append(path)
-            stack.extend((*path, k) for k in range(int(branching) - 1, -1, -1))
-        super().__init__(leaves)
-
-    def number_of(self, path: Path) -> int:
-        """Return the number of an arm."""
-        if path not in self:
-            raise ValueError(
-                f"the tree's branching function changed its mind about path {path}; "
-                "it must always return the same number"
-            )
-        return super().number_of(path)
+        if branching == 0:
+            leaves.append(path)
+        stack.extend((*path, k) for k in range(int(branching) - 1, -1, -1))
+    return Arms(leaves, complete=True)
 
 
 # ---------------------------------------------------------------------- searchers
@@ -161,7 +156,7 @@ class Bandit(CountingSearcher):
         self.tallies = self._new_arms()
 
     def _new_arms(self) -> Arms:
-        return AllArms(self.tree, type(self).__name__)
+        return all_arms(self.tree, type(self).__name__)
 
     @abstractmethod
     def _choose_arm(self) -> int:
@@ -260,16 +255,17 @@ class Covariances:
 
     def column(self, k: int) -> Floats:
         """Return the covariances of an arm with all arms."""
+        column: Floats
         if self.matrix is not None:
-            row: Floats = self.matrix[k]
-            return row
+            column = self.matrix[k]
+            return column
         if self.function is not None:
             if k not in self._columns:  # the function may be slow
                 here = self.labels[k]
                 self._columns[k] = np.array([self._call(here, label) for label in self.labels])
             return self._columns[k]
         alike = np.logical_and.accumulate(self.steps == self.steps[k], axis=1).sum(axis=1)
-        column: Floats = self.shared[np.minimum(alike, (self.steps[k] >= 0).sum())]
+        column = self.shared[np.minimum(alike, (self.steps[k] >= 0).sum())]
         return column
 
 

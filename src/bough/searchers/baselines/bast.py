@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._validation import at_least_zero, listed, real
+from bough._validation import at_least_zero, fraction, listed
 from bough.searchers.baselines.counting import CountingSearcher
 from bough.searchers.baselines.tallies import Bounds
 from bough.trees import Path, Tree
@@ -66,12 +66,9 @@ class BAST(CountingSearcher):
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        if not 0 < real(delta, "delta") < 1:
-            raise ValueError(f"delta must be between 0 and 1, got {delta!r}")
         super().__init__(tree, reward_range, rng)
-        self._require_finite_branching()
         self.decay = at_least_zero(decay, "decay")
-        self.delta = float(delta)
+        self.delta = fraction(delta, "delta")
         self.exploration = at_least_zero(exploration, "exploration")
         self.smoothness = smoothness
         self._log_nodes = _log_nodes(tree)
@@ -117,11 +114,8 @@ def _log_nodes(tree: Tree) -> float | None:
     """Return the logarithm of the number of nodes, or an upper bound of it; None if unknown."""
     if tree.counts is None:
         return None if tree.log_arms is None else tree.log_arms + math.log(tree.depth + 1)
-    level = total = 0.0
-    for count in tree.counts:
-        level += math.log(count)
-        total = float(np.logaddexp(total, level))
-    return total
+    levels = np.cumsum([0.0, *map(math.log, tree.counts)])
+    return float(np.logaddexp.reduce(levels))
 
 
 def _slack(value: Any, name: str) -> float:

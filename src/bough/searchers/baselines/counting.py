@@ -49,13 +49,6 @@ class CountingSearcher(Searcher):
         self._highest_reward = -math.inf
         self._highest_at: Path = ()
 
-    def _require_finite_branching(self) -> None:
-        if self.tree.counts is not None and math.inf in self.tree.counts:
-            raise ValueError(
-                f"{type(self).__name__} chooses among all children of a node, so the "
-                f"branching must be finite, got {self.tree!r}; GPTS can search this tree"
-            )
-
     # ------------------------------------------------------------------ the algorithm
 
     @abstractmethod

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from bough._validation import above_zero, at_least_zero, real, whole
+from bough._validation import above_zero, at_least_zero, fraction, whole
 from bough.searchers.baselines.counting import CountingSearcher
 from bough.searchers.baselines.tallies import Bounds
 from bough.trees import Path, Tree
@@ -63,11 +63,8 @@ class HOO(CountingSearcher):
         rng: np.random.Generator | int | None = None,
     ) -> None:
         super().__init__(tree, reward_range, rng)
-        self._require_finite_branching()
         self.nu = above_zero(nu, "nu")
-        if not 0 < real(rho, "rho") < 1:
-            raise ValueError(f"rho must be between 0 and 1, got {rho!r}")
-        self.rho = float(rho)
+        self.rho = fraction(rho, "rho")
         self.budget = None if budget is None else whole(budget, "budget", least=1)
         self.exploration = at_least_zero(exploration, "exploration")
         diameters = self.nu * self.rho ** np.arange(tree.depth + 1.0)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bough._validation import at_least_zero, real, whole
+from bough._validation import at_least_zero, fraction, whole
 from bough.belief.nodes import moderate
 from bough.searchers.base import read_steps
 from bough.searchers.baselines.counting import CountingSearcher
@@ -39,10 +39,7 @@ class OptimisticPlanner(CountingSearcher):
         rng: np.random.Generator | int | None,
     ) -> None:
         super().__init__(tree, reward_range, rng)
-        self._require_finite_branching()
-        if not 0 < real(discount, "discount") < 1:
-            raise ValueError(f"discount must be between 0 and 1, got {discount!r}")
-        self.discount = float(discount)
+        self.discount = fraction(discount, "discount")
 
     def _set_bounds(self, limit: int, *, kl: bool = False, exact: bool = False) -> None:
         """Set bounds of discounted sums for the nodes down to a depth."""
@@ -144,10 +141,11 @@ class OLOP(OptimisticPlanner):
         self.horizon = _horizon(self.plays, self.discount)
         self.exploration = at_least_zero(exploration, "exploration")
         self._set_bounds(self.horizon, kl=self.kl)
-        self.tallies.set_width(self.exploration**2 * self._width())
-
-    def _width(self) -> float:
-        return 2.0 * math.log(self.plays)
+        log_plays = math.log(self.plays)
+        width = 2.0 * log_plays
+        if self.kl:  # log log M is negative for few plays, where the theory says nothing
+            width += 2.0 * math.log(max(log_plays, 1.0))
+        self.tallies.set_width(self.exploration**2 * width)
 
 
 class KLOLOP(OLOP):
@@ -168,11 +166,6 @@ class KLOLOP(OLOP):
     """
 
     kl: ClassVar[bool] = True
-
-    def _width(self) -> float:
-        log_plays = math.log(self.plays)
-        # (For few plays log log M is negative, where the theory says nothing.)
-        return 2.0 * log_plays + 2.0 * math.log(max(log_plays, 1.0))
 
 
 class BestFirst(OptimisticPlanner):

@@ -35,7 +35,6 @@ class RandomSearch(CountingSearcher):
 
     def __init__(self, tree: Tree, *, rng: np.random.Generator | int | None = None) -> None:
         super().__init__(tree, rng=rng)
-        self._require_finite_branching()
         self.tallies: Tallies = Tallies(tree)
 
     def _choose(self) -> Path:

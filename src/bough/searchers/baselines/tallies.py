@@ -66,6 +66,11 @@ class Tallies:
         self.ragged = tree.counts is None
         self.widths = np.zeros(tree.depth + 1, dtype=np.int32)
         for depth, count in enumerate(tree.counts or ()):
+            if count == INF:
+                raise ValueError(
+                    "this searcher chooses among all children of a node, so the branching must be "
+                    f"finite, got {tree!r}; GPTS can search this tree"
+                )
             self.widths[depth] = count
         self.observations = 0
         self.arms = 0

@@ -12,6 +12,7 @@ import numpy as np
 
 from bough._validation import above_zero, at_least_zero
 from bough.searchers.baselines.arms import Arms, Bandit, Floats
+from bough.searchers.baselines.tallies import Tallies
 from bough.trees import Path, Tree
 
 #: The number of draws of a new arm before UCB-AIR gives up, if all are old ones.
@@ -130,7 +131,7 @@ class UCBAIR(Bandit):
         rng: np.random.Generator | int | None = None,
     ) -> None:
         super().__init__(tree, arms, reward_range, rng)
-        self._require_finite_branching()
+        self._leaves = Tallies(self.tree)
         self.rarity = above_zero(rarity, "rarity")
         self.reaches_highest = bool(reaches_highest)
 
@@ -161,11 +162,7 @@ class UCBAIR(Bandit):
     def _draw(self) -> Path | None:
         """Return a random path that was not drawn before; None if `TRIES` draws find none."""
         for _ in range(TRIES):
-            path: Path = ()
-            while (branching := self.tree.children(path)) > 0:
-                if branching == math.inf:
-                    raise ValueError(f"the branching must be finite, got that of node {path}")
-                path = (*path, self._random.below(int(branching)))
+            path = self._leaves.random_path(self._random)
             if path not in self.tallies:
                 return path
         return None

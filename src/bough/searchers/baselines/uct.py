@@ -46,7 +46,6 @@ class UCT(CountingSearcher):
         rng: np.random.Generator | int | None = None,
     ) -> None:
         super().__init__(tree, reward_range, rng)
-        self._require_finite_branching()
         self.exploration = at_least_zero(exploration, "exploration")
         self.tallies: Tallies = Tallies(tree)
 
