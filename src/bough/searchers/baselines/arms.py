@@ -342,14 +342,13 @@ class ArmPosterior:
             self._posterior -= np.outer(row, row)
             return
         if self.rows == len(self._factor):
-            longer = np.empty((min(2 * self.rows, arms), arms))
-            longer[: self.rows] = self._factor
-            self._factor = longer
+            self._factor = np.concatenate([self._factor, np.empty_like(self._factor)])
         self._factor[self.rows] = row
         self.rows += 1
         if self.rows == arms:
             prior = np.array([self.prior.column(k) for k in range(arms)])
-            self._posterior = prior - self._factor.T @ self._factor
+            factor = self._factor[:arms]
+            self._posterior = prior - factor.T @ factor
             self._factor = self._factor[:0]
 
     def variances_after(self, pending: list[int], noise: float) -> Floats:

@@ -35,23 +35,23 @@ class OptimisticPlanner(CountingSearcher):
         self,
         tree: Tree,
         discount: float,
+        limit: int,
         reward_range: tuple[float, float] | None,
         rng: np.random.Generator | int | None,
+        *,
+        kl: bool = False,
+        exact: bool = False,
     ) -> None:
         super().__init__(tree, reward_range, rng)
-        self.discount = fraction(discount, "discount")
-
-    def _set_bounds(self, limit: int, *, kl: bool = False, exact: bool = False) -> None:
-        """Set bounds of discounted sums for the nodes down to a depth."""
-        gains = self.discount ** np.arange(self.tree.depth)  # of the steps 1 .. D
+        self.discount = discount
+        gains = discount ** np.arange(tree.depth)  # of the steps 1 .. D
         remaining = np.append(np.cumsum(gains[::-1])[::-1], 0.0)
         self._gains: list[float] = gains.tolist()
         self._sums: list[float] = np.append(0.0, np.cumsum(gains)).tolist()
-        self._limit = min(limit, self.tree.depth)
+        self._limit = min(limit, tree.depth)  # of the nodes with bounds
         self.tallies = Bounds(
-            self.tree, remaining, np.append(0.0, gains), reward_range=self.reward_range,
-            limit=self._limit, kl=kl, exact=exact,
-        )  # fmt: skip
+            tree, remaining, np.append(0.0, gains), self.reward_range, self._limit, kl, exact
+        )
 
     def _record(
         self, path: Path, reward: float, noise: float | None, steps: Sequence[float] | None
@@ -129,18 +129,18 @@ class OLOP(OptimisticPlanner):
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        super().__init__(tree, discount, reward_range, rng)
+        discount = fraction(discount, "discount")
         if (budget is None) == (plays is None):
             raise ValueError(
                 f"{type(self).__name__} plans for a fixed budget: give it as budget, the number of "
                 "single steps, or as plays, the number of paths"
             )
         if plays is None:
-            plays = _most_plays(whole(budget, "budget", least=1), self.discount)
+            plays = _most_plays(whole(budget, "budget", least=1), discount)
         self.plays = whole(plays, "plays", least=1)
-        self.horizon = _horizon(self.plays, self.discount)
+        self.horizon = _horizon(self.plays, discount)
         self.exploration = at_least_zero(exploration, "exploration")
-        self._set_bounds(self.horizon, kl=self.kl)
+        super().__init__(tree, discount, self.horizon, reward_range, rng, kl=self.kl)
         log_plays = math.log(self.plays)
         width = 2.0 * log_plays
         if self.kl:  # log log M is negative for few plays, where the theory says nothing
@@ -210,9 +210,9 @@ class BestFirst(OptimisticPlanner):
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        super().__init__(tree, discount, reward_range, rng)
-        deepest = math.ceil(math.log(LEAST_GAIN) / math.log(self.discount))
-        self._set_bounds(max(deepest, 1), exact=True)
+        discount = fraction(discount, "discount")
+        deepest = math.ceil(math.log(LEAST_GAIN) / math.log(discount))
+        super().__init__(tree, discount, max(deepest, 1), reward_range, rng, exact=True)
 
     def _choose(self) -> Path:
         if self.tallies.is_exhausted():

@@ -70,10 +70,10 @@ cdef class Bounds(Tallies):
     cdef readonly double scale  # and its width
 
     cpdef set_width(self, double width, double union=*)
-    cdef bint _widen(self, double low, double high) noexcept
-    cdef bint _set_scale(self) noexcept
+    cdef _widen(self, double low, double high)
+    cdef void _set_scale(self) noexcept
     cpdef int add_steps(self, tuple path, double reward, list steps)
-    cdef _back_up(self, int n, bint everywhere)
+    cdef _back_up(self, int n)
     cdef _recompute(self)
     cdef double _bound(self, int n) noexcept
     cdef double _highest_below(self, int n) noexcept

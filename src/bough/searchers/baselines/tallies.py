@@ -407,16 +407,18 @@ class Bounds(Tallies):
     # ------------------------------------------------------------------ the range of rewards
 
     def _widen(self, low, high):
-        """Extend the range of rewards; return whether the range in use has changed."""
+        """Extend the range of rewards; recompute all bounds if the range in use has changed."""
         if self.known_range or (low >= self.low and high <= self.high):
-            return False
+            return
         self.low = min(self.low, low)
         self.high = max(self.high, high)
-        return self._set_scale()
+        before = self.base, self.ceiling, self.scale
+        self._set_scale()
+        if (self.base, self.ceiling, self.scale) != before:
+            self._recompute()
 
     def _set_scale(self):
         """Set the range in use from the lowest and the highest reward, rounded outwards."""
-        base, ceiling, scale = self.base, self.ceiling, self.scale
         spread = self.high - self.low
         if spread < TINY or self.known_range:
             # A single reward only shows the magnitude of rewards, not their range.
@@ -434,14 +436,14 @@ class Bounds(Tallies):
                 self.scale = self.ceiling - self.base
             else:  # only the difference matters: then shifting the rewards changes nothing
                 self.scale = -part * (-spread // part)
-        return self.base != base or self.ceiling != ceiling or self.scale != scale
 
     # ------------------------------------------------------------------ rewards
 
     def add(self, path, reward):
         """Record the reward of a validated path; return its last node."""
         end = Tallies.add(self, path, reward)
-        self._back_up(end, self._widen(reward, reward))
+        self._widen(reward, reward)
+        self._back_up(end)
         return end
 
     def add_steps(self, path, reward, steps):
@@ -464,25 +466,23 @@ class Bounds(Tallies):
         # The root keeps the mean of all steps, expected of a step without rewards.
         change = mean - self.nodes_[ROOT].step_average
         self.nodes_[ROOT].step_average += change / self.nodes_[ROOT].visits
-        self._back_up(end, self._widen(low, high))
+        self._widen(low, high)
+        self._back_up(end)
         return end
 
     def add_pending(self, path, change):
         """Count one more (or one fewer) pending evaluation of a path; return its last node."""
         end = Tallies.add_pending(self, path, change)
-        self._back_up(end, False)
+        self._back_up(end)
         return end
 
     # ------------------------------------------------------------------ bounds
 
-    def _back_up(self, n, everywhere):
-        """Recompute the bounds from a node up to the root, or all."""
-        if everywhere:
-            self._recompute()
-        else:
-            while n != NONE:
-                self.nodes_[n].bound = self._bound(n)
-                n = self.nodes_[n].parent
+    def _back_up(self, n):
+        """Recompute the bounds from a node up to the root."""
+        while n != NONE:
+            self.nodes_[n].bound = self._bound(n)
+            n = self.nodes_[n].parent
 
     def _recompute(self):
         """Recompute all bounds, children first: a node has a higher number than its parent."""
