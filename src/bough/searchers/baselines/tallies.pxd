@@ -51,8 +51,7 @@ cdef class Tallies:
     cdef void _score_children(self, int n, double exploration) noexcept
     cdef int _highest_child(self, int n, bint skipping, SplitMix64 rng)
     cpdef tuple random_path(self, SplitMix64 rng)
-    cdef tuple _random_path_from(self, int n, list path, SplitMix64 rng)
-    cdef tuple _complete(self, list path, SplitMix64 rng)
+    cdef tuple _complete(self, int n, list path, SplitMix64 rng)
     cdef int _free_child(self, int n, bint unexplored, SplitMix64 rng)
     cpdef tuple most_visited(self)
 

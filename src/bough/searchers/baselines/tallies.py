@@ -27,7 +27,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import exp, log, sqrt
 
-from bough.belief.nodes import aligned, grown, read_only
+from bough.belief.nodes import aligned, grown, read_only, record
 
 ROOT = 0
 NONE = -1
@@ -39,17 +39,10 @@ PARTS = 32.0
 #: Rewards that differ by less are treated as equal.
 TINY = 1e-200
 
-TALLY = np.dtype(
-    [
-        (name, np.int32)
-        for name in (
-            "child", "sibling", "parent", "index", "depth", "branching", "explored", "visits",
-            "pending", "exhausted",
-        )
-    ]
-    + [(name, np.float64) for name in ("average", "step_average", "bound")],
-    align=True,
-)  # fmt: skip
+TALLY = record(
+    ("child sibling parent index depth branching explored visits pending exhausted", np.int32),
+    ("average step_average bound", np.float64),
+)
 
 
 class Tallies:
@@ -110,15 +103,23 @@ class Tallies:
         return int(branching)
 
     def _add_node(self, parent, index, branching):
-        """Return a new node, which is not yet in the list of its parent."""
+        """Return a new child of a node, behind the one that `_find` has left in `before`."""
         n = self.used
+        self.used += 1
         self.nodes_[n].child = NONE
         self.nodes_[n].sibling = NONE
         self.nodes_[n].parent = parent
         self.nodes_[n].index = index
-        self.nodes_[n].depth = 0 if parent == NONE else self.nodes_[parent].depth + 1
         self.nodes_[n].branching = branching
-        self.used += 1
+        if parent != NONE:
+            self.nodes_[n].depth = self.nodes_[parent].depth + 1
+            self.nodes_[parent].explored += 1
+            if self.before == NONE:
+                self.nodes_[n].sibling = self.nodes_[parent].child
+                self.nodes_[parent].child = n
+            else:
+                self.nodes_[n].sibling = self.nodes_[self.before].sibling
+                self.nodes_[self.before].sibling = n
         return n
 
     @cython.final
@@ -155,18 +156,9 @@ class Tallies:
         branchings = [self._branching(path, i + 1) for i in range(found, length)]
         while self.used + length > self.nodes_.shape[0]:
             self.nodes_ = grown(self.nodes_, TALLY, 2 * self.nodes_.shape[0])
-        before = self.before
         for i in range(found, length):
-            c = self._add_node(n, path[i], branchings[i - found])
-            self.nodes_[n].explored += 1
-            if before == NONE:
-                self.nodes_[c].sibling = self.nodes_[n].child
-                self.nodes_[n].child = c
-            else:
-                self.nodes_[c].sibling = self.nodes_[before].sibling
-                self.nodes_[before].sibling = c
-            before = NONE
-            n = c
+            self._find(n, path[i])
+            n = self._add_node(n, path[i], branchings[i - found])
         return n
 
     def path_of(self, n):
@@ -255,11 +247,11 @@ class Tallies:
         while self.nodes_[n].depth < self.limit and self.nodes_[n].branching:
             if self.nodes_[n].explored < self.nodes_[n].branching:
                 path.append(self._free_child(n, True, rng))
-                return self._complete(path, rng)
+                return self._complete(NONE, path, rng)
             self._score_children(n, exploration)
             n = self._highest_child(n, skipping, rng)
             path.append(int(self.nodes_[n].index))
-        return self._random_path_from(n, path, rng)
+        return self._complete(n, path, rng)
 
     def _score_children(self, n, exploration):
         """Set bound = mean + exploration sqrt(log visits / visits of the child); pending count."""
@@ -297,11 +289,11 @@ class Tallies:
 
     def random_path(self, rng):
         """Return a random path, each child of a node equally likely (none that is exhausted)."""
-        return self._random_path_from(ROOT, [], rng)
+        return self._complete(ROOT, [], rng)
 
-    def _random_path_from(self, n, path, rng):
-        """Return a random completion of the path of a node."""
-        skipping = not self._is_exhausted(n)
+    def _complete(self, n, path, rng):
+        """Return a random completion of the path of a node, or of a path without one (NONE)."""
+        skipping = n != NONE and not self._is_exhausted(n)
         while n != NONE:
             branching = self.nodes_[n].branching
             if branching == 0:
@@ -309,10 +301,6 @@ class Tallies:
             index = self._free_child(n, False, rng) if skipping else rng.below(branching)
             path.append(index)
             n = self._find(n, index)
-        return self._complete(path, rng)
-
-    def _complete(self, path, rng):
-        """Return a random completion of a path whose end has no node."""
         while True:
             branching = self._branching(tuple(path) if self.ragged else (), len(path))
             if branching == 0:
