@@ -19,6 +19,7 @@ whatever the size of N.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from bough.kernels import Kernel
@@ -31,10 +32,10 @@ from bough.theory._setting import (
     shaped,
 )
 from bough.theory.spectrum import (
-    Wide,
+    WIDE,
+    log1p,
     multiplicities,
     scaled_eigenvalues,
-    wide,
     wide_eigenvalues,
     wide_increments,
 )
@@ -101,7 +102,7 @@ class _Class:
 
     index: int  # i of lambda_i
     multiplicity: int
-    ratio: Wide  # lambda_i / sigma^2
+    ratio: Decimal  # lambda_i / sigma^2
     rho: float  # its inverse, 0.0 if not above TINY
 
 
@@ -112,10 +113,10 @@ def _classes(setting: Setting) -> list[_Class]:
     counts = multiplicities(setting.branching, setting.depth)
     classes: list[_Class] = []
     for i in range(setting.depth + 1, 0, -1):
-        ratio = eigenvalues[i - 1].times(setting.signal)
-        if counts[i - 1] == 0 or ratio.mantissa == 0.0:
+        ratio = WIDE.multiply(eigenvalues[i - 1], Decimal(setting.signal))
+        if counts[i - 1] == 0 or ratio == 0:
             continue
-        rho = float(ratio.inverse())
+        rho = float(WIDE.divide(1, ratio))
         if rho < HUGE:
             rho = rho if rho > TINY else 0.0
             if classes:  # rounding may put nearly equal eigenvalues in the wrong order
@@ -165,9 +166,9 @@ def greedy(setting: Setting, plays: int) -> float:
     total = 0.0
     for group, picks, extra in _greedy_picks(setting, plays):
         if picks:
-            total += (group.multiplicity - extra) * group.ratio.times(picks).log1p()
+            total += (group.multiplicity - extra) * log1p(WIDE.multiply(group.ratio, picks))
         if extra:
-            total += extra * group.ratio.times(picks + 1).log1p()
+            total += extra * log1p(WIDE.multiply(group.ratio, picks + 1))
     return total / 2
 
 
@@ -196,7 +197,7 @@ def waterfilling(setting: Setting, plays: int) -> float:
     total = 0.0
     for group, size in active:
         weight = height + (last - group.rho)
-        total += size * group.ratio.times(weight).log1p()
+        total += size * log1p(WIDE.multiply(group.ratio, Decimal(weight)))
     return total / 2
 
 
@@ -206,7 +207,7 @@ def uniform(setting: Setting, plays: int) -> float:
     An upper bound for every T, equal to I*(T) when N divides T.
     """
     B, signal = setting.branching, setting.signal
-    scaled = [float(u) for u in scaled_eigenvalues([wide(step) for step in setting.steps], B)]
+    scaled = [float(u) for u in scaled_eigenvalues(list(map(Decimal, setting.steps)), B)]
     total = math.log1p(signal * scaled[-1] * plays)
     power = 1
     for u in reversed(scaled[:-1]):

@@ -5,15 +5,16 @@ lambda_{D+1} = lambda_D + B^D c_0, of the constant vector (erratum 12). Here c_k
 that depth k adds, the k-th increment of the kernel. No matrix is needed, so the tree may have
 200^10 arms, or 10^400.
 
-On a deep tree a kernel's increments underflow, yet times B^D arms they make large eigenvalues. A
-float has enough digits for them, but not enough range, so `Wide` keeps the exponent beside it.
+On a deep tree a kernel's increments underflow, yet times B^D arms they make large eigenvalues: both
+are decimals, whose exponents have no limit that matters.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
@@ -22,88 +23,24 @@ from bough._validation import shown, whole
 from bough.kernels import Kernel
 from bough.theory._setting import Array, check_branching, check_kernel
 
+#: The context of all arithmetic with decimals.
+WIDE = Context(prec=25, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 #: Increments below this are computed by their logarithms.
 LEAST_INCREMENT = 1e-290
 
 
-class Wide(NamedTuple):
-    """The number mantissa * 2^exponent, with a mantissa in [1/2, 1), or 0.
-
-    >>> x = wide(3.0).times(10**400)
-    >>> float(x), round(x.log() / math.log(10), 9)
-    (inf, 400.477121255)
-    """
-
-    mantissa: float
-    exponent: int
-
-    def __float__(self) -> float:
-        try:
-            return math.ldexp(self.mantissa, self.exponent)
-        except OverflowError:
-            return math.inf
-
-    def log(self) -> float:
-        """Return the logarithm, minus infinity for 0."""
-        if self.mantissa == 0.0:
-            return -math.inf
-        if -1000 < self.exponent < 1000:  # rounded once, also near log 1 = 0
-            return math.log(float(self))
-        return math.log(self.mantissa) + self.exponent * math.log(2)
-
-    def log1p(self) -> float:
-        """Return log(1 + x)."""
-        return self.log() if self.exponent > 1000 else math.log1p(float(self))
-
-    def plus(self, other: "Wide") -> "Wide":
-        """Return the sum."""
-        if self.mantissa == 0.0 or other.mantissa == 0.0:
-            return other if self.mantissa == 0.0 else self
-        top = max(self.exponent, other.exponent)
-        a, b = (math.ldexp(x.mantissa, x.exponent - top) for x in (self, other))
-        return wide(a + b, top)
-
-    def times(self, factor: "int | float") -> "Wide":
-        """Return the product with a float, or with an int of any size."""
-        shift = max(factor.bit_length() - 64, 0) if isinstance(factor, int) else 0
-        if shift:
-            factor = int(factor) >> shift
-        return wide(self.mantissa * factor, self.exponent + shift)
-
-    def over(self, divisor: int) -> "Wide":
-        """Return the quotient by an int of at most 1e308."""
-        return wide(self.mantissa / divisor, self.exponent)
-
-    def inverse(self) -> "Wide":
-        """Return 1 / x, for x above 0."""
-        return wide(1.0 / self.mantissa, -self.exponent)
+def log1p(x: Decimal) -> float:
+    """Return log(1 + x), for x of any size."""
+    return float(x.ln(WIDE)) if x.adjusted() > 300 else math.log1p(float(x))
 
 
-ZERO = Wide(0.0, 0)
-
-
-def wide(value: float, exponent: int = 0) -> Wide:
-    """Return value * 2^exponent."""
-    mantissa, more = math.frexp(value)
-    return Wide(mantissa, exponent + more) if mantissa else ZERO
-
-
-def wide_exp(log: float) -> Wide:
-    """Return e^log, 0 for minus infinity."""
-    if log == -math.inf:
-        return ZERO
-    exponent = math.floor(log / math.log(2))
-    rest = log - exponent * math.log(2)
-    return wide(math.exp(min(max(rest, 0.0), 1.0)), exponent)  # in [0, log 2), but for rounding
-
-
-def wide_increments(kernel: Kernel, steps: Sequence[float], unit: float = 1.0) -> list[Wide]:
+def wide_increments(kernel: Kernel, steps: Sequence[float], unit: float = 1.0) -> list[Decimal]:
     """Return c_0 .. c_D in the given unit; `steps` are the same as floats, which may underflow."""
     if min(steps) >= LEAST_INCREMENT or unit == 0.0:
-        return [wide(step) for step in steps]
+        return [Decimal(step) for step in steps]
     logs = (log_increments(kernel, len(steps) - 1) - math.log(unit)).tolist()
     return [
-        wide(step) if step >= LEAST_INCREMENT else wide_exp(log)
+        Decimal(step) if step >= LEAST_INCREMENT else Decimal(log).exp(WIDE)
         for step, log in zip(steps, logs, strict=True)
     ]
 
@@ -137,28 +74,28 @@ def log_increments(kernel: Kernel, depth: int) -> Array:
     return logs
 
 
-def scaled_eigenvalues(steps: Sequence[Wide], branching: int) -> list[Wide]:
+def scaled_eigenvalues(steps: Sequence[Decimal], branching: int) -> list[Decimal]:
     """Return u_1 .. u_{D+1}, where lambda_i = B^(i-1) u_i.
 
     Sums of positive terms, by Horner's rule: nothing cancels.
     """
-    u, scaled = ZERO, []
+    u, scaled = Decimal(0), []
     for step in reversed(steps):
-        u = u.over(branching).plus(step)
+        u = WIDE.add(WIDE.divide(u, branching), step)
         scaled.append(u)
     return scaled
 
 
-def wide_eigenvalues(steps: Sequence[Wide], branching: int) -> list[Wide]:
+def wide_eigenvalues(steps: Sequence[Decimal], branching: int) -> list[Decimal]:
     """Return lambda_1 <= .. <= lambda_{D+1} of a kernel with these increments (erratum 12).
 
-    A depth without variance makes two eigenvalues equal to the last bit.
+    A depth without variance makes two eigenvalues equal to the last digit.
     """
-    power = 1
-    found: list[Wide] = []
+    power = Decimal(1)
+    found: list[Decimal] = []
     for step, u in zip(reversed(steps), scaled_eigenvalues(steps, branching), strict=True):
-        found.append(u.times(power) if step.mantissa or not found else found[-1])
-        power *= branching
+        found.append(WIDE.multiply(u, power) if step or not found else found[-1])
+        power = WIDE.multiply(power, branching)
     return found
 
 
@@ -192,7 +129,7 @@ class Spectrum:
     depth: int
 
     @cached_property
-    def _wide(self) -> list[Wide]:
+    def _wide(self) -> list[Decimal]:
         steps = wide_increments(self.kernel, self.kernel.increments(self.depth).tolist())
         return wide_eigenvalues(steps, self.branching)
 
@@ -204,7 +141,7 @@ class Spectrum:
     @cached_property
     def log_eigenvalues(self) -> Array:
         """Log lambda_1 <= .. <= log lambda_{D+1}; minus infinity for 0."""
-        return np.array([x.log() for x in self._wide])
+        return np.array([float(x.ln(WIDE)) for x in self._wide])
 
     @cached_property
     def multiplicities(self) -> tuple[int, ...]:
