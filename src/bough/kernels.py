@@ -187,6 +187,14 @@ class Kernel(ABC):
     __rmul__ = __mul__
 
 
+def check_kernel(kernel: Any) -> Kernel:
+    """Return a kernel; other objects are refused."""
+    if not isinstance(kernel, Kernel):
+        hint = "; did you mean an instance of it?" if isinstance(kernel, type) else ""
+        raise TypeError(f"kernel must be a kernel such as Gaussian(3.0), got {kernel!r}{hint}")
+    return kernel
+
+
 def registered() -> dict[str, type[Kernel]]:
     """Return all kernel classes by name, in the order of their definition."""
     return {name: cls for name, cls in _registry.items() if not inspect.isabstract(cls)}
@@ -423,8 +431,7 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         at_least_zero(self.factor, "factor")
-        if not isinstance(self.kernel, Kernel):
-            raise TypeError(f"kernel must be a kernel such as Gaussian(3.0), got {self.kernel!r}")
+        check_kernel(self.kernel)
 
     def _increments(self, depth: int) -> Array:
         return self.factor * self.kernel.increments(depth)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough._validation import above_zero, whole
-from bough.kernels import Kernel
+from bough.kernels import Kernel, check_kernel
 
 Array = NDArray[np.float64]
 
@@ -76,14 +76,6 @@ def check_setting(kernel: Any, branching: Any, depth: Any, noise: Any) -> Settin
     signal = 1.0 / relative / relative
     shares = tuple((steps / variance).tolist())
     return Setting(kernel, branching, depth, noise, variance, shares, signal)
-
-
-def check_kernel(kernel: Any) -> Kernel:
-    """Return a kernel; other objects are refused."""
-    if not isinstance(kernel, Kernel):
-        hint = "; did you mean an instance of it?" if isinstance(kernel, type) else ""
-        raise TypeError(f"kernel must be a kernel such as Gaussian(3.0), got {kernel!r}{hint}")
-    return kernel
 
 
 def check_branching(branching: Any, least: int = 1) -> int:

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from bough._validation import above_zero, at_least_zero, fraction, listed, whole
-from bough.kernels import Kernel
+from bough.kernels import Kernel, check_kernel
 from bough.theory._setting import (
     Array,
     check_branching,
     check_choice,
     check_discount,
-    check_kernel,
     check_plays,
     smallest_enough,
 )

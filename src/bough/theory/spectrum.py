@@ -20,8 +20,8 @@ import numpy as np
 
 from bough import kernels
 from bough._validation import shown, whole
-from bough.kernels import Kernel
-from bough.theory._setting import Array, check_branching, check_kernel
+from bough.kernels import Kernel, check_kernel
+from bough.theory._setting import Array, check_branching
 
 #: The context of all arithmetic with decimals.
 WIDE = Context(prec=25, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
