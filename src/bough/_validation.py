@@ -48,7 +48,7 @@ def above_zero(value: Any, name: str) -> float:
     return number
 
 
-def fraction(value: Any, name: str) -> float:
+def between_zero_and_one(value: Any, name: str) -> float:
     """Return `value` as a float between 0 and 1, neither of them included."""
     number = real(value, name)
     if not 0 < number < 1:

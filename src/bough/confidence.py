@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from bough._validation import at_least_zero, real, whole
+from bough._validation import at_least_zero, between_zero_and_one, whole
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,7 @@ class Confidence:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 < real(self.delta, "delta") < 1:
-            raise ValueError(f"delta must be between 0 and 1, got {self.delta!r}")
+        between_zero_and_one(self.delta, "delta")
         at_least_zero(self.scale, "scale")
 
     def sqrt_beta(self, t: int, log_arms: float) -> float:

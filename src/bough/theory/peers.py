@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bough._validation import above_zero, at_least_zero, fraction, listed, whole
+from bough._validation import above_zero, at_least_zero, between_zero_and_one, listed, whole
 from bough.kernels import Kernel, check_kernel
 from bough.theory._setting import (
     Array,
@@ -62,7 +62,7 @@ def smoothness(
     array([5.364, 2.617, 1.171, 0.   ])
     """
     depth = whole(depth, "depth", least=0)
-    delta = fraction(delta, "delta")
+    delta = between_zero_and_one(delta, "delta")
     steps = check_kernel(kernel).increments(depth)
     check_choice(among, "among", ("children", "arms"))
     log_B = math.log(check_branching(branching))
@@ -148,7 +148,7 @@ def bast_bound(
     B = check_branching(branching)
     D = whole(depth, "depth", least=0)
     gap, spread = above_zero(gap, "gap"), at_least_zero(spread, "spread")
-    delta = fraction(delta, "delta")
+    delta = between_zero_and_one(delta, "delta")
     deltas = [
         at_least_zero(x, f"smoothness[{d}]") for d, x in enumerate(listed(smoothness, "smoothness"))
     ]
@@ -192,7 +192,7 @@ def ucb_bound(
     N = whole(arms, "arms", least=1)
     T = check_plays(plays, 1)
     noise, spread = at_least_zero(noise, "noise"), at_least_zero(spread, "spread")
-    delta = fraction(delta, "delta")
+    delta = between_zero_and_one(delta, "delta")
     if N == 1:
         return 0.0
     if T <= N:

@@ -32,7 +32,6 @@ class Arms:
         self.paths = list(paths)
         self._numbers = {path: k for k, path in enumerate(paths)}
         self.observations = 0
-        self.played = 0  # arms that were played
         self.visits = np.zeros(len(paths), dtype=np.int64)
         self.pending = np.zeros(len(paths), dtype=np.int64)
         self.counts = np.zeros(len(paths))  # visits and pending evaluations together
@@ -64,7 +63,6 @@ class Arms:
         """Record a reward of an arm."""
         k = self.number_of(path)
         self.observations += 1
-        self.played += int(self.visits[k] == 0)
         self.visits[k] += 1
         self.counts[k] += 1
         change = reward - self.means[k]
@@ -79,10 +77,10 @@ class Arms:
 
     def variance(self) -> float:
         """Return an estimate of the variance of the rewards of one arm."""
-        if self.observations > self.played:
-            return float(self.squares.sum()) / (self.observations - self.played)
-        # While no arm was played twice: the variance of all rewards, an upper bound.
         rewards = self.means[self.visits > 0]
+        if self.observations > len(rewards):
+            return float(self.squares.sum()) / (self.observations - len(rewards))
+        # While no arm was played twice: the variance of all rewards, an upper bound.
         return float(rewards.var(ddof=1)) if len(rewards) > 1 else 0.0
 
     def arm(self, path: Path) -> tuple[float, int]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._validation import at_least_zero, fraction, listed
+from bough._validation import at_least_zero, between_zero_and_one, listed
 from bough.searchers.baselines.counting import CountingSearcher
 from bough.searchers.baselines.tallies import Bounds
 from bough.trees import Path, Tree
@@ -68,7 +68,7 @@ class BAST(CountingSearcher):
     ) -> None:
         super().__init__(tree, reward_range, rng)
         self.decay = at_least_zero(decay, "decay")
-        self.delta = fraction(delta, "delta")
+        self.delta = between_zero_and_one(delta, "delta")
         self.exploration = at_least_zero(exploration, "exploration")
         self.smoothness = smoothness
         self._log_nodes = _log_nodes(tree)

@@ -167,9 +167,8 @@ def checked_range(given: tuple[float, float]) -> tuple[float, float]:
     """Return the lowest and the highest possible reward, checked."""
     try:
         low, high = (real(end, "reward_range") for end in given)
-        valid = low < high
     except (TypeError, ValueError):
-        valid = False
-    if not valid:
+        low = high = 0.0
+    if low >= high:
         raise ValueError(f"reward_range must be (lowest, highest), got {given!r}")
     return low, high

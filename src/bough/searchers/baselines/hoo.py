@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from bough._validation import above_zero, at_least_zero, fraction, whole
+from bough._validation import above_zero, at_least_zero, between_zero_and_one, whole
 from bough.searchers.baselines.counting import CountingSearcher
 from bough.searchers.baselines.tallies import Bounds
 from bough.trees import Path, Tree
@@ -64,7 +64,7 @@ class HOO(CountingSearcher):
     ) -> None:
         super().__init__(tree, reward_range, rng)
         self.nu = above_zero(nu, "nu")
-        self.rho = fraction(rho, "rho")
+        self.rho = between_zero_and_one(rho, "rho")
         self.budget = None if budget is None else whole(budget, "budget", least=1)
         self.exploration = at_least_zero(exploration, "exploration")
         diameters = self.nu * self.rho ** np.arange(tree.depth + 1.0)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bough._validation import at_least_zero, fraction, whole
+from bough._validation import at_least_zero, between_zero_and_one, whole
 from bough.belief.nodes import moderate
 from bough.searchers.base import read_steps
 from bough.searchers.baselines.counting import CountingSearcher
@@ -129,7 +129,7 @@ class OLOP(OptimisticPlanner):
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        discount = fraction(discount, "discount")
+        discount = between_zero_and_one(discount, "discount")
         if (budget is None) == (plays is None):
             raise ValueError(
                 f"{type(self).__name__} plans for a fixed budget: give it as budget, the number of "
@@ -210,7 +210,7 @@ class BestFirst(OptimisticPlanner):
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        discount = fraction(discount, "discount")
+        discount = between_zero_and_one(discount, "discount")
         deepest = math.ceil(math.log(LEAST_GAIN) / math.log(discount))
         super().__init__(tree, discount, max(deepest, 1), reward_range, rng, exact=True)
 
