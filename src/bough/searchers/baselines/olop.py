@@ -23,11 +23,7 @@ LEAST_GAIN = 1e-12
 
 
 class OptimisticPlanner(CountingSearcher):
-    """A searcher that knows the discount of each step of a path, and estimates the steps' rewards.
-
-    Pass the discounted rewards of the steps, `tell(path, steps=[r_1, discount r_2, ...])`. From
-    their sum alone every step is assumed to have had the same reward before it was discounted.
-    """
+    """A searcher that knows the discounts of the steps, and estimates their rewards."""
 
     tallies: Bounds
 
