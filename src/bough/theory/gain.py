@@ -32,12 +32,12 @@ from bough.theory._setting import (
     shaped,
 )
 from bough.theory.spectrum import (
-    WIDE,
+    CONTEXT,
+    decimal_eigenvalues,
+    decimal_increments,
     log1p,
     multiplicities,
     scaled_eigenvalues,
-    wide_eigenvalues,
-    wide_increments,
 )
 
 #: A smaller sigma^2 / lambda counts as 0; these are ordered by their eigenvalues.
@@ -108,15 +108,15 @@ class _Class:
 
 def _classes(setting: Setting) -> list[_Class]:
     """Return the classes of positive eigenvalues, the largest first."""
-    steps = wide_increments(setting.kernel, setting.steps, setting.variance)
-    eigenvalues = wide_eigenvalues(steps, setting.branching)
+    steps = decimal_increments(setting.kernel, setting.steps, setting.variance)
+    eigenvalues = decimal_eigenvalues(steps, setting.branching)
     counts = multiplicities(setting.branching, setting.depth)
     classes: list[_Class] = []
     for i in range(setting.depth + 1, 0, -1):
-        ratio = WIDE.multiply(eigenvalues[i - 1], Decimal(setting.signal))
+        ratio = CONTEXT.multiply(eigenvalues[i - 1], Decimal(setting.signal))
         if counts[i - 1] == 0 or ratio == 0:
             continue
-        rho = float(WIDE.divide(1, ratio))
+        rho = float(CONTEXT.divide(1, ratio))
         if rho < HUGE:
             rho = rho if rho > TINY else 0.0
             if classes:  # rounding may put nearly equal eigenvalues in the wrong order
@@ -126,7 +126,7 @@ def _classes(setting: Setting) -> list[_Class]:
 
 
 def _greedy_picks(setting: Setting, plays: int) -> list[tuple[_Class, int, int]]:
-    """Return the classes that are picked, with m and the number of those picked m + 1 times."""
+    """Return the classes, with m and the number of those picked m + 1 times."""
     classes = _classes(setting)
     if not classes or plays == 0:
         return []
@@ -156,9 +156,7 @@ def _greedy_picks(setting: Setting, plays: int) -> list[tuple[_Class, int, int]]
         left -= extra[j]
         if left == 0:
             break
-    return [
-        (group, m, e) for group, m, e in zip(classes, picks, extra, strict=True) if m > 0 or e > 0
-    ]
+    return list(zip(classes, picks, extra, strict=True))
 
 
 def greedy(setting: Setting, plays: int) -> float:
@@ -166,9 +164,9 @@ def greedy(setting: Setting, plays: int) -> float:
     total = 0.0
     for group, picks, extra in _greedy_picks(setting, plays):
         if picks:
-            total += (group.multiplicity - extra) * log1p(WIDE.multiply(group.ratio, picks))
+            total += (group.multiplicity - extra) * log1p(CONTEXT.multiply(group.ratio, picks))
         if extra:
-            total += extra * log1p(WIDE.multiply(group.ratio, picks + 1))
+            total += extra * log1p(CONTEXT.multiply(group.ratio, picks + 1))
     return total / 2
 
 
@@ -197,7 +195,7 @@ def waterfilling(setting: Setting, plays: int) -> float:
     total = 0.0
     for group, size in active:
         weight = height + (last - group.rho)
-        total += size * log1p(WIDE.multiply(group.ratio, Decimal(weight)))
+        total += size * log1p(CONTEXT.multiply(group.ratio, Decimal(weight)))
     return total / 2
 
 

@@ -92,12 +92,12 @@ def visits_needed(gap: float, log_nodes: float, noise: float, delta: float) -> i
     constant = log_nodes + math.log(2) - math.log(delta)
     log_square = 2 * (math.log(gap) - math.log(noise)) if noise > 0.0 else math.inf
 
-    def wide(n: int) -> bool:
+    def too_few(n: int) -> bool:
         log = constant + math.log(n) + math.log(n + 1)
         # 8 log >= (gap / noise)^2 n, by logarithms: the square of 1e-170 would be 0
         return noise > 0.0 and math.log(8 * log) >= log_square + math.log(n)
 
-    return smallest_enough(wide)
+    return smallest_enough(too_few)
 
 
 def bast_bound(

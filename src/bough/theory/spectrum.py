@@ -24,23 +24,23 @@ from bough.kernels import Kernel, check_kernel
 from bough.theory._setting import Array, check_branching
 
 #: The context of all arithmetic with decimals.
-WIDE = Context(prec=25, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+CONTEXT = Context(prec=25, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 #: Increments below this are computed by their logarithms.
 LEAST_INCREMENT = 1e-290
 
 
 def log1p(x: Decimal) -> float:
     """Return log(1 + x), for x of any size."""
-    return float(x.ln(WIDE)) if x.adjusted() > 300 else math.log1p(float(x))
+    return float(x.ln(CONTEXT)) if x.adjusted() > 300 else math.log1p(float(x))
 
 
-def wide_increments(kernel: Kernel, steps: Sequence[float], unit: float = 1.0) -> list[Decimal]:
+def decimal_increments(kernel: Kernel, steps: Sequence[float], unit: float = 1.0) -> list[Decimal]:
     """Return c_0 .. c_D in the given unit; `steps` are the same as floats, which may underflow."""
     if min(steps) >= LEAST_INCREMENT or unit == 0.0:
         return [Decimal(step) for step in steps]
     logs = (log_increments(kernel, len(steps) - 1) - math.log(unit)).tolist()
     return [
-        Decimal(step) if step >= LEAST_INCREMENT else Decimal(log).exp(WIDE)
+        Decimal(step) if step >= LEAST_INCREMENT else Decimal(log).exp(CONTEXT)
         for step, log in zip(steps, logs, strict=True)
     ]
 
@@ -81,12 +81,12 @@ def scaled_eigenvalues(steps: Sequence[Decimal], branching: int) -> list[Decimal
     """
     u, scaled = Decimal(0), []
     for step in reversed(steps):
-        u = WIDE.add(WIDE.divide(u, branching), step)
+        u = CONTEXT.add(CONTEXT.divide(u, branching), step)
         scaled.append(u)
     return scaled
 
 
-def wide_eigenvalues(steps: Sequence[Decimal], branching: int) -> list[Decimal]:
+def decimal_eigenvalues(steps: Sequence[Decimal], branching: int) -> list[Decimal]:
     """Return lambda_1 <= .. <= lambda_{D+1} of a kernel with these increments (erratum 12).
 
     A depth without variance makes two eigenvalues equal to the last digit.
@@ -94,8 +94,8 @@ def wide_eigenvalues(steps: Sequence[Decimal], branching: int) -> list[Decimal]:
     power = Decimal(1)
     found: list[Decimal] = []
     for step, u in zip(reversed(steps), scaled_eigenvalues(steps, branching), strict=True):
-        found.append(WIDE.multiply(u, power) if step or not found else found[-1])
-        power = WIDE.multiply(power, branching)
+        found.append(CONTEXT.multiply(u, power) if step or not found else found[-1])
+        power = CONTEXT.multiply(power, branching)
     return found
 
 
@@ -129,19 +129,19 @@ class Spectrum:
     depth: int
 
     @cached_property
-    def _wide(self) -> list[Decimal]:
-        steps = wide_increments(self.kernel, self.kernel.increments(self.depth).tolist())
-        return wide_eigenvalues(steps, self.branching)
+    def _decimals(self) -> list[Decimal]:
+        steps = decimal_increments(self.kernel, self.kernel.increments(self.depth).tolist())
+        return decimal_eigenvalues(steps, self.branching)
 
     @cached_property
     def eigenvalues(self) -> Array:
         """lambda_1 <= .. <= lambda_{D+1}; infinite above 1e308, where `log_eigenvalues` is not."""
-        return np.array([float(x) for x in self._wide])
+        return np.array([float(x) for x in self._decimals])
 
     @cached_property
     def log_eigenvalues(self) -> Array:
         """Log lambda_1 <= .. <= log lambda_{D+1}; minus infinity for 0."""
-        return np.array([float(x.ln(WIDE)) for x in self._wide])
+        return np.array([float(x.ln(CONTEXT)) for x in self._decimals])
 
     @cached_property
     def multiplicities(self) -> tuple[int, ...]:

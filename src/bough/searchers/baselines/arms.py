@@ -83,7 +83,7 @@ class Arms:
         # While no arm was played twice: the variance of all rewards, an upper bound.
         return float(rewards.var(ddof=1)) if len(rewards) > 1 else 0.0
 
-    def arm(self, path: Path) -> tuple[float, int]:
+    def mean_and_visits(self, path: Path) -> tuple[float, int]:
         """Return the mean reward of an arm, and its number of rewards."""
         k = self.number_of(path)
         return float(self.means[k]), int(self.visits[k])

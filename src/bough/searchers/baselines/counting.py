@@ -155,7 +155,7 @@ class CountingSearcher(Searcher):
             path = self._highest_at
         else:
             path = self.tallies.highest_lower(variance if rule == "lower" else 0.0)
-        mean, visits = self.tallies.arm(path)
+        mean, visits = self.tallies.mean_and_visits(path)
         std = math.sqrt(variance / visits)
         return Arm(path, None, mean, std, mean - std, mean + std, mean, visits)
 

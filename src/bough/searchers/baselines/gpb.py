@@ -165,4 +165,5 @@ class GPB(KernelBandit):
         path = self.tallies.paths[k]
         mean, sd = float(means[k]), float(std[k])
         spread = sd * self._sqrt_beta(Confidence(self.confidence.delta), self.observations + 1)
-        return Arm(path, None, mean, sd, mean - spread, mean + spread, *self.tallies.arm(path))
+        observed, visits = self.tallies.mean_and_visits(path)
+        return Arm(path, None, mean, sd, mean - spread, mean + spread, observed, visits)

@@ -320,7 +320,7 @@ class Tallies:
 
     # ------------------------------------------------------------------ the best arm
 
-    def arm(self, path):
+    def mean_and_visits(self, path):
         """Return the mean reward of an arm that was played, and its number of rewards."""
         n = self.node_at(path)
         return float(self.nodes_[n].average), int(self.nodes_[n].visits)
