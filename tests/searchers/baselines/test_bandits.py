@@ -126,6 +126,7 @@ def test_the_number_of_arms_drawn():
         ({"rarity": 1.0}, math.ceil(100**0.5)),
         ({"rarity": 2.0}, math.ceil(100 ** (2 / 3))),
         ({"rarity": 0.5}, math.ceil(100**0.25)),
+        ({"rarity": 0.5, "reaches_highest": True}, math.ceil(100 ** (1 / 3))),
     ):
         search = UCBAIR(Tree(100, 10), rng=0, **keywords)
         for t in range(100):

@@ -123,6 +123,9 @@ def test_special_cases():
         if len(leaves) == 8:
             assert bounds[path] == max(leaves.values())
         flat.tell(path, noise_of(1, path) + 0.1 * noise_of(2, t))
+    sequence = BAST(Tree(2, 3), smoothness=[0.4, 0.2, 0.1], rng=0)
+    formula = BAST(Tree(2, 3), smoothness=0.4, decay=0.5, rng=0)
+    assert sequence._deltas() == pytest.approx(formula._deltas())
 
 
 class Chain:
@@ -196,8 +199,9 @@ def test_an_unknown_number_of_nodes():
     ("keywords", "error", "message"),
     [
         ({"smoothness": -1.0}, ValueError, "smoothness must not be negative"),
-        ({"smoothness": math.nan}, ValueError, "smoothness must be finite"),
-        ({"smoothness": "smooth"}, TypeError, "smoothness must be one real number"),
+        ({"smoothness": [1.0]}, ValueError, "smoothness has 1 entries"),
+        ({"smoothness": [1.0, math.nan, 1.0]}, ValueError, r"smoothness\[1\] must be finite"),
+        ({"smoothness": "smooth"}, TypeError, "smoothness must be a sequence"),
         ({"decay": -0.5}, ValueError, "decay must not be negative"),
         ({"delta": 0.0}, ValueError, "delta must be between 0 and 1"),
         ({"reward_range": (1, 1)}, ValueError, r"\(lowest, highest\)"),

@@ -1,11 +1,13 @@
 """BAST: a bandit algorithm for smooth trees (Coquelin and Munos 2007)."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._validation import at_least_zero, between_zero_and_one
+from bough._validation import at_least_zero, between_zero_and_one, listed
 from bough.searchers.baselines.counting import CountingSearcher
 from bough.searchers.baselines.tallies import Bounds
 from bough.trees import Path, Tree
@@ -24,8 +26,10 @@ class BAST(CountingSearcher):
     Parameters
     ----------
     tree : Tree
-    smoothness, decay : float
-        delta_d = smoothness * decay^d, in units of the range of rewards.
+    smoothness : float or sequence of float
+        A number: delta_d = smoothness * decay^d, in units of the range of rewards. A sequence:
+        delta_0, delta_1, ... themselves, one for each depth above the leaves, in those units.
+    decay : float
     delta : float
         Failure probability of the bounds.
     exploration : float
@@ -55,7 +59,7 @@ class BAST(CountingSearcher):
         self,
         tree: Tree,
         *,
-        smoothness: float = 1.0,
+        smoothness: float | Sequence[float] = 1.0,
         decay: float = 0.5,
         delta: float = 0.05,
         exploration: float = 1.0,
@@ -66,10 +70,7 @@ class BAST(CountingSearcher):
         self.decay = at_least_zero(decay, "decay")
         self.delta = between_zero_and_one(delta, "delta")
         self.exploration = at_least_zero(exploration, "exploration")
-        if isinstance(smoothness, float) and smoothness == math.inf:
-            self.smoothness = math.inf
-        else:
-            self.smoothness = at_least_zero(smoothness, "smoothness")
+        self.smoothness = smoothness
         self._log_nodes = _log_nodes(tree)
         self._nodes_expected = 512
         self.tallies: Bounds = Bounds(tree, self._deltas(), reward_range=self.reward_range)
@@ -77,10 +78,22 @@ class BAST(CountingSearcher):
 
     def _deltas(self) -> NDArray[np.float64]:
         """Return delta_0 .. delta_D, in units of the range of rewards."""
-        deltas = np.zeros(self.tree.depth + 1)  # a leaf has none
-        with np.errstate(over="ignore", invalid="ignore"):  # a power may become infinite
-            powers = self.decay ** np.arange(self.tree.depth)
-            deltas[:-1] = np.nan_to_num(self.smoothness * powers, posinf=np.inf)
+        depth, given = self.tree.depth, self.smoothness
+        deltas = np.zeros(depth + 1)  # a leaf has none
+        if not hasattr(given, "__len__"):
+            first = _slack(given, "smoothness")
+            with np.errstate(over="ignore", invalid="ignore"):  # a power may become infinite
+                deltas[:depth] = np.nan_to_num(
+                    first * self.decay ** np.arange(depth), posinf=np.inf
+                )
+            return deltas
+        entries = [_slack(x, f"smoothness[{d}]") for d, x in enumerate(listed(given, "smoothness"))]
+        if len(entries) not in (depth, depth + 1):
+            raise ValueError(
+                f"smoothness has {len(entries)} entries, but a tree of depth {depth} needs "
+                f"{depth}, one for each depth above that of the leaves"
+            )
+        deltas[:depth] = entries[:depth]
         return deltas
 
     def _set_width(self) -> None:
@@ -103,3 +116,10 @@ def _log_nodes(tree: Tree) -> float | None:
         return None if tree.log_arms is None else tree.log_arms + math.log(tree.depth + 1)
     levels = np.cumsum([0.0, *map(math.log, tree.counts)])
     return float(np.logaddexp.reduce(levels))
+
+
+def _slack(value: Any, name: str) -> float:
+    """Return a nonnegative number, which may be infinite."""
+    if isinstance(value, (float, np.floating)) and value == math.inf:
+        return math.inf
+    return at_least_zero(value, name)

@@ -89,9 +89,9 @@ class UCB1(Bandit):
 class UCBAIR(Bandit):
     """Draw arms from a reservoir too large to try them all, and play the good ones.
 
-    The t-th play is of a new, random arm if fewer than t^(b/2) were drawn (for rarity b < 1), or
-    fewer than t^(b/(1+b)) (else); and otherwise of the one with the highest
-    mean + sqrt(2 V E / n) + 3 E / n, where V is the variance of its n rewards and
+    The t-th play is of a new, random arm if fewer than t^(b/2) were drawn (for rarity b < 1 and a
+    best arm below the highest reward), or fewer than t^(b/(1+b)) (else); and otherwise of the one
+    with the highest mean + sqrt(2 V E / n) + 3 E / n, where V is the variance of its n rewards and
     E = 2 log(10 log t). Rewards are assumed to have a range of 1; others are rescaled.
 
     Parameters
@@ -103,6 +103,8 @@ class UCBAIR(Bandit):
         The reservoir as a list, instead of a tree; `(k,)` is the path of the k-th arm.
     rarity : float
         The probability that a random arm is within e of the best is about e^rarity.
+    reaches_highest : bool
+        Whether the mean of the best arm is the highest possible reward.
     reward_range : (float, float), optional
         The lowest and the highest possible reward; by default those observed so far.
     rng : int or numpy.random.Generator
@@ -124,12 +126,14 @@ class UCBAIR(Bandit):
         *,
         arms: Sequence[Any] | None = None,
         rarity: float = 1.0,
+        reaches_highest: bool = False,
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
         super().__init__(tree, arms, reward_range, rng)
         self._leaves = Tallies(self.tree)
         self.rarity = above_zero(rarity, "rarity")
+        self.reaches_highest = bool(reaches_highest)
 
     def _new_arms(self) -> Arms:
         return Arms()
@@ -142,7 +146,7 @@ class UCBAIR(Bandit):
     def _arms_wanted(self, t: int) -> float:
         """Return the number of arms that should be drawn at the t-th play."""
         b = self.rarity
-        return float(t ** (b / 2 if b < 1 else b / (1 + b)))
+        return float(t ** (b / 2 if b < 1 and not self.reaches_highest else b / (1 + b)))
 
     def _choose_arm(self) -> int:
         arms = self.tallies
