@@ -236,6 +236,11 @@ def test_planning():
     assert rates.a == pytest.approx(a)
     assert rates.regret == pytest.approx(1 - a / (1 + 2 * a))
     assert theory.planning_rates(4, 1.0).regret == 1.0
+    assert theory.truncation_cost(0.9, 10) == pytest.approx(
+        sum(2 * 0.9**i for i in range(10, 2000)), rel=1e-9
+    )
+    assert theory.truncation_cost(1.0, 10) == math.inf
+    assert theory.truncation_cost(1.0, 10, reward=0.0) == 0.0
     assert theory.olop_rate(4, 0.9) == pytest.approx(math.log(1 / 0.9) / math.log(4))
 
 
@@ -248,8 +253,8 @@ def test_the_useful_depth_has_the_full_rate():
         depth = theory.useful_depth(B, gamma, 2**e)
         assert depth < theory.paper_depth(B, 2**e)
         gains.append(theory.information_gain(Discounted(gamma), B, depth, 1.0, 2**e))
-        # What stopping costs, gamma^D / (1 - gamma) at most, has the regret's rate T^(-a/(1+2a)).
-        cut = gamma**depth
+        # What stopping costs is of the order of the regret's rate, T^(-a/(1+2a)).
+        cut = theory.truncation_cost(gamma, depth) * (1 - gamma) / 2
         assert cut <= 2.0 ** (e * (rates.regret - 1)) < cut / gamma
     slope = math.log(gains[1] / gains[0]) / (80 * math.log(2))
     assert slope == pytest.approx(rates.gain, abs=0.02)
@@ -272,6 +277,7 @@ def test_the_useful_depth_has_the_full_rate():
         (lambda: theory.planning_rates(2, 0.0), ValueError, "discount must be above zero"),
         (lambda: theory.planning_rates(2, 1.5), ValueError, "discount must be between 0 and 1"),
         (lambda: theory.useful_depth(2, 0.5, 0), ValueError, "plays must be at least 1, got 0"),
+        (lambda: theory.truncation_cost(0.5, -1), ValueError, "depth must be at least 0"),
         (lambda: theory.olop_rate(2, 2.0), ValueError, "discount must be between 0 and 1"),
     ],
 )

@@ -199,7 +199,19 @@ def test_any_plays_at_all_obey_the_deterministic_step():
     assert printed_fails > 30
 
 
-# ---------------------------------------------------------------- other options
+# ---------------------------------------------------------------- simple regret, other options
+
+
+def test_simple_and_empirical_regret():
+    setting = (Linear(), 2, 3, 0.1)
+    assert theory.simple_regret_bound(*setting, 1000) == bound(*setting, 1000) / 1000
+    assert theory.simple_regret_bound(*setting, [10, 100]).shape == (2,)
+    above, below = theory.empirical_regret_bounds(*setting, 10**6, noise_delta=0.01)
+    simple = theory.simple_regret_bound(*setting, 10**6)
+    assert above - simple == pytest.approx(0.1 * math.sqrt(2 * math.log(100) / 1e6), rel=1e-9)
+    assert below == pytest.approx(0.1 * math.sqrt(2 * math.log(1e8)))
+    with pytest.raises(ValueError, match="noise_delta must be between 0 and 1, got 1.5"):
+        theory.empirical_regret_bounds(*setting, 10, noise_delta=1.5)
 
 
 def test_erratum_42_the_best_reward_lies_above_the_optimum():
@@ -209,7 +221,8 @@ def test_erratum_42_the_best_reward_lies_above_the_optimum():
     for plays in (100, 10_000):
         gaps = rng.standard_normal((200, plays)).max(axis=1)  # y_best - f*, R_T = 0, sigma = 1
         assert np.median(gaps) > 2.0  # the printed |f* - y_best| <= R_T/T + O(1/sqrt T) is false
-        failed += int(np.sum(gaps > math.sqrt(2 * math.log(plays / 0.1))))  # the corrected bound
+        _, below = theory.empirical_regret_bounds(Linear(), 1, 1, 1.0, plays, noise_delta=0.1)
+        failed += int(np.sum(gaps > below))
     assert failed <= 0.1 * 400
 
 
@@ -255,16 +268,24 @@ def test_agnostic():
         bound(*setting, T, method="agnostic", breakdown=True)
 
 
-def test_plays_needed_takes_a_norm_and_a_gain():
-    setting, delta = (Gaussian(2.0), 2, 3, 0.5), 0.1
+def test_the_other_bounds_take_a_norm_and_a_gain():
+    setting, T, delta = (Gaussian(2.0), 2, 3, 0.5), 1000, 0.1
     for more in (
         {"method": "agnostic", "norm": 3.0},
         {"method": "agnostic", "norm": 3.0, "gain": "hadamard"},
         {"method": "theorem", "gain": "greedy"},
     ):
+        total = bound(*setting, T, delta, **more)
+        simple = theory.simple_regret_bound(*setting, T, delta, **more)
+        assert simple == total / T
+        above, _ = theory.empirical_regret_bounds(*setting, T, delta, noise_delta=0.2, **more)
+        assert above == pytest.approx(simple + 0.5 * math.sqrt(2 * math.log(5) / T), rel=1e-12)
         needed = theory.plays_needed(*setting, 0.5, delta, **more)
         assert bound(*setting, needed, delta, **more) <= 0.5 * needed
         assert bound(*setting, needed - 1, delta, **more) > 0.5 * (needed - 1)
+    for function in (theory.simple_regret_bound, theory.empirical_regret_bounds):
+        with pytest.raises(ValueError, match="method 'agnostic' needs norm"):
+            function(*setting, T, method="agnostic")
     with pytest.raises(ValueError, match="method 'agnostic' needs norm"):
         theory.plays_needed(*setting, 0.5, method="agnostic")
 

@@ -68,6 +68,25 @@ def test_eigenvalues_of_any_kernel(B, D, data):
     assert np.all(np.diff(s.eigenvalues) >= -1e-14 * found[-1])
 
 
+@pytest.mark.parametrize(("B", "D"), SMALL)
+def test_eigenvectors_and_their_blocks(B, D):
+    kernel = Gaussian(1.3) + Linear()
+    s = theory.spectrum(kernel, B, D)
+    V, K = s.eigenvectors(), oracle.dense_matrix(kernel, B, D)
+    values = np.repeat(s.eigenvalues, s.multiplicities)
+    np.testing.assert_allclose(V.T @ V, np.eye(B**D), atol=1e-13)
+    np.testing.assert_allclose(K @ V, V * values, atol=1e-12 * values[-1])
+    column = 0
+    for i, count in enumerate(s.multiplicities[:-1], start=1):
+        for v in V[:, column : column + count].T:
+            blocks = v.reshape(-1, B, B ** (i - 1))  # node at depth D - i, child, arm below it
+            assert np.count_nonzero(np.abs(blocks).sum(axis=(1, 2))) == 1  # supported below a node
+            assert np.all(blocks == blocks[:, :, :1])  # constant below each child
+            assert abs(v.sum()) < 1e-13
+        column += count
+    assert np.all(V[:, -1] == V[0, -1])
+
+
 def test_the_order_of_eigenvalues():
     for B, D in [(2, 5), (3, 3), (5, 2), (1, 4), (4, 0)]:
         s = theory.spectrum(Gaussian(1.5), B, D)
@@ -134,6 +153,12 @@ def test_gaussian_eigenvalues_at_q_1():
     """There the closed form C (q^i - 1) of the paper is 0/0; the sum is not."""
     s = theory.spectrum(Gaussian(math.log(4) ** -0.5), 4, 5)
     np.testing.assert_allclose(s.eigenvalues[:5], [i * 0.75 for i in range(1, 6)], rtol=1e-12)
+
+
+def test_large_trees_have_no_dense_matrix():
+    s = theory.spectrum(Linear(), 200, 10)
+    with pytest.raises(ValueError, match=r"200\^10 arms is too large for dense matrices"):
+        s.eigenvectors()
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,21 @@ Every formula is the corrected one. docs/paper-checked.md lists the errata of th
 with counterexamples, and proves the two improvements used here.
 """
 
-from bough.theory.depth import PlanningRates, paper_depth, planning_rates, useful_depth
+from bough.theory.depth import (
+    PlanningRates,
+    paper_depth,
+    planning_rates,
+    truncation_cost,
+    useful_depth,
+)
 from bough.theory.gain import Count, greedy_counts, information_gain
 from bough.theory.peers import bast_bound, olop_rate, olop_rate_bound, smoothness, ucb_bound
-from bough.theory.regret import plays_needed, regret_bound
+from bough.theory.regret import (
+    empirical_regret_bounds,
+    plays_needed,
+    regret_bound,
+    simple_regret_bound,
+)
 from bough.theory.spectrum import Spectrum, spectrum
 
 __all__ = [
@@ -21,6 +32,7 @@ __all__ = [
     "PlanningRates",
     "Spectrum",
     "bast_bound",
+    "empirical_regret_bounds",
     "greedy_counts",
     "information_gain",
     "olop_rate",
@@ -29,8 +41,10 @@ __all__ = [
     "planning_rates",
     "plays_needed",
     "regret_bound",
+    "simple_regret_bound",
     "smoothness",
     "spectrum",
+    "truncation_cost",
     "ucb_bound",
     "useful_depth",
 ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from bough._validation import at_least_zero, whole
 from bough.theory._setting import check_branching, check_discount, check_plays
 
 
@@ -75,3 +76,18 @@ def useful_depth(branching: int, discount: float, plays: Any) -> int:
     while power < T:  # exact: rounding must not cost a level
         depth, power = depth + 1, power * growth
     return depth
+
+
+def truncation_cost(discount: float, depth: int, reward: float = 1.0) -> float:
+    """Return the most that stopping at depth D can cost: 2 reward gamma^D / (1 - gamma).
+
+    For immediate rewards between -reward and reward; infinite for gamma = 1.
+
+    >>> truncation_cost(0.5, depth=10)
+    0.00390625
+    """
+    depth = whole(depth, "depth", least=0)
+    reward, discount = at_least_zero(reward, "reward"), check_discount(discount)
+    if discount == 1.0:
+        return math.inf if reward else 0.0
+    return 2.0 * reward * discount**depth / (1.0 - discount)

@@ -1,4 +1,4 @@
-"""Bounds on the cumulative regret, and the number of plays that they ask for.
+"""Bounds on the cumulative and simple regret, and the number of plays that they ask for.
 
 With probability at least 1 - delta, for all T at once, the paper's rule (`GPTS(select="arm")` with
 `Confidence(delta, scale=1)`) on rewards drawn from the prior has cumulative regret R_T at most each
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bough._validation import above_zero, at_least_zero
+from bough._validation import above_zero, at_least_zero, between_zero_and_one
 from bough.confidence import Confidence
 from bough.kernels import Kernel
 from bough.theory import gain as gains
@@ -25,6 +25,7 @@ from bough.theory._setting import (
     Setting,
     check_all_plays,
     check_choice,
+    check_plays,
     check_setting,
     shaped,
     smallest_enough,
@@ -220,6 +221,64 @@ def regret_bound(
     if breakdown:
         return {name: shaped([bounds[name] for bounds in tables], shape) for name in names}
     return shaped([bounds[method] for bounds in tables], shape)
+
+
+def simple_regret_bound(
+    kernel: Kernel,
+    branching: int,
+    depth: int,
+    noise: float,
+    plays: Any,
+    delta: float = 0.05,
+    method: str = "best",
+    *,
+    gain: str = "exact",
+    norm: float | None = None,
+) -> Any:
+    """Return a bound on f* - max f(x_t), the regret of the best arm played: R_T / T.
+
+    The parameters are those of `regret_bound`.
+
+    >>> from bough.kernels import Linear
+    >>> round(simple_regret_bound(Linear(), 2, 3, noise=0.1, plays=10**6), 4)
+    0.018
+    """
+    setting = (kernel, branching, depth, noise)
+    totals = regret_bound(*setting, plays, delta, method, gain=gain, norm=norm)
+    return totals / shaped(*check_all_plays(plays, 1))
+
+
+def empirical_regret_bounds(
+    kernel: Kernel,
+    branching: int,
+    depth: int,
+    noise: float,
+    plays: int,
+    delta: float = 0.05,
+    method: str = "best",
+    *,
+    noise_delta: float = 0.05,
+    gain: str = "exact",
+    norm: float | None = None,
+) -> tuple[float, float]:
+    """Return bounds on f* - y_best and on y_best - f*, where y_best is the highest reward seen.
+
+    f* - y_best <= R_T / T + sigma sqrt(2 log(1/d) / T) with probability 1 - delta - d, and y_best -
+    f* <= sigma sqrt(2 log(T/d)) with probability 1 - d, d = `noise_delta`. The second grows with T:
+    no two-sided bound falls with T, as the paper claims (erratum 42).
+
+    >>> from bough.kernels import Linear
+    >>> above, below = empirical_regret_bounds(Linear(), 2, 3, noise=0.1, plays=10**6)
+    >>> f"{above:.4f} {below:.4f}"
+    '0.0183 0.5798'
+    """
+    log = -math.log(between_zero_and_one(noise_delta, "noise_delta"))
+    plays = check_plays(plays, 1)
+    simple = simple_regret_bound(
+        kernel, branching, depth, noise, plays, delta, method, gain=gain, norm=norm
+    )
+    above = simple + noise * math.sqrt(2 * log / plays)
+    return above, noise * math.sqrt(2 * (math.log(plays) + log))
 
 
 def plays_needed(

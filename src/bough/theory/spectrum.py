@@ -27,6 +27,8 @@ from bough.theory._setting import Array, check_branching
 CONTEXT = Context(prec=25, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 #: Increments below this are computed by their logarithms.
 LEAST_INCREMENT = 1e-290
+#: `eigenvectors` refuses more arms than this: they would fill the memory.
+MOST_ARMS = 4096
 
 
 def log1p(x: Decimal) -> float:
@@ -162,6 +164,31 @@ class Spectrum:
     def eigenvalue(self, t: int) -> float:
         """Return the t-th largest eigenvalue, t from 1 to N, an int of any size."""
         return float(self.eigenvalues[self.index(t) - 1])
+
+    def eigenvectors(self) -> Array:
+        """Return orthonormal eigenvectors as columns, in the order of the eigenvalues.
+
+        Arms are in the order of `itertools.product`. Each eigenvector of lambda_i, i <= D, lives on
+        the arms below one node at depth D - i, is constant below each child of that node, and sums
+        to 0. The last one is constant.
+        """
+        B, D = self.branching, self.depth
+        if D * math.log2(B) > math.log2(MOST_ARMS):
+            raise ValueError(
+                f"a tree of {B}^{D} arms is too large for dense matrices (at most {MOST_ARMS:,} "
+                "arms); eigenvalues and multiplicities need none"
+            )
+        contrasts = np.zeros((B, B - 1))  # Helmert's: orthonormal, and each sums to 0
+        for j in range(1, B):
+            contrasts[:j, j - 1] = 1.0
+            contrasts[j, j - 1] = -j
+            contrasts[:, j - 1] /= math.sqrt(j * (j + 1))
+        columns = [
+            np.kron(np.eye(B ** (D - i)), np.kron(contrasts, np.ones((B ** (i - 1), 1))))
+            / math.sqrt(B ** (i - 1))
+            for i in range(1, D + 1)
+        ]
+        return np.hstack([*columns, np.full((B**D, 1), 1 / math.sqrt(B**D))])
 
 
 def spectrum(kernel: Kernel, branching: int, depth: int) -> Spectrum:

@@ -1,4 +1,4 @@
-"""GPB: dense algebra as the truth, GPTS as its twin, upper bounds by hand."""
+"""GPB: dense algebra as the truth, GPTS as its twin, acquisition rules by hand."""
 
 import itertools
 import math
@@ -141,10 +141,46 @@ def test_upper_bounds_by_hand():
     assert search.ask() == (1,)
 
 
-def test_it_finds_the_maximum():
+def test_improvement_by_hand():
+    """As above, over the highest mean 0.8 of what was played.
+
+    First: z = 0, expected 0.447214 * 0.398942 = 0.178412. Second: z = -0.4/0.894427 = -0.447214,
+    Phi(z) = 0.327360, phi(z) = 0.360980: -0.4 * 0.327360 + 0.894427 * 0.360980 = 0.191926.
+    """
+    for acquisition, expected, choice in (
+        ("ei", [0.178412, 0.191926], (1,)),
+        ("pi", [0.0, -0.447214], (0,)),
+    ):
+        search = GPB(
+            arms=["a", "b"], kernel=[[1, 0.5], [0.5, 1]], noise=0.5, acquisition=acquisition, rng=0
+        )
+        search.tell((0,), 1.0)
+        assert search._indices() == pytest.approx(expected, abs=1e-5)
+        assert search.ask() == choice
+
+
+def test_improvement_is_never_lost_to_underflow():
+    """Hopeless arms are still compared: 0.25 below 1 by 866 deviations, and 0 by 1,000."""
+    K = 1e-6 * np.eye(4)
+    K[1, 3] = K[3, 1] = 0.5e-6
+    search = GPB(arms=list("abcd"), kernel=K, noise=0.0, acquisition="ei", rng=0)
+    search.tell((0,), 1.0)
+    search.tell((1,), 0.5)
+    means, std = search.posterior()
+    assert means == pytest.approx([1.0, 0.5, 0.0, 0.25])
+    assert std[2] == pytest.approx(1e-3)
+    assert search.ask() == (3,)
+
+
+@pytest.mark.parametrize("acquisition", ["ucb", "ei"])  # the third one stays where it is
+def test_it_finds_the_maximum(acquisition):
     places = np.linspace(0, 1, 60).tolist()
     search = GPB(
-        arms=places, kernel=lambda x, y: math.exp(-((x - y) ** 2) / 0.02), noise=0.05, rng=0
+        arms=places,
+        kernel=lambda x, y: math.exp(-((x - y) ** 2) / 0.02),
+        noise=0.05,
+        acquisition=acquisition,
+        rng=0,
     )
     for t in range(40):
         path = search.ask()

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -44,6 +44,9 @@ class GPB(KernelBandit):
         The arms themselves, of any kind, instead of a tree; `(k,)` is the path of the k-th.
     mean : float
         The prior mean of every arm's reward; ignored if rewards are standardized.
+    acquisition : "ucb", "ei" or "pi"
+        The upper confidence bound; the expected improvement over the highest posterior mean of a
+        played arm; or the probability of such an improvement.
     confidence : Confidence
         The width of the bounds; by default half of the theoretical width, as for GPTS.
     rng : int or numpy.random.Generator
@@ -71,12 +74,16 @@ class GPB(KernelBandit):
         *,
         arms: Sequence[Any] | None = None,
         mean: float = 0.0,
+        acquisition: Literal["ucb", "ei", "pi"] = "ucb",
         confidence: Confidence | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
+        if acquisition not in ("ucb", "ei", "pi"):
+            raise ValueError(f'acquisition must be "ucb", "ei" or "pi", got {acquisition!r}')
         if confidence is not None and not isinstance(confidence, Confidence):
             raise TypeError(f"confidence must be a bough.Confidence, got {confidence!r}")
         self.mean = moderate(mean, "mean")
+        self.acquisition = acquisition
         self.confidence = confidence or Confidence(scale=SCALE)
         super().__init__(tree, kernel, arms, None, rng)
         self.standardized = kernel is None
@@ -132,14 +139,22 @@ class GPB(KernelBandit):
         return self._highest_of(self._indices(), known)
 
     def _indices(self) -> Floats:
-        """Return the upper confidence bound of every arm, with pending evaluations counted."""
+        """Return the acquisition value of every arm, with pending evaluations counted."""
         means, std = self.posterior()
         if self._pending:
             pending = [self.tallies.number_of(path) for path in self._pending]
             std = self._units()[1] * np.sqrt(self._posterior.variances_after(pending, self.noise))
-        plays = self.observations + len(self._pending)
-        bounds: Floats = means + self._sqrt_beta(self.confidence, plays + 1) * std
-        return bounds
+        if self.acquisition == "ucb" or not self.observations:
+            plays = self.observations + len(self._pending)
+            bounds: Floats = means + self._sqrt_beta(self.confidence, plays + 1) * std
+            return bounds
+        incumbent = float(means[self.tallies.visits > 0].max())
+        improvement = means - incumbent
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(std > 0, improvement / std, np.where(improvement > 0, np.inf, -np.inf))
+        if self.acquisition == "pi":  # the probability rises with z, which never underflows
+            return z
+        return _expected_improvement(improvement, std, z)
 
     def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
         return confidence.sqrt_beta(t, math.log(len(self.tallies)))
@@ -167,3 +182,12 @@ class GPB(KernelBandit):
         spread = sd * self._sqrt_beta(Confidence(self.confidence.delta), self.observations + 1)
         observed, visits = self.tallies.mean_and_visits(path)
         return Arm(path, None, mean, sd, mean - spread, mean + spread, observed, visits)
+
+
+def _expected_improvement(improvement: Floats, std: Floats, z: Floats) -> Floats:
+    """Return E max(improvement + std N(0, 1), 0); z, in the same order, where all underflow."""
+    from scipy.special import ndtr
+
+    density = np.exp(-0.5 * np.minimum(np.abs(z), 1e3) ** 2) / math.sqrt(2 * math.pi)
+    expected: Floats = improvement * ndtr(z) + std * density
+    return expected if expected.max() > 0 else z
