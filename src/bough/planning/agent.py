@@ -13,7 +13,7 @@ from bough._validation import whole
 from bough.exceptions import Unfaithful
 from bough.planning.decision import Plan, Settings
 from bough.planning.environments import is_environment
-from bough.planning.planner import Planner, new_rng
+from bough.planning.planner import Planner
 from bough.planning.simulator import GenerativeModel, recorded
 from bough.run.progress import Bar
 
@@ -134,7 +134,6 @@ class Agent:
         rng: np.random.Generator | int | None = None,
     ) -> None:
         self.settings = Settings(discount, budget, seconds, depth, searcher, rewards, repeat)
-        rng = new_rng(rng)
         # (A simulator that was made for an environment refers to it.)
         self.env = env if is_environment(env) else getattr(env, "env", env)
         try:
@@ -158,21 +157,18 @@ class Agent:
         if self._repeats and self.last is not None:
             self._repeats -= 1
             return self.last.action
-        present = self.model.present()
         note = None
-        previous, self._previous = self._previous, None  # (None in case of an error)
-        if previous is not None and not self.planner.advance(previous.path[0], present):
-            if self.model.same is None:
-                note = "the simulator cannot compare states: no playouts were reused"
-            elif not self.model.deterministic:
-                note = "no playout led to this state: none was reused"
-            else:
-                note = "the environment is not in the expected state: no playouts were reused"
-                self.surprises += 1
-        try:
-            self.last = self._previous = self.planner.plan(present, note)
-        finally:
-            self.model.leave(present)
+        with self.model.present() as state:
+            previous, self._previous = self._previous, None  # (None in case of an error)
+            if previous is not None and not self.planner.advance(previous.path[0], state):
+                if self.model.same is None:
+                    note = "the simulator cannot compare states: no playouts were reused"
+                elif not self.model.deterministic:
+                    note = "no playout led to this state: none was reused"
+                else:
+                    note = "the environment is not in the expected state: no playouts were reused"
+                    self.surprises += 1
+            self.last = self._previous = self.planner.plan(state, note)
         self._repeats = self.settings.repeat - 1
         return self.last.action
 

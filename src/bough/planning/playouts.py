@@ -148,6 +148,8 @@ class Playouts:
         self._step = model.step if repeat == 1 else self._step_repeatedly
         self._rng = rng
         self._random = random.Random(int(rng.integers(2**63)))  # (faster for single numbers)
+        rollout_rng = random.Random(int(rng.integers(2**63)))
+        self.rollout_policy = RolloutPolicy(len(model.actions), discount**repeat, rollout_rng)
         # The number of snapshots of a random playout: they show which playouts can be reused.
         self._states = 0 if model.same is None else 1 if model.heavy else sys.maxsize
         self._snapshots = 0

@@ -19,9 +19,10 @@ import numpy as np
 from bough.belief.belief import Belief
 from bough.belief.rng import SplitMix64
 from bough.confidence import Confidence
+from bough.exceptions import Exhausted
 from bough.kernels import Discounted
 from bough.planning.decision import Settings
-from bough.planning.playouts import Playout
+from bough.planning.playouts import Playout, Playouts
 from bough.planning.rewards import RewardScale, StepNoise
 from bough.searchers.base import Certificate
 from bough.searchers.baselines.random_search import RandomSearch
@@ -80,20 +81,21 @@ class GPTSPolicy:
         self,
         settings: Settings,
         tree: Tree,
+        simulated: Playouts,
         *,
-        deterministic: bool,
+        reused: list[Playout],
         scale: RewardScale,
         rng: np.random.Generator,
         selection_rng: SplitMix64,
-        playouts: list[Playout],
         belief: Belief | None,
     ) -> None:
         self.tree = tree
         self.discount = settings.action_discount
         self.scale = scale
-        self.playouts = playouts
+        self.playouts = reused
+        self._simulated = simulated
         self._rng, self._selection_rng = rng, selection_rng
-        self._deterministic = deterministic
+        self._deterministic = deterministic = simulated.model.deterministic
         self._observes_steps = settings.rewards == "steps"
         self._observes_sums = deterministic or not self._observes_steps
         #: Whether the model is exact: only steps are observed, with their own noise.
@@ -196,15 +198,22 @@ class GPTSPolicy:
     # ------------------------------------------------------------------ ask and tell
 
     def ask(self) -> Path:
-        """Return the next path to simulate."""
+        """Return the next path to simulate; with deterministic transitions, it has a new step."""
         exploration = SUBTREE_EXPLORATION * self._confidence.scale
         path = self.belief.select_by_maxima(exploration, rng=self._selection_rng)
         assert path is not None  # no path is left out
-        return path
+        if not self._deterministic:
+            return path
+        unexplored = self._simulated.unexplored(path, self.tree.depth)
+        if unexplored is None:
+            raise Exhausted("every path is known")
+        return self._simulated.rollout_policy.complete(unexplored, self.tree.depth)
 
     def tell(self, asked: Path, playout: Playout) -> None:
         """Record the outcome, and rebuild the belief if the units of rewards have changed."""
         self.playouts.append(playout)
+        if self._deterministic:
+            self._simulated.rollout_policy.add(playout, self.center)
         rewards = playout.rewards
         self.scale.add(rewards, playout.ended)
         if self._is_exact:
