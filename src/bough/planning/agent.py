@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
@@ -179,7 +178,7 @@ class Agent:
         seed: int | None = None,
         most_steps: int | None = None,
         progress: bool | None = None,
-        watch: Callable[[Any, bool], None] | None = None,
+        frames: list[Any] | None = None,
     ) -> Summary:
         """Act for a number of episodes, or until Ctrl-C is pressed after the first of them.
 
@@ -191,9 +190,8 @@ class Agent:
             Maximum number of steps of an episode.
         progress
             Whether to show a progress bar; by default on a terminal.
-        watch
-            Function that is called with the environment after every reset (with True) and step
-            (with False), to render it for example.
+        frames
+            List to which `env.render()` of each state of the first episode is appended.
         """
         whole(episodes, "episodes", least=1)
         if seed is not None:
@@ -208,7 +206,7 @@ class Agent:
                 for k in range(episodes):
                     self.env.reset(seed=None if seed is None else seed + k)
                     self.reset()
-                    done.append(self._episode(most_steps, watch))
+                    done.append(self._episode(most_steps, frames if k == 0 else None))
                     bar.count(f"return {done[-1].total:.6g}")
             except KeyboardInterrupt:
                 self.reset()
@@ -216,15 +214,13 @@ class Agent:
                     raise
         return Summary(tuple(done), self.model.how, interrupted=len(done) < episodes)
 
-    def _episode(
-        self, most_steps: int | None, watch: Callable[[Any, bool], None] | None
-    ) -> Episode:
+    def _episode(self, most_steps: int | None, frames: list[Any] | None) -> Episode:
         total, planning = 0.0, 0.0
         steps = decisions = calls = replayed = 0
         before = self.surprises
         ended = False
-        if watch is not None:
-            watch(self.env, True)
+        if frames is not None:
+            frames.append(self.env.render())
         while not ended and (most_steps is None or steps < most_steps):
             begin, last = time.perf_counter(), self.last
             action = self.act()
@@ -237,7 +233,7 @@ class Agent:
             total += float(reward)
             steps += 1
             ended = terminated or truncated
-            if watch is not None:
-                watch(self.env, False)
+            if frames is not None:
+                frames.append(self.env.render())
         surprises = self.surprises - before
         return Episode(total, steps, decisions, calls, replayed, planning, surprises)

@@ -44,7 +44,7 @@ Outcome = tuple[Any, float, bool]  # observation, reward, whether the episode en
 class Known(NamedTuple):
     """Attributes that hold the state of an environment, and a test for the end of its episode."""
 
-    attributes: tuple[str, ...]
+    attributes: tuple[str, ...] = ()
     has_ended: Callable[[Any], bool] = lambda env: False
 
 
@@ -91,10 +91,11 @@ def _module_of(thing: Any) -> str:
     return str(getattr(type(thing), "__module__", ""))  # some classes of C libraries have none
 
 
-def known_of(env: Any) -> Known | None:
-    """Return the entry of an environment in `KNOWN`, if it has one."""
+def known_of(env: Any) -> Known:
+    """Return the entry of an environment in `KNOWN`; one without attributes if there is none."""
     is_included = _module_of(env.unwrapped).startswith("gymnasium.envs.")
-    return KNOWN.get(type(env.unwrapped).__name__) if is_included else None
+    name = type(env.unwrapped).__name__ if is_included else ""
+    return KNOWN.get(name, Known())
 
 
 def _table_of(env: Any) -> Any:
@@ -119,17 +120,15 @@ def why_not_underway(env: Any) -> str | None:
             "nothing was recorded yet by the wrapper that `recorded` returned, which is also the "
             "`env` of an agent, and the one to reset and step"
         )
-    known = known_of(env)
+    known, bare = known_of(env), env.unwrapped
     is_reset = all(getattr(wrapper, "_has_reset", True) for wrapper in wrappers_of(env))
-    if known is not None and getattr(env.unwrapped, known.attributes[0], None) is None:
-        is_reset = False
-    if not is_reset:
+    if not is_reset or any(getattr(bare, name, None) is None for name in known.attributes[:1]):
         return "the environment was not reset yet"
-    ended = known is not None and known.has_ended(env.unwrapped)
-    for limit in wrappers_of(env, "TimeLimit"):
-        ended = ended or (limit._elapsed_steps or 0) >= limit._max_episode_steps
-    ended = ended or any(record.ended for record in records)
-    return "the episode has ended" if ended else None
+    limits = wrappers_of(env, "TimeLimit")
+    ended = known.has_ended(bare) or any(record.ended for record in records)
+    if ended or any((w._elapsed_steps or 0) >= w._max_episode_steps for w in limits):
+        return "the episode has ended"
+    return None
 
 
 def step_in(env: Any, action: Any) -> Outcome:

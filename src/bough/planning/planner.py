@@ -50,7 +50,7 @@ class Planner:
                 f"rng must be a numpy.random.Generator, an int of at least 0, or None, got {rng!r}"
             ) from None
         self.playouts = Playouts(model, settings.discount, settings.repeat, self._rng)
-        self._uses_gpts = isinstance(settings.searcher, str) and settings.searcher == "gpts"
+        self._uses_gpts = settings.searcher == "gpts"
         seed = int(self._rng.integers(2**63)) if self._uses_gpts else 0
         self._selection_rng = new_generator(seed)
         continues = model.deterministic and receding

@@ -55,26 +55,22 @@ FAR = 1e3
 class GPTSPolicy:
     """GPTS for one decision: a belief of rewards in units in which a sum has mean 0 and variance 1.
 
-    With `rewards="sum"`, the paper's likelihood, each playout is an observation of the end of its
-    path.
+    Observations with `rewards="sum"`, the paper's likelihood: sums, each at the end of its path.
 
-    With `rewards="steps"` and random transitions every immediate reward is an observation of its
-    step, whose noise is estimated from repeated steps. This is exact: the value of a path is the
-    sum of the expected rewards of its steps.
+    Those with `rewards="steps"` and random transitions: immediate rewards, each of its step, with a
+    noise estimated from repeated steps. The model is exact: the value of a path is the sum of the
+    expected rewards of its steps.
 
-    With `rewards="steps"` and deterministic transitions rewards have no noise, but the step of a
-    node is more than its reward: it is also what the action changes in the rewards after it. So
-    every immediate reward is a noisy observation of its step, and the sum one of the end of the
-    path.
+    Those with `rewards="steps"` and deterministic transitions: both. The step of a node is then
+    more than its reward, also what the action changes in the rewards after it, so that a reward is
+    a noisy observation of its step.
 
-    After the end of an episode every reward is 0, so that the expected reward is missing for each
-    remaining step. With deterministic transitions that is part of the last step (for agents beyond
-    the depth of the tree too), and the path ends there; with random ones, the path continues as it
-    was requested, with zeros.
+    After the end of an episode every reward is 0. With deterministic transitions the expected
+    rewards that are missed (for agents beyond the depth of the tree too) are part of the last step,
+    and the path ends there; with random ones the path continues as requested, with zeros.
 
     `scale` is shared by all decisions; `rng` breaks ties between actions, `selection_rng` between
-    paths. `belief` is one of the same tree that is no longer needed: to clear it is faster than to
-    make another.
+    paths. `belief` is one of the same tree, which is faster to clear than to make.
     """
 
     def __init__(
@@ -97,17 +93,14 @@ class GPTSPolicy:
         self._rng, self._selection_rng = rng, selection_rng
         self._deterministic = deterministic = simulated.model.deterministic
         self._observes_steps = settings.rewards == "steps"
-        self._observes_sums = deterministic or not self._observes_steps
         #: Whether the model is exact: only steps are observed, with their own noise.
-        self._is_exact = not self._observes_sums
+        self._is_exact = self._observes_steps and not deterministic
         # (The depth of the scale may change for the next decision.)
         self.weights, self.rest, self._beyond = scale.weights, scale.rest, scale.beyond
         self._spread = scale.spread
         self._kernel = Discounted(self.discount, 1.0 / self._spread**2)
-        self._confidence = Confidence()
-        if deterministic:
-            depth = tree.depth / EXPLORED_STEPS
-            self._confidence = Confidence(scale=min(max(depth, 1.0), MOST_EXPLORATION))
+        exploration = min(max(tree.depth / EXPLORED_STEPS, 1.0), MOST_EXPLORATION)
+        self._confidence = Confidence(scale=exploration if deterministic else 1.0)
         self._step_noise = StepNoise()
         for playout in self.playouts if self._is_exact else ():
             self._step_noise.add(playout)
@@ -189,7 +182,7 @@ class GPTSPolicy:
             steps += [-gain * center for gain in gains[length : len(path)]]
         if self._observes_steps:
             belief.observe_steps(path, steps, noise=self.step_noises[: len(path)])
-        if self._observes_sums:
+        if not self._is_exact:
             # (A playout that was cut off says nothing about the steps that it did not reach.)
             belief.observe(path, math.fsum(steps), depth=None if ended else depth)
         if short and self._deterministic:

@@ -182,9 +182,7 @@ class _NativeSimulator(EnvironmentSimulator):
 
 def _state_attributes(env: Any) -> list[tuple[Any, str]]:
     """Return the owner and the name of each attribute that holds the state."""
-    limits = wrappers_of(env, "TimeLimit")
-    known = known_of(env)
-    names = known.attributes if known is not None else ()
+    limits, names = wrappers_of(env, "TimeLimit"), known_of(env).attributes
     return [(w, "_elapsed_steps") for w in limits] + [(env.unwrapped, name) for name in names]
 
 
@@ -292,7 +290,7 @@ def simulator_of(
     if hasattr(env, "single_action_space"):
         raise TypeError(f"env must be one environment, not a vector of several, got {env}")
     actions = actions_of(env.action_space, values)
-    known = known_of(env) is not None
+    known = bool(known_of(env).attributes)
     wrappers = {type(wrapper).__name__ for wrapper in wrappers_of(env)}
     if known and wrappers <= OBSERVERS | {"TimeLimit"} and how in (None, "native"):
         if deterministic is None:
