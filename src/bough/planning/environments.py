@@ -17,7 +17,7 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -36,7 +36,6 @@ CHECK_SEED, OTHER_SEED = 12_345, 54_321
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 #: Objects that hold nothing of an environment's own: classes, modules, functions of C libraries.
 CLOSED = (type, types.ModuleType, types.BuiltinFunctionType)
-COMPARED_BY_IDENTITY = (*CLOSED, types.FunctionType)
 
 Outcome = tuple[Any, float, bool]  # observation, reward, whether the episode ended
 
@@ -160,7 +159,7 @@ def actions_of(space: Any, values: int = VALUES) -> list[Any]:
     elif kind == "MultiBinary":
         ranges = [[0, 1]] * int(np.prod(space.shape))
     elif kind == "Box":
-        if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+        if not space.is_bounded():
             raise ValueError(f"a Box of actions must be bounded, got {space}")
         ends = zip(np.ravel(space.low).tolist(), np.ravel(space.high).tolist(), strict=True)
         ranges = [_covering(low, high, values, space.dtype) for low, high in ends]
@@ -232,7 +231,7 @@ class _StatePickler(pickle.Pickler):
     def persistent_id(self, thing: Any) -> Any:
         if isinstance(thing, GENERATORS):
             return "random numbers"
-        if isinstance(thing, COMPARED_BY_IDENTITY):
+        if isinstance(thing, (*CLOSED, types.FunctionType)):
             return id(thing)
         if isinstance(thing, (np.ndarray, np.generic)) and not thing.dtype.hasobject:
             return thing.dtype.str, thing.shape, thing.tobytes()
@@ -304,28 +303,13 @@ def reseed(generators: Sequence[Any], seed: int) -> None:
             bits.state = type(bits)(source).state
 
 
-@contextmanager
-def global_seed(seed: int) -> Iterator[None]:
-    """Reseed the module-level generators of Python and NumPy, and restore them in the end."""
-    python = random.getstate()
-    numpy = np.random.get_state()  # noqa: NPY002 - environments may still use it
-    try:
-        random.seed(seed)
-        np.random.seed(seed)  # noqa: NPY002
-        yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)  # noqa: NPY002
-
-
 # ---------------------------------------------------------------------- checks
 
 
 class Check:
-    """A check of the deep copies of an environment.
+    """A check of the deep copies of an environment, in place of which a new one is stepped.
 
-    Another environment takes its place: a new one if `make` makes one, else a copy. `difference` is
-    one between an environment and its copy, None if they agree.
+    If there is no `make`, a copy is. `difference` is that of a further copy, None if they agree.
     """
 
     def __init__(self, env: Any, make: Callable[[], Any] | None) -> None:
@@ -382,13 +366,20 @@ class Check:
 
     def _run(self, env: Any, actions: list[Any], seed: int) -> list[Outcome]:
         """Take and count steps until the episode ends; module-level generators stay as they are."""
-        outcomes = []
-        with global_seed(seed):
+        python = random.getstate()
+        numpy = np.random.get_state()  # noqa: NPY002 - environments may still use it
+        outcomes: list[Outcome] = []
+        try:
+            random.seed(seed)
+            np.random.seed(seed)  # noqa: NPY002
             for action in actions:
                 self.steps += 1
                 outcomes.append(copy.deepcopy(step_in(env, action)))
                 if outcomes[-1][2]:
                     break
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)  # noqa: NPY002
         return outcomes
 
 
