@@ -125,9 +125,6 @@ class Planner:
         if not self._uses_gpts:
             plays = budget // settings.repeat
             return BaselinePolicy(settings, tree, scale=self._scale, rng=self._rng, budget=plays)
-        belief = None
-        if isinstance(self.policy, GPTSPolicy) and self.policy.tree.depth == depth:
-            belief = self.policy.release_belief()
         return GPTSPolicy(
             settings,
             tree,
@@ -136,7 +133,7 @@ class Planner:
             scale=self._scale,
             rng=self._rng,
             selection_rng=self._selection_rng,
-            belief=belief,
+            previous=self.policy if isinstance(self.policy, GPTSPolicy) else None,
         )
 
     def _search(self, policy: TreePolicy, budget: int, deadline: float) -> tuple[str, int]:

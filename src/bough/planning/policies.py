@@ -70,7 +70,8 @@ class GPTSPolicy:
     and the path ends there; with random ones the path continues as requested, with zeros.
 
     `scale` is shared by all decisions; `rng` breaks ties between actions, `selection_rng` between
-    paths. `belief` is one of the same tree, which is faster to clear than to make.
+    paths. The belief of the `previous` decision is taken over, since it is faster to clear than to
+    make; that decision makes another if it needs it.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class GPTSPolicy:
         scale: RewardScale,
         rng: np.random.Generator,
         selection_rng: SplitMix64,
-        belief: Belief | None,
+        previous: "GPTSPolicy | None",
     ) -> None:
         self.tree = tree
         self.discount = settings.action_discount
@@ -106,7 +107,9 @@ class GPTSPolicy:
             self._step_noise.add(playout)
         self.noise = scale.noise or SUM_NOISE
         self._next = 2 * len(self.playouts) or 1  # number of playouts to check the units again
-        self._belief = belief
+        self._belief: Belief | None = None
+        if previous is not None and previous.tree.depth == tree.depth:
+            self._belief, previous._belief = previous._belief, None
         self._rebuild()
 
     # ------------------------------------------------------------------ the belief
@@ -115,11 +118,6 @@ class GPTSPolicy:
     def belief(self) -> Belief:
         """The belief, in units of its own."""
         return self.searcher.belief if self._belief is None else self._belief
-
-    def release_belief(self) -> Belief | None:
-        """Leave the belief to another decision; this one makes another if it needs it."""
-        released, self._belief = self._belief, None
-        return released
 
     @cached_property
     def searcher(self) -> GPTS:
