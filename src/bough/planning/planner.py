@@ -150,10 +150,7 @@ class Planner:
                 path = policy.ask()
             except Exhausted:
                 return "exhausted", playouts.calls
-            playout = playouts.play(path)
-            if playout is None:
-                break
-            policy.tell(path, playout)
+            policy.tell(path, playouts.play(path))
         all_known = self._uses_gpts and playouts.root.complete >= policy.tree.depth
         return "exhausted" if all_known else "budget", playouts.calls
 

@@ -175,8 +175,8 @@ class Playouts:
         """The number of actions that the budget still allows."""
         return (self.budget - self.calls) // self.repeat
 
-    def play(self, path: Path) -> Playout | None:
-        """Simulate a path until the budget or the episode ends; None if no step was possible."""
+    def play(self, path: Path) -> Playout:
+        """Simulate a path until the budget, of which a step must be left, or the episode ends."""
         return self._play_known(path) if self.model.deterministic else self._play_random(path)
 
     def _take(self, path: Path) -> Iterator[tuple[int, float, bool]]:
@@ -205,9 +205,7 @@ class Playouts:
 
     # ------------------------------------------------------------------ random transitions
 
-    def _play_random(self, path: Path) -> Playout | None:
-        if self.left == 0:
-            return None
+    def _play_random(self, path: Path) -> Playout:
         self.model.restore(self.root.snapshot)
         if self.model.reseed is not None:
             self.model.reseed(int(self._rng.integers(2**63)))
@@ -224,14 +222,12 @@ class Playouts:
 
     # ------------------------------------------------------------------ deterministic transitions
 
-    def _play_known(self, path: Path) -> Playout | None:
+    def _play_known(self, path: Path) -> Playout:
         """Simulate only the steps of a path that were never taken."""
         states = self._known_states(path)
         has_new = len(states) <= len(path) and not states[-1].ended
         if has_new and self._return_to(states, path):
             self._explore(states, path)
-        if len(states) == 1:
-            return None
         rewards = [state.reward for state in states[1:]]
         return Playout(path[: len(rewards)], tuple(rewards), states[-1].ended, ())
 

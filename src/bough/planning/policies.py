@@ -341,8 +341,6 @@ class BaselinePolicy:
         random search: the one with the best average (by visits UCT is much worse after few
         playouts). Best-first search: the first step of the best path it has seen.
         """
-        if not self.playouts:
-            return 0
         if isinstance(self.searcher, (RandomSearch, UCT)):
             tried = dict.fromkeys(playout.path[:1] for playout in self.playouts)
             return max(tried, key=lambda node: self.value(node)[0])[0]
