@@ -12,7 +12,7 @@ import click
 
 from bough.cli.shell import INTERRUPTED, Finite, echo
 from bough.planning.agent import Agent, Summary
-from bough.planning.decision import NAMES, Settings
+from bough.planning.decision import NAMES, PlanSettings
 
 POSITIVE = click.IntRange(min=1)
 
@@ -71,7 +71,7 @@ def command(
     names = list(dict.fromkeys([searcher, *filter(None, words)]))
     try:  # report wrong options before the first episode
         for name in names:
-            Settings(searcher=name, **options)
+            PlanSettings(searcher=name, **options)
     except (TypeError, ValueError) as error:
         raise click.UsageError(str(error)) from None
     if render is not None:

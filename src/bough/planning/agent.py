@@ -10,7 +10,7 @@ import numpy as np
 
 from bough._validation import whole
 from bough.exceptions import Unfaithful
-from bough.planning.decision import Plan, Settings
+from bough.planning.decision import Plan, PlanSettings
 from bough.planning.environments import is_environment
 from bough.planning.planner import Planner
 from bough.planning.simulator import GenerativeModel, recorded
@@ -132,7 +132,7 @@ class Agent:
         repeat: int = 1,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        self.settings = Settings(discount, budget, seconds, depth, searcher, rewards, repeat)
+        self.settings = PlanSettings(discount, budget, seconds, depth, searcher, rewards, repeat)
         # (A simulator that was made for an environment refers to it.)
         self.env = env if is_environment(env) else getattr(env, "env", env)
         try:

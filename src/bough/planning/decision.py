@@ -21,7 +21,7 @@ LEAST_PATHS = 5
 
 
 @dataclass(frozen=True)
-class Settings:
+class PlanSettings:
     """Checked arguments of `plan`."""
 
     discount: float = 0.95

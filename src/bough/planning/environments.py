@@ -40,7 +40,7 @@ CLOSED = (type, types.ModuleType, types.BuiltinFunctionType)
 Outcome = tuple[Any, float, bool]  # observation, reward, whether the episode ended
 
 
-class Known(NamedTuple):
+class KnownState(NamedTuple):
     """Attributes that hold the state of an environment, and a test for the end of its episode."""
 
     attributes: tuple[str, ...] = ()
@@ -53,16 +53,18 @@ def _is_at_goal(env: Any) -> bool:
 
 #: Environments of Gymnasium whose state is known, by the name of their class.
 KNOWN = {
-    "AcrobotEnv": Known(("state",), lambda env: env._terminal()),
-    "CartPoleEnv": Known(
+    "AcrobotEnv": KnownState(("state",), lambda env: env._terminal()),
+    "CartPoleEnv": KnownState(
         ("state", "steps_beyond_terminated"), lambda env: env.steps_beyond_terminated is not None
     ),
-    "Continuous_MountainCarEnv": Known(("state",), _is_at_goal),
-    "MountainCarEnv": Known(("state",), _is_at_goal),
-    "PendulumEnv": Known(("state", "last_u")),
-    "CliffWalkingEnv": Known(("s", "lastaction"), lambda env: env.s == env.nS - 1),
-    "FrozenLakeEnv": Known(("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H")),
-    "TaxiEnv": Known(
+    "Continuous_MountainCarEnv": KnownState(("state",), _is_at_goal),
+    "MountainCarEnv": KnownState(("state",), _is_at_goal),
+    "PendulumEnv": KnownState(("state", "last_u")),
+    "CliffWalkingEnv": KnownState(("s", "lastaction"), lambda env: env.s == env.nS - 1),
+    "FrozenLakeEnv": KnownState(
+        ("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H")
+    ),
+    "TaxiEnv": KnownState(
         ("s", "lastaction", "fickle_step", "taxi_orientation"),
         lambda env: len(set(tuple(env.decode(env.s))[2:])) == 1,  # passenger at the destination
     ),
@@ -90,11 +92,11 @@ def _module_of(thing: Any) -> str:
     return str(getattr(type(thing), "__module__", ""))  # some classes of C libraries have none
 
 
-def known_of(env: Any) -> Known:
+def known_of(env: Any) -> KnownState:
     """Return the entry of an environment in `KNOWN`; one without attributes if there is none."""
     is_included = _module_of(env.unwrapped).startswith("gymnasium.envs.")
     name = type(env.unwrapped).__name__ if is_included else ""
-    return KNOWN.get(name, Known())
+    return KNOWN.get(name, KnownState())
 
 
 def _table_of(env: Any) -> Any:
@@ -306,7 +308,7 @@ def reseed(generators: Sequence[Any], seed: int) -> None:
 # ---------------------------------------------------------------------- checks
 
 
-class Check:
+class CopyCheck:
     """A check of the deep copies of an environment, in place of which a new one is stepped.
 
     If there is no `make`, a copy is. `difference` is that of a further copy, None if they agree.
@@ -383,17 +385,17 @@ class Check:
         return outcomes
 
 
-_checks: dict[int, Check] = {}
+_checks: dict[int, CopyCheck] = {}
 
 
-def checked(env: Any, make: Callable[[], Any] | None) -> Check:
+def copy_check(env: Any, make: Callable[[], Any] | None) -> CopyCheck:
     """Check the copies of an environment, once for as long as it lives, recorded or not."""
     if type(env).__name__ == "Recorded":
         env = env.env
     key = id(env)  # (an environment need not be hashable)
     check = _checks.get(key)
     if check is None:
-        check = Check(env, make)
+        check = CopyCheck(env, make)
         if check.difference is None or make is not None:  # (else `make` may still be given)
             _checks[key] = check
             weakref.finalize(env, _checks.pop, key)

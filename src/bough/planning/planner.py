@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bough.exceptions import Exhausted
-from bough.planning.decision import Plan, Settings, horizon
+from bough.planning.decision import Plan, PlanSettings, horizon
 from bough.planning.playouts import Playout, Playouts
 from bough.planning.policies import BaselinePolicy, GPTSPolicy, TreePolicy
 from bough.planning.rewards import RewardScale
@@ -33,7 +33,12 @@ class Planner:
     """
 
     def __init__(
-        self, model: GenerativeModel, settings: Settings, rng: Any = None, *, receding: bool = True
+        self,
+        model: GenerativeModel,
+        settings: PlanSettings,
+        rng: Any = None,
+        *,
+        receding: bool = True,
     ) -> None:
         if settings.searcher == "best_first" and not model.deterministic:
             raise ValueError(
@@ -254,7 +259,7 @@ def plan(
     >>> found.action in (0, 1), found.calls <= 200, found.how
     (True, True, 'native snapshots')
     """
-    settings = Settings(discount, budget, seconds, depth, searcher, rewards, repeat)
+    settings = PlanSettings(discount, budget, seconds, depth, searcher, rewards, repeat)
     planner = Planner(GenerativeModel(env_or_simulator), settings, rng, receding=False)
     with planner.model.present() as state:
         return planner.plan(state)

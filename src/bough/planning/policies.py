@@ -21,7 +21,7 @@ from bough.belief.rng import SplitMix64
 from bough.confidence import Confidence
 from bough.exceptions import Exhausted
 from bough.kernels import Discounted
-from bough.planning.decision import Settings
+from bough.planning.decision import PlanSettings
 from bough.planning.playouts import Playout, Playouts
 from bough.planning.rewards import RewardScale, StepNoise
 from bough.searchers.base import Certificate
@@ -76,7 +76,7 @@ class GPTSPolicy:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: PlanSettings,
         tree: Tree,
         simulated: Playouts,
         *,
@@ -294,7 +294,7 @@ class BaselinePolicy:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: PlanSettings,
         tree: Tree,
         *,
         scale: RewardScale,

@@ -12,7 +12,7 @@ from bough.planning.environments import (
     VALUES,
     Outcome,
     actions_of,
-    checked,
+    copy_check,
     equal_states,
     further_copy,
     generators_of,
@@ -301,7 +301,7 @@ def simulator_of(
             f"the state of {env} is not known, or that of its wrappers: leave out how='native'"
         )
     make = make or maker_of(env)
-    check = checked(env, make)
+    check = copy_check(env, make)
     if deterministic is None:
         deterministic = check.deterministic and (not known or is_deterministic(env))
     wrong = check.difference
