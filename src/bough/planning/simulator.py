@@ -211,39 +211,34 @@ class _ReplaySimulator(EnvironmentSimulator):
         self, env: Any, actions: list[Any], deterministic: bool, make: Callable[[], Any]
     ) -> None:
         super().__init__(env, actions, deterministic)
-        self.record = wrappers_of(env, "Recorded")[0]
-        self._model = make()
-        self._done: tuple[Any, ...] = ()
+        self._record = wrappers_of(env, "Recorded")[0]
+        self._model = recorded(make())
 
     def _read_env(self) -> Any:
-        done = tuple(self.record.done)
-        observation = self._replay(done)
-        if not equal_states(observation, self.record.last):
+        done, expected = tuple(self._record.done), self._record.last
+        self._replay(done)
+        if not equal_states(self._model.last, expected):
             raise ValueError(
                 "replaying the recorded actions does not lead to the state of the environment: "
-                f"the observation is {observation!r} instead of {self.record.last!r}"
+                f"the observation is {self._model.last!r} instead of {expected!r}"
             )
         return done
 
     def snapshot(self) -> Any:
-        return self._done
+        return tuple(self._model.done)
 
     def restore(self, snapshot: Any) -> None:
-        if not self.same(snapshot, self._done):
+        if not self.same(snapshot, self.snapshot()):
             self._replay(snapshot)
 
-    def _replay(self, done: tuple[Any, ...]) -> Any:
-        observation, _ = self._model.reset(seed=self.record.seed, options=self.record.options)
+    def _replay(self, done: tuple[Any, ...]) -> None:
+        self._model.reset(seed=self._record.seed, options=self._record.options)
         for action in done:
-            observation = super().step(action)[0]
-            self.replayed += 1
-        self._done = done
-        return observation
+            self.step(action)
+        self.replayed += len(done)
 
-    def step(self, action: Any) -> Outcome:
-        outcome = super().step(action)
-        self._done = (*self._done, action)
-        return outcome
+    def reseed(self, seed: int) -> None:
+        reseed(generators_of(self._model.env), seed)  # (not that of the record)
 
     def same(self, snapshot: Any, other: Any) -> bool:
         # (Random actions may have another outcome each time.)
