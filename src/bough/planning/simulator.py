@@ -160,7 +160,6 @@ class _NativeSimulator(EnvironmentSimulator):
         self._model = model = private_copy(env)
         self._generators = [model.unwrapped.np_random]  # the only one
         self._owners, self._names = zip(*_state_attributes(model), strict=True)
-        self._step = model.step
 
     def _read_env(self) -> Any:
         return tuple(getattr(owner, name) for owner, name in _state_attributes(self.env))
@@ -171,10 +170,6 @@ class _NativeSimulator(EnvironmentSimulator):
     def restore(self, snapshot: Any) -> None:
         for _ in map(setattr, self._owners, self._names, snapshot):
             pass
-
-    def step(self, action: Any) -> Outcome:
-        observation, reward, terminated, truncated, _ = self._step(action)
-        return observation, reward, terminated or truncated
 
     def reseed(self, seed: int) -> None:
         reseed(self._generators, seed)
