@@ -546,7 +546,7 @@ def test_an_agent_accepts_each_kind_of_simulator():
         assert len(agent.last.choices) == 3
 
 
-# ---------------------------------------------------------------------- refused environments, known ends, actions
+# ---------------------------------------------------------------------- refusals, ends, actions
 
 
 class Table(World):
