@@ -248,14 +248,12 @@ def overhead(name: str, budget: int, decisions: int = 60) -> str:
     default="planning.jsonl",
     help="File of finished episodes.",
 )
-@click.option("--table-only", is_flag=True, help="Only print the table of finished episodes.")
 @click.option("--costs-only", is_flag=True, help="Only discounted trees and the overhead.")
 def main(
     only: str | None,
     competitors: str,
     seeds: int | None,
     out: pathlib.Path,
-    table_only: bool,
     costs_only: bool,
 ) -> None:
     warnings.filterwarnings("ignore", module="gymnasium|highway_env|pygame")
@@ -264,9 +262,6 @@ def main(
     ]
     if seeds is not None:
         tasks = [Task(t.name, t.make, t.budgets, seeds, t.most_steps, t.count_steps) for t in tasks]
-    if table_only:
-        print(table([json.loads(line) for line in out.read_text().splitlines()]))
-        return
     if not costs_only:
         print(table(run_all(tasks, out, competitors.split(","))))
     print("\n| discounted tree | " + " | ".join(f"{paths} paths" for paths in TREE_PATHS) + " |")

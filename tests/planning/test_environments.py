@@ -411,7 +411,7 @@ def test_equal_states():
     assert not equal_states(3, None)
 
 
-# ---------------------------------------------------------------------- what is recorded
+# ---------------------------------------------------------------------- records
 
 
 class Several(NoCopy):
@@ -512,7 +512,7 @@ def test_the_recorded_environment_must_be_stepped():
     agent.env.step(agent.act())
 
 
-# ---------------------------------------------------------------------- what planning costs
+# ---------------------------------------------------------------------- counted steps
 
 
 def test_the_steps_of_a_check_are_counted_and_taken_once():
@@ -546,7 +546,7 @@ def test_an_agent_accepts_each_kind_of_simulator():
         assert len(agent.last.choices) == 3
 
 
-# ---------------------------------------------------------------------- what cannot be planned for
+# ---------------------------------------------------------------------- refusals, ends, actions
 
 
 class Table(World):

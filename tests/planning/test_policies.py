@@ -12,7 +12,7 @@ from worlds import Chain
 
 import bough
 from bough import planning
-from bough.planning.decision import Settings
+from bough.planning.decision import PlanSettings
 from bough.planning.planner import Planner
 from bough.planning.playouts import Playout, RolloutPolicy
 from bough.planning.rewards import RewardScale, StepNoise
@@ -269,7 +269,7 @@ def test_random_search_averages_over_paths():
             reward = 5.0 if self.state == (1, 1, 1) else float(self.state[0] == 0)
             return None, reward, False
 
-    settings = Settings(budget=600, depth=3, searcher="random", discount=1.0)
+    settings = PlanSettings(budget=600, depth=3, searcher="random", discount=1.0)
     found = Planner(GenerativeModel(Lucky()), settings, 0).plan(())
     assert found.path[0] == 0
     assert found.value == 3.0

@@ -6,14 +6,13 @@ import math
 import os
 import pathlib
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from bough.cli.shell import INTERRUPTED, Finite, echo
 from bough.planning.agent import Agent, Summary
-from bough.planning.decision import NAMES, Settings
+from bough.planning.decision import NAMES, PlanSettings
 
 POSITIVE = click.IntRange(min=1)
 
@@ -72,7 +71,7 @@ def command(
     names = list(dict.fromkeys([searcher, *filter(None, words)]))
     try:  # report wrong options before the first episode
         for name in names:
-            Settings(searcher=name, **options)
+            PlanSettings(searcher=name, **options)
     except (TypeError, ValueError) as error:
         raise click.UsageError(str(error)) from None
     if render is not None:
@@ -83,11 +82,13 @@ def command(
     failure: BaseException | None = None
     try:
         for name in names:
-            watch = _collector(frames) if render is not None and name == searcher else None
             agent = Agent(env, searcher=name, rng=seed, **options)
-            progress = False if as_json else None
             results[name] = agent.run(
-                episodes, seed=seed, most_steps=most_steps, progress=progress, watch=watch
+                episodes,
+                seed=seed,
+                most_steps=most_steps,
+                progress=False if as_json else None,
+                frames=frames if render is not None and name == searcher else None,
             )
             if results[name].interrupted:
                 raise KeyboardInterrupt
@@ -137,21 +138,6 @@ def _make(name: str, keywords: tuple[str, ...], render: pathlib.Path | None) -> 
         raise click.UsageError(f"cannot make {name}: {type(error).__name__}: {error}") from error
 
 
-def _collector(frames: list[Any]) -> Callable[[Any, bool], None]:
-    """Return a function for `Agent.run(watch=)` that collects the frames of the first episode."""
-    episodes = 0
-
-    def watch(env: Any, is_reset: bool) -> None:
-        nonlocal episodes
-        episodes += is_reset
-        if episodes == 1:
-            frames.append(env.render())
-            if not hasattr(frames[-1], "shape"):
-                raise TypeError(f"--render needs images, but this environment renders {frames[-1]}")
-
-    return watch
-
-
 def _check_render(file: pathlib.Path) -> None:
     """Report problems with the GIF file before the first episode."""
     if file.suffix.lower() != ".gif":
@@ -166,6 +152,10 @@ def _write(frames: list[Any], file: pathlib.Path) -> None:
     """Write the frames as a GIF."""
     from PIL import Image
 
+    if not hasattr(frames[0], "shape"):
+        raise click.ClickException(
+            f"--render needs images, but this environment renders {frames[0]}"
+        )
     first, *others = [Image.fromarray(frame) for frame in frames]
     try:
         first.save(file, format="GIF", save_all=True, append_images=others, duration=40, loop=0)

@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
@@ -11,9 +10,9 @@ import numpy as np
 
 from bough._validation import whole
 from bough.exceptions import Unfaithful
-from bough.planning.decision import Plan, Settings
+from bough.planning.decision import Plan, PlanSettings
 from bough.planning.environments import is_environment
-from bough.planning.planner import Planner, new_rng
+from bough.planning.planner import Planner
 from bough.planning.simulator import GenerativeModel, recorded
 from bough.run.progress import Bar
 
@@ -133,8 +132,7 @@ class Agent:
         repeat: int = 1,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        self.settings = Settings(discount, budget, seconds, depth, searcher, rewards, repeat)
-        rng = new_rng(rng)
+        self.settings = PlanSettings(discount, budget, seconds, depth, searcher, rewards, repeat)
         # (A simulator that was made for an environment refers to it.)
         self.env = env if is_environment(env) else getattr(env, "env", env)
         try:
@@ -158,21 +156,18 @@ class Agent:
         if self._repeats and self.last is not None:
             self._repeats -= 1
             return self.last.action
-        present = self.model.present()
         note = None
-        previous, self._previous = self._previous, None  # (None in case of an error)
-        if previous is not None and not self.planner.advance(previous.path[0], present):
-            if self.model.same is None:
-                note = "the simulator cannot compare states: no playouts were reused"
-            elif not self.model.deterministic:
-                note = "no playout led to this state: none was reused"
-            else:
-                note = "the environment is not in the expected state: no playouts were reused"
-                self.surprises += 1
-        try:
-            self.last = self._previous = self.planner.plan(present, note)
-        finally:
-            self.model.leave(present)
+        with self.model.present() as state:
+            previous, self._previous = self._previous, None  # (None in case of an error)
+            if previous is not None and not self.planner.advance(previous.path[0], state):
+                if self.model.same is None:
+                    note = "the simulator cannot compare states: no playouts were reused"
+                elif not self.model.deterministic:
+                    note = "no playout led to this state: none was reused"
+                else:
+                    note = "the environment is not in the expected state: no playouts were reused"
+                    self.surprises += 1
+            self.last = self._previous = self.planner.plan(state, note)
         self._repeats = self.settings.repeat - 1
         return self.last.action
 
@@ -183,7 +178,7 @@ class Agent:
         seed: int | None = None,
         most_steps: int | None = None,
         progress: bool | None = None,
-        watch: Callable[[Any, bool], None] | None = None,
+        frames: list[Any] | None = None,
     ) -> Summary:
         """Act for a number of episodes, or until Ctrl-C is pressed after the first of them.
 
@@ -195,9 +190,8 @@ class Agent:
             Maximum number of steps of an episode.
         progress
             Whether to show a progress bar; by default on a terminal.
-        watch
-            Function that is called with the environment after every reset (with True) and step
-            (with False), to render it for example.
+        frames
+            List to which `env.render()` of each state of the first episode is appended.
         """
         whole(episodes, "episodes", least=1)
         if seed is not None:
@@ -212,7 +206,7 @@ class Agent:
                 for k in range(episodes):
                     self.env.reset(seed=None if seed is None else seed + k)
                     self.reset()
-                    done.append(self._episode(most_steps, watch))
+                    done.append(self._episode(most_steps, frames if k == 0 else None))
                     bar.count(f"return {done[-1].total:.6g}")
             except KeyboardInterrupt:
                 self.reset()
@@ -220,15 +214,13 @@ class Agent:
                     raise
         return Summary(tuple(done), self.model.how, interrupted=len(done) < episodes)
 
-    def _episode(
-        self, most_steps: int | None, watch: Callable[[Any, bool], None] | None
-    ) -> Episode:
+    def _episode(self, most_steps: int | None, frames: list[Any] | None) -> Episode:
         total, planning = 0.0, 0.0
         steps = decisions = calls = replayed = 0
         before = self.surprises
         ended = False
-        if watch is not None:
-            watch(self.env, True)
+        if frames is not None:
+            frames.append(self.env.render())
         while not ended and (most_steps is None or steps < most_steps):
             begin, last = time.perf_counter(), self.last
             action = self.act()
@@ -241,7 +233,7 @@ class Agent:
             total += float(reward)
             steps += 1
             ended = terminated or truncated
-            if watch is not None:
-                watch(self.env, False)
+            if frames is not None:
+                frames.append(self.env.render())
         surprises = self.surprises - before
         return Episode(total, steps, decisions, calls, replayed, planning, surprises)

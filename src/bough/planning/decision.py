@@ -21,7 +21,7 @@ LEAST_PATHS = 5
 
 
 @dataclass(frozen=True)
-class Settings:
+class PlanSettings:
     """Checked arguments of `plan`."""
 
     discount: float = 0.95
@@ -157,27 +157,21 @@ class Plan:
             for k, (action, (mean, std)) in enumerate(zip(self.available, values, strict=True))
         )
 
-    def tree(self, depth: int = 3, most: int = 8) -> str:
-        """Return the beginning of the tree as text: mean and standard deviation of each node.
-
-        It has `depth` levels, and at most the `most` visited children of each node.
-        """
+    def tree(self, depth: int = 3) -> str:
+        """Return the first levels of the visited tree as text: mean and deviation of each node."""
         lines = [f"{'the next actions':<30} {'sum of rewards':>22}   paths"]
         counts = self._counts(depth)
 
         def add_below(node: Path) -> None:
             indent = "  " * len(node)
             children = [(*node, a) for a in range(len(self.available)) if (*node, a) in counts]
-            children.sort(key=lambda child: -counts[child])
-            for child in children[:most]:
+            for child in sorted(children, key=lambda child: -counts[child]):
                 mean, std = self.policy.value(child)
                 mark = "*" if child == self.path[: len(child)] else " "
                 name = f"{indent}{mark} {_text(self.available[child[-1]])}"
                 spread = f" +- {std:.3g}" if math.isfinite(std) else ""
                 lines.append(f"{name:<30} {f'{mean:.4g}{spread}':>22}   {counts[child]}")
                 add_below(child)
-            if len(children) > most:
-                lines.append(f"{indent}  ({len(children) - most} more)")
 
         add_below(())
         return "\n".join(lines)

@@ -17,7 +17,7 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -36,15 +36,14 @@ CHECK_SEED, OTHER_SEED = 12_345, 54_321
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 #: Objects that hold nothing of an environment's own: classes, modules, functions of C libraries.
 CLOSED = (type, types.ModuleType, types.BuiltinFunctionType)
-COMPARED_BY_IDENTITY = (*CLOSED, types.FunctionType)
 
 Outcome = tuple[Any, float, bool]  # observation, reward, whether the episode ended
 
 
-class Known(NamedTuple):
+class KnownState(NamedTuple):
     """Attributes that hold the state of an environment, and a test for the end of its episode."""
 
-    attributes: tuple[str, ...]
+    attributes: tuple[str, ...] = ()
     has_ended: Callable[[Any], bool] = lambda env: False
 
 
@@ -54,16 +53,18 @@ def _is_at_goal(env: Any) -> bool:
 
 #: Environments of Gymnasium whose state is known, by the name of their class.
 KNOWN = {
-    "AcrobotEnv": Known(("state",), lambda env: env._terminal()),
-    "CartPoleEnv": Known(
+    "AcrobotEnv": KnownState(("state",), lambda env: env._terminal()),
+    "CartPoleEnv": KnownState(
         ("state", "steps_beyond_terminated"), lambda env: env.steps_beyond_terminated is not None
     ),
-    "Continuous_MountainCarEnv": Known(("state",), _is_at_goal),
-    "MountainCarEnv": Known(("state",), _is_at_goal),
-    "PendulumEnv": Known(("state", "last_u")),
-    "CliffWalkingEnv": Known(("s", "lastaction"), lambda env: env.s == env.nS - 1),
-    "FrozenLakeEnv": Known(("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H")),
-    "TaxiEnv": Known(
+    "Continuous_MountainCarEnv": KnownState(("state",), _is_at_goal),
+    "MountainCarEnv": KnownState(("state",), _is_at_goal),
+    "PendulumEnv": KnownState(("state", "last_u")),
+    "CliffWalkingEnv": KnownState(("s", "lastaction"), lambda env: env.s == env.nS - 1),
+    "FrozenLakeEnv": KnownState(
+        ("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H")
+    ),
+    "TaxiEnv": KnownState(
         ("s", "lastaction", "fickle_step", "taxi_orientation"),
         lambda env: len(set(tuple(env.decode(env.s))[2:])) == 1,  # passenger at the destination
     ),
@@ -91,10 +92,11 @@ def _module_of(thing: Any) -> str:
     return str(getattr(type(thing), "__module__", ""))  # some classes of C libraries have none
 
 
-def known_of(env: Any) -> Known | None:
-    """Return the entry of an environment in `KNOWN`, if it has one."""
+def known_of(env: Any) -> KnownState:
+    """Return the entry of an environment in `KNOWN`; one without attributes if there is none."""
     is_included = _module_of(env.unwrapped).startswith("gymnasium.envs.")
-    return KNOWN.get(type(env.unwrapped).__name__) if is_included else None
+    name = type(env.unwrapped).__name__ if is_included else ""
+    return KNOWN.get(name, KnownState())
 
 
 def _table_of(env: Any) -> Any:
@@ -119,17 +121,15 @@ def why_not_underway(env: Any) -> str | None:
             "nothing was recorded yet by the wrapper that `recorded` returned, which is also the "
             "`env` of an agent, and the one to reset and step"
         )
-    known = known_of(env)
+    known, bare = known_of(env), env.unwrapped
     is_reset = all(getattr(wrapper, "_has_reset", True) for wrapper in wrappers_of(env))
-    if known is not None and getattr(env.unwrapped, known.attributes[0], None) is None:
-        is_reset = False
-    if not is_reset:
+    if not is_reset or any(getattr(bare, name, None) is None for name in known.attributes[:1]):
         return "the environment was not reset yet"
-    ended = known is not None and known.has_ended(env.unwrapped)
-    for limit in wrappers_of(env, "TimeLimit"):
-        ended = ended or (limit._elapsed_steps or 0) >= limit._max_episode_steps
-    ended = ended or any(record.ended for record in records)
-    return "the episode has ended" if ended else None
+    limits = wrappers_of(env, "TimeLimit")
+    ended = known.has_ended(bare) or any(record.ended for record in records)
+    if ended or any((w._elapsed_steps or 0) >= w._max_episode_steps for w in limits):
+        return "the episode has ended"
+    return None
 
 
 def step_in(env: Any, action: Any) -> Outcome:
@@ -161,7 +161,7 @@ def actions_of(space: Any, values: int = VALUES) -> list[Any]:
     elif kind == "MultiBinary":
         ranges = [[0, 1]] * int(np.prod(space.shape))
     elif kind == "Box":
-        if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+        if not space.is_bounded():
             raise ValueError(f"a Box of actions must be bounded, got {space}")
         ends = zip(np.ravel(space.low).tolist(), np.ravel(space.high).tolist(), strict=True)
         ranges = [_covering(low, high, values, space.dtype) for low, high in ends]
@@ -233,7 +233,7 @@ class _StatePickler(pickle.Pickler):
     def persistent_id(self, thing: Any) -> Any:
         if isinstance(thing, GENERATORS):
             return "random numbers"
-        if isinstance(thing, COMPARED_BY_IDENTITY):
+        if isinstance(thing, (*CLOSED, types.FunctionType)):
             return id(thing)
         if isinstance(thing, (np.ndarray, np.generic)) and not thing.dtype.hasobject:
             return thing.dtype.str, thing.shape, thing.tobytes()
@@ -305,28 +305,13 @@ def reseed(generators: Sequence[Any], seed: int) -> None:
             bits.state = type(bits)(source).state
 
 
-@contextmanager
-def global_seed(seed: int) -> Iterator[None]:
-    """Reseed the module-level generators of Python and NumPy, and restore them in the end."""
-    python = random.getstate()
-    numpy = np.random.get_state()  # noqa: NPY002 - environments may still use it
-    try:
-        random.seed(seed)
-        np.random.seed(seed)  # noqa: NPY002
-        yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)  # noqa: NPY002
-
-
 # ---------------------------------------------------------------------- checks
 
 
-class Check:
-    """A check of the deep copies of an environment.
+class CopyCheck:
+    """A check of the deep copies of an environment, in place of which a new one is stepped.
 
-    Another environment takes its place: a new one if `make` makes one, else a copy. `difference` is
-    one between an environment and its copy, None if they agree.
+    If there is no `make`, a copy is. `difference` is that of a further copy, None if they agree.
     """
 
     def __init__(self, env: Any, make: Callable[[], Any] | None) -> None:
@@ -383,27 +368,34 @@ class Check:
 
     def _run(self, env: Any, actions: list[Any], seed: int) -> list[Outcome]:
         """Take and count steps until the episode ends; module-level generators stay as they are."""
-        outcomes = []
-        with global_seed(seed):
+        python = random.getstate()
+        numpy = np.random.get_state()  # noqa: NPY002 - environments may still use it
+        outcomes: list[Outcome] = []
+        try:
+            random.seed(seed)
+            np.random.seed(seed)  # noqa: NPY002
             for action in actions:
                 self.steps += 1
                 outcomes.append(copy.deepcopy(step_in(env, action)))
                 if outcomes[-1][2]:
                     break
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)  # noqa: NPY002
         return outcomes
 
 
-_checks: dict[int, Check] = {}
+_checks: dict[int, CopyCheck] = {}
 
 
-def checked(env: Any, make: Callable[[], Any] | None) -> Check:
+def copy_check(env: Any, make: Callable[[], Any] | None) -> CopyCheck:
     """Check the copies of an environment, once for as long as it lives, recorded or not."""
     if type(env).__name__ == "Recorded":
         env = env.env
     key = id(env)  # (an environment need not be hashable)
     check = _checks.get(key)
     if check is None:
-        check = Check(env, make)
+        check = CopyCheck(env, make)
         if check.difference is None or make is not None:  # (else `make` may still be given)
             _checks[key] = check
             weakref.finalize(env, _checks.pop, key)

@@ -1,7 +1,6 @@
 """The planner: search from a state, recommend actions, and reuse playouts for the next decision."""
 
 import math
-import random
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -9,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bough.exceptions import Exhausted
-from bough.planning.decision import Plan, Settings, horizon
-from bough.planning.playouts import Playout, Playouts, RolloutPolicy
+from bough.planning.decision import Plan, PlanSettings, horizon
+from bough.planning.playouts import Playout, Playouts
 from bough.planning.policies import BaselinePolicy, GPTSPolicy, TreePolicy
 from bough.planning.rewards import RewardScale
 from bough.planning.simulator import GenerativeModel
@@ -34,7 +33,12 @@ class Planner:
     """
 
     def __init__(
-        self, model: GenerativeModel, settings: Settings, rng: Any = None, *, receding: bool = True
+        self,
+        model: GenerativeModel,
+        settings: PlanSettings,
+        rng: Any = None,
+        *,
+        receding: bool = True,
     ) -> None:
         if settings.searcher == "best_first" and not model.deterministic:
             raise ValueError(
@@ -44,15 +48,18 @@ class Planner:
         self.model = model
         self.receding = receding
         self.settings = settings
-        self._rng = new_rng(rng)
+        try:
+            self._rng = np.random.default_rng(rng)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"rng must be a numpy.random.Generator, an int of at least 0, or None, got {rng!r}"
+            ) from None
         self.playouts = Playouts(model, settings.discount, settings.repeat, self._rng)
-        actions, discount = len(model.actions), settings.action_discount
-        rollout_rng = random.Random(int(self._rng.integers(2**63)))
-        self._rollout_policy = RolloutPolicy(actions, discount, rollout_rng)
-        self._uses_gpts = isinstance(settings.searcher, str) and settings.searcher == "gpts"
+        self._uses_gpts = settings.searcher == "gpts"
         seed = int(self._rng.integers(2**63)) if self._uses_gpts else 0
         self._selection_rng = new_generator(seed)
-        self._scale = RewardScale(discount, 1, continues=model.deterministic and receding)
+        continues = model.deterministic and receding
+        self._scale = RewardScale(settings.action_discount, 1, continues=continues)
         self._reused: list[Playout] | None = None  # None: start from a new state
         self._reused_before = 0  # number of playouts of the last decision that were reused
         self.policy: TreePolicy | None = None
@@ -123,26 +130,21 @@ class Planner:
         if not self._uses_gpts:
             plays = budget // settings.repeat
             return BaselinePolicy(settings, tree, scale=self._scale, rng=self._rng, budget=plays)
-        belief = None
-        if isinstance(self.policy, GPTSPolicy) and self.policy.tree.depth == depth:
-            belief = self.policy.release_belief()
         return GPTSPolicy(
             settings,
             tree,
-            deterministic=self.model.deterministic,
+            self.playouts,
+            reused=[playout.truncated(depth) for playout in playouts],
             scale=self._scale,
             rng=self._rng,
             selection_rng=self._selection_rng,
-            playouts=[playout.truncated(depth) for playout in playouts],
-            belief=belief,
+            previous=self.policy if isinstance(self.policy, GPTSPolicy) else None,
         )
 
     def _search(self, policy: TreePolicy, budget: int, deadline: float) -> tuple[str, int]:
         """Search until an end; return which ("budget", ...) and the number of steps taken."""
         playouts = self.playouts
         playouts.set_budget(budget)
-        depth = policy.tree.depth
-        explores = self.model.deterministic and self._uses_gpts  # only steps never taken
         # A playout may cost nothing, if all of its steps were taken before.
         for _ in range(playouts.left):
             if playouts.left == 0:
@@ -150,22 +152,12 @@ class Planner:
             if time.perf_counter() >= deadline:
                 return "seconds", playouts.calls
             try:
-                path = asked = policy.ask()
+                path = policy.ask()
             except Exhausted:
                 return "exhausted", playouts.calls
-            if explores:
-                unexplored = playouts.unexplored(path, depth)
-                if unexplored is None:
-                    return "exhausted", playouts.calls
-                path = self._rollout_policy.complete(unexplored, depth)
-            playout = playouts.play(path)
-            if playout is None:
-                break
-            if explores and isinstance(policy, GPTSPolicy):
-                self._rollout_policy.add(playout, policy.center)
-            policy.tell(asked, playout)
-        known = explores and playouts.root.complete >= depth
-        return "exhausted" if known else "budget", playouts.calls
+            policy.tell(path, playouts.play(path))
+        all_known = self._uses_gpts and playouts.root.complete >= policy.tree.depth
+        return "exhausted" if all_known else "budget", playouts.calls
 
     def _recommend(self, policy: TreePolicy, all_known: bool) -> tuple[Path, float, float]:
         """Return the path to follow, its value and the standard deviation of the value."""
@@ -212,16 +204,6 @@ class Planner:
         newest = below[-most:] if self._uses_gpts else []
         self._reused = [playout.after_first_action() for playout in newest]
         return found
-
-
-def new_rng(rng: Any) -> np.random.Generator:
-    """Return the given generator, or the one that a seed makes."""
-    try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"rng must be a numpy.random.Generator, an int of at least 0, or None, got {rng!r}"
-        ) from None
 
 
 def plan(
@@ -277,11 +259,7 @@ def plan(
     >>> found.action in (0, 1), found.calls <= 200, found.how
     (True, True, 'native snapshots')
     """
-    settings = Settings(discount, budget, seconds, depth, searcher, rewards, repeat)
-    rng = new_rng(rng)
-    model = GenerativeModel(env_or_simulator)
-    present = model.present()
-    try:
-        return Planner(model, settings, rng, receding=False).plan(present)
-    finally:
-        model.leave(present)
+    settings = PlanSettings(discount, budget, seconds, depth, searcher, rewards, repeat)
+    planner = Planner(GenerativeModel(env_or_simulator), settings, rng, receding=False)
+    with planner.model.present() as state:
+        return planner.plan(state)

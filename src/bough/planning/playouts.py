@@ -148,6 +148,8 @@ class Playouts:
         self._step = model.step if repeat == 1 else self._step_repeatedly
         self._rng = rng
         self._random = random.Random(int(rng.integers(2**63)))  # (faster for single numbers)
+        rollout_rng = random.Random(int(rng.integers(2**63)))
+        self.rollout_policy = RolloutPolicy(len(model.actions), discount**repeat, rollout_rng)
         # The number of snapshots of a random playout: they show which playouts can be reused.
         self._states = 0 if model.same is None else 1 if model.heavy else sys.maxsize
         self._snapshots = 0
@@ -173,8 +175,8 @@ class Playouts:
         """The number of actions that the budget still allows."""
         return (self.budget - self.calls) // self.repeat
 
-    def play(self, path: Path) -> Playout | None:
-        """Simulate a path until the budget or the episode ends; None if no step was possible."""
+    def play(self, path: Path) -> Playout:
+        """Simulate a path until the budget, of which a step must be left, or the episode ends."""
         return self._play_known(path) if self.model.deterministic else self._play_random(path)
 
     def _take(self, path: Path) -> Iterator[tuple[int, float, bool]]:
@@ -203,9 +205,7 @@ class Playouts:
 
     # ------------------------------------------------------------------ random transitions
 
-    def _play_random(self, path: Path) -> Playout | None:
-        if self.left == 0:
-            return None
+    def _play_random(self, path: Path) -> Playout:
         self.model.restore(self.root.snapshot)
         if self.model.reseed is not None:
             self.model.reseed(int(self._rng.integers(2**63)))
@@ -222,38 +222,36 @@ class Playouts:
 
     # ------------------------------------------------------------------ deterministic transitions
 
-    def _play_known(self, path: Path) -> Playout | None:
+    def _play_known(self, path: Path) -> Playout:
         """Simulate only the steps of a path that were never taken."""
-        state = self.root
-        states = [state]
-        rewards = []
-        for action in path:
-            child = state.children.get(action)
-            if child is None:
-                break
-            state = child
-            states.append(state)
-            rewards.append(state.reward)
-        more = len(rewards) < len(path) and not state.ended and self.left > 0
-        if more and self._return_to(states, path):
-            self._explore(states, path, rewards)
-        if not rewards:
-            return None
+        states = self._known_states(path)
+        has_new = len(states) <= len(path) and not states[-1].ended
+        if has_new and self._return_to(states, path):
+            self._explore(states, path)
+        rewards = [state.reward for state in states[1:]]
         return Playout(path[: len(rewards)], tuple(rewards), states[-1].ended, ())
 
-    def _explore(self, states: list[State], path: Path, rewards: list[float]) -> None:
+    def _known_states(self, path: Path) -> list[State]:
+        """Return the states along a path, as far as its steps were taken."""
+        states = [self.root]
+        for action in path:
+            child = states[-1].children.get(action)
+            if child is None:
+                break
+            states.append(child)
+        return states
+
+    def _explore(self, states: list[State], path: Path) -> None:
         """Take the further steps of a path, until the budget or the episode ends."""
-        state = states[-1]
-        known = len(rewards)
+        known = len(states) - 1
         most = MOST_HEAVY if self.model.heavy else MOST_SNAPSHOTS
         try:
             for action, reward, ended in self._take(path[known:]):
                 kept = not ended and self._snapshots < most
                 child = State(self.model.snapshot() if kept else None, reward, ended)
                 self._snapshots += kept
-                state.children[action] = state = child
+                states[-1].children[action] = child
                 states.append(child)
-                rewards.append(reward)
         finally:
             self._update_complete(states, known)
 
@@ -291,14 +289,9 @@ class Playouts:
         If all its steps were taken, leave it for such a step as late as possible. None if every
         path of that depth is known.
         """
-        states = [self.root]
-        for action in path:
-            if states[-1].ended:
-                break
-            child = states[-1].children.get(action)
-            if child is None:
-                return path[: len(states)]
-            states.append(child)
+        states = self._known_states(path)
+        if len(states) <= len(path) and not states[-1].ended:
+            return path[: len(states)]
         for i in range(len(states) - 1, -1, -1):
             if states[i].complete < depth - i:
                 return path[:i] + self._unexplored_below(states[i], depth - i)

@@ -19,9 +19,10 @@ import numpy as np
 from bough.belief.belief import Belief
 from bough.belief.rng import SplitMix64
 from bough.confidence import Confidence
+from bough.exceptions import Exhausted
 from bough.kernels import Discounted
-from bough.planning.decision import Settings
-from bough.planning.playouts import Playout
+from bough.planning.decision import PlanSettings
+from bough.planning.playouts import Playout, Playouts
 from bough.planning.rewards import RewardScale, StepNoise
 from bough.searchers.base import Certificate
 from bough.searchers.baselines.random_search import RandomSearch
@@ -54,64 +55,61 @@ FAR = 1e3
 class GPTSPolicy:
     """GPTS for one decision: a belief of rewards in units in which a sum has mean 0 and variance 1.
 
-    With `rewards="sum"`, the paper's likelihood, each playout is an observation of the end of its
-    path.
+    Observations with `rewards="sum"`, the paper's likelihood: sums, each at the end of its path.
 
-    With `rewards="steps"` and random transitions every immediate reward is an observation of its
-    step, whose noise is estimated from repeated steps. This is exact: the value of a path is the
-    sum of the expected rewards of its steps.
+    Those with `rewards="steps"` and random transitions: immediate rewards, each of its step, with a
+    noise estimated from repeated steps. The model is exact: the value of a path is the sum of the
+    expected rewards of its steps.
 
-    With `rewards="steps"` and deterministic transitions rewards have no noise, but the step of a
-    node is more than its reward: it is also what the action changes in the rewards after it. So
-    every immediate reward is a noisy observation of its step, and the sum one of the end of the
-    path.
+    Those with `rewards="steps"` and deterministic transitions: both. The step of a node is then
+    more than its reward, also what the action changes in the rewards after it, so that a reward is
+    a noisy observation of its step.
 
-    After the end of an episode every reward is 0, so that the expected reward is missing for each
-    remaining step. With deterministic transitions that is part of the last step (for agents beyond
-    the depth of the tree too), and the path ends there; with random ones, the path continues as it
-    was requested, with zeros.
+    After the end of an episode every reward is 0. With deterministic transitions the expected
+    rewards that are missed (for agents beyond the depth of the tree too) are part of the last step,
+    and the path ends there; with random ones the path continues as requested, with zeros.
 
     `scale` is shared by all decisions; `rng` breaks ties between actions, `selection_rng` between
-    paths. `belief` is one of the same tree that is no longer needed: to clear it is faster than to
-    make another.
+    paths. The belief of the `previous` decision is taken over, since it is faster to clear than to
+    make; that decision makes another if it needs it.
     """
 
     def __init__(
         self,
-        settings: Settings,
+        settings: PlanSettings,
         tree: Tree,
+        simulated: Playouts,
         *,
-        deterministic: bool,
+        reused: list[Playout],
         scale: RewardScale,
         rng: np.random.Generator,
         selection_rng: SplitMix64,
-        playouts: list[Playout],
-        belief: Belief | None,
+        previous: "GPTSPolicy | None",
     ) -> None:
         self.tree = tree
         self.discount = settings.action_discount
         self.scale = scale
-        self.playouts = playouts
+        self.playouts = reused
+        self._simulated = simulated
         self._rng, self._selection_rng = rng, selection_rng
-        self._deterministic = deterministic
+        self._deterministic = deterministic = simulated.model.deterministic
         self._observes_steps = settings.rewards == "steps"
-        self._observes_sums = deterministic or not self._observes_steps
         #: Whether the model is exact: only steps are observed, with their own noise.
-        self._is_exact = not self._observes_sums
+        self._is_exact = self._observes_steps and not deterministic
         # (The depth of the scale may change for the next decision.)
         self.weights, self.rest, self._beyond = scale.weights, scale.rest, scale.beyond
         self._spread = scale.spread
         self._kernel = Discounted(self.discount, 1.0 / self._spread**2)
-        self._confidence = Confidence()
-        if deterministic:
-            depth = tree.depth / EXPLORED_STEPS
-            self._confidence = Confidence(scale=min(max(depth, 1.0), MOST_EXPLORATION))
+        exploration = min(max(tree.depth / EXPLORED_STEPS, 1.0), MOST_EXPLORATION)
+        self._confidence = Confidence(scale=exploration if deterministic else 1.0)
         self._step_noise = StepNoise()
         for playout in self.playouts if self._is_exact else ():
             self._step_noise.add(playout)
         self.noise = scale.noise or SUM_NOISE
         self._next = 2 * len(self.playouts) or 1  # number of playouts to check the units again
-        self._belief = belief
+        self._belief: Belief | None = None
+        if previous is not None and previous.tree.depth == tree.depth:
+            self._belief, previous._belief = previous._belief, None
         self._rebuild()
 
     # ------------------------------------------------------------------ the belief
@@ -120,11 +118,6 @@ class GPTSPolicy:
     def belief(self) -> Belief:
         """The belief, in units of its own."""
         return self.searcher.belief if self._belief is None else self._belief
-
-    def release_belief(self) -> Belief | None:
-        """Leave the belief to another decision; this one makes another if it needs it."""
-        released, self._belief = self._belief, None
-        return released
 
     @cached_property
     def searcher(self) -> GPTS:
@@ -187,7 +180,7 @@ class GPTSPolicy:
             steps += [-gain * center for gain in gains[length : len(path)]]
         if self._observes_steps:
             belief.observe_steps(path, steps, noise=self.step_noises[: len(path)])
-        if self._observes_sums:
+        if not self._is_exact:
             # (A playout that was cut off says nothing about the steps that it did not reach.)
             belief.observe(path, math.fsum(steps), depth=None if ended else depth)
         if short and self._deterministic:
@@ -196,15 +189,22 @@ class GPTSPolicy:
     # ------------------------------------------------------------------ ask and tell
 
     def ask(self) -> Path:
-        """Return the next path to simulate."""
+        """Return the next path to simulate; with deterministic transitions, it has a new step."""
         exploration = SUBTREE_EXPLORATION * self._confidence.scale
         path = self.belief.select_by_maxima(exploration, rng=self._selection_rng)
         assert path is not None  # no path is left out
-        return path
+        if not self._deterministic:
+            return path
+        unexplored = self._simulated.unexplored(path, self.tree.depth)
+        if unexplored is None:
+            raise Exhausted("every path is known")
+        return self._simulated.rollout_policy.complete(unexplored, self.tree.depth)
 
     def tell(self, asked: Path, playout: Playout) -> None:
         """Record the outcome, and rebuild the belief if the units of rewards have changed."""
         self.playouts.append(playout)
+        if self._deterministic:
+            self._simulated.rollout_policy.add(playout, self.center)
         rewards = playout.rewards
         self.scale.add(rewards, playout.ended)
         if self._is_exact:
@@ -294,7 +294,7 @@ class BaselinePolicy:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: PlanSettings,
         tree: Tree,
         *,
         scale: RewardScale,
@@ -341,8 +341,6 @@ class BaselinePolicy:
         random search: the one with the best average (by visits UCT is much worse after few
         playouts). Best-first search: the first step of the best path it has seen.
         """
-        if not self.playouts:
-            return 0
         if isinstance(self.searcher, (RandomSearch, UCT)):
             tried = dict.fromkeys(playout.path[:1] for playout in self.playouts)
             return max(tried, key=lambda node: self.value(node)[0])[0]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from operator import mul
 from typing import Any
 
@@ -42,9 +43,7 @@ class RewardScale:
         discount = self.discount
         self.weights = [discount**i for i in range(depth)]
         #: The discounted sum of a reward of 1 in every step from each depth on.
-        self.rest = [0.0] * (depth + 1)
-        for i in range(depth - 1, -1, -1):
-            self.rest[i] = self.rest[i + 1] + self.weights[i]
+        self.rest = list(accumulate(reversed(self.weights), initial=0.0))[::-1]
         #: The same for the steps beyond the depth, of playouts that have not ended; at most as much
         #: as within it, or nothing else would count if the discount is almost 1.
         beyond = discount**depth / (1.0 - discount) if discount < 1.0 else math.inf

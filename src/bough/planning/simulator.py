@@ -1,7 +1,8 @@
 """Simulators: the interface, three kinds for Gymnasium environments, and the choice of one."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 from bough._validation import listed
@@ -11,7 +12,7 @@ from bough.planning.environments import (
     VALUES,
     Outcome,
     actions_of,
-    checked,
+    copy_check,
     equal_states,
     further_copy,
     generators_of,
@@ -83,11 +84,12 @@ class GenerativeModel:
         self.same: Callable[[Any, Any], bool] | None = getattr(simulator, "same", None)
         #: Whether a snapshot costs about as much as a step.
         self.heavy = bool(getattr(simulator, "heavy", False))
-        self._present: Callable[[], Any] = getattr(simulator, "present", simulator.snapshot)
 
-    def present(self) -> Any:
-        """Return a snapshot of the current state of the world."""
-        snapshot = self._present()
+    @contextmanager
+    def present(self) -> Iterator[Any]:
+        """Provide a snapshot of the world, which is restored if the simulator is the world."""
+        is_world = not isinstance(self.simulator, EnvironmentSimulator)
+        snapshot = self.snapshot() if is_world else self.simulator.present()
         needs_reseed = self.reseed is None and not self.deterministic
         if needs_reseed and any(map(is_random_state, reachable(snapshot))):
             raise ValueError(
@@ -95,22 +97,18 @@ class GenerativeModel:
                 "that every playout would draw the same numbers and foresee the future: give "
                 "it reseed(seed), or deterministic = True if nothing is random"
             )
-        return snapshot
-
-    def leave(self, snapshot: Any) -> None:
-        """Restore the state before planning, if the simulator is the world itself."""
-        if not hasattr(self.simulator, "present"):
-            self.restore(snapshot)
+        try:
+            yield snapshot
+        finally:
+            if is_world:
+                self.restore(snapshot)
 
     def take_replayed(self) -> int:
         """Return the number of steps since the last call that led back to a state, or checked."""
-        count = int(getattr(self.simulator, "replayed", 0))
-        if count:
-            self.simulator.replayed = 0
+        if not isinstance(self.simulator, EnvironmentSimulator):
+            return 0
+        count, self.simulator.replayed = self.simulator.replayed, 0
         return count
-
-
-# ---------------------------------------------------------------------- simulators
 
 
 class EnvironmentSimulator:
@@ -133,7 +131,6 @@ class EnvironmentSimulator:
         return self._read_env()
 
     def _read_env(self) -> Any:
-        """Return a snapshot of the environment itself, which subclasses know how to take."""
         raise NotImplementedError
 
     def step(self, action: Any) -> Outcome:
@@ -149,7 +146,7 @@ class EnvironmentSimulator:
         return equal_states(snapshot, other)
 
 
-class NativeSimulator(EnvironmentSimulator):
+class _NativeSimulator(EnvironmentSimulator):
     """Snapshots of known attributes.
 
     These environments make a new array in every step and change none in place, so a snapshot need
@@ -163,39 +160,28 @@ class NativeSimulator(EnvironmentSimulator):
         self._model = model = private_copy(env)
         self._generators = [model.unwrapped.np_random]  # the only one
         self._owners, self._names = zip(*_state_attributes(model), strict=True)
-        self._step = model.step
 
     def _read_env(self) -> Any:
         return tuple(getattr(owner, name) for owner, name in _state_attributes(self.env))
 
     def snapshot(self) -> Any:
-        """Return the state of the model."""
         return tuple(map(getattr, self._owners, self._names))
 
     def restore(self, snapshot: Any) -> None:
-        """Set the state of the model."""
         for _ in map(setattr, self._owners, self._names, snapshot):
             pass
 
-    def step(self, action: Any) -> Outcome:
-        """Take an action in the model."""
-        observation, reward, terminated, truncated, _ = self._step(action)
-        return observation, reward, terminated or truncated
-
     def reseed(self, seed: int) -> None:
-        """Let the model draw other random numbers than the environment will."""
         reseed(self._generators, seed)
 
 
 def _state_attributes(env: Any) -> list[tuple[Any, str]]:
     """Return the owner and the name of each attribute that holds the state."""
-    limits = wrappers_of(env, "TimeLimit")
-    known = known_of(env)
-    names = known.attributes if known is not None else ()
+    limits, names = wrappers_of(env, "TimeLimit"), known_of(env).attributes
     return [(w, "_elapsed_steps") for w in limits] + [(env.unwrapped, name) for name in names]
 
 
-class CopySimulator(EnvironmentSimulator):
+class _CopySimulator(EnvironmentSimulator):
     """Snapshots that are deep copies of the environment."""
 
     how = "deep copies"
@@ -205,15 +191,13 @@ class CopySimulator(EnvironmentSimulator):
         return private_copy(self.env)
 
     def snapshot(self) -> Any:
-        """Return a copy of the model."""
         return further_copy(self._model)
 
     def restore(self, snapshot: Any) -> None:
-        """Continue with a copy of the snapshot, which stays as it is."""
         self._model = further_copy(snapshot)
 
 
-class ReplaySimulator(EnvironmentSimulator):
+class _ReplaySimulator(EnvironmentSimulator):
     """Snapshots that are the actions since the reset."""
 
     how = "reset and replay"
@@ -222,45 +206,37 @@ class ReplaySimulator(EnvironmentSimulator):
         self, env: Any, actions: list[Any], deterministic: bool, make: Callable[[], Any]
     ) -> None:
         super().__init__(env, actions, deterministic)
-        self.record = wrappers_of(env, "Recorded")[0]
-        self._model = make()
-        self._done: tuple[Any, ...] = ()
+        self._record = wrappers_of(env, "Recorded")[0]
+        self._model = recorded(make())
 
     def _read_env(self) -> Any:
-        done = tuple(self.record.done)
-        observation = self._replay(done)
-        if not equal_states(observation, self.record.last):
+        done, expected = tuple(self._record.done), self._record.last
+        self._replay(done)
+        if not equal_states(self._model.last, expected):
             raise ValueError(
                 "replaying the recorded actions does not lead to the state of the environment: "
-                f"the observation is {observation!r} instead of {self.record.last!r}"
+                f"the observation is {self._model.last!r} instead of {expected!r}"
             )
         return done
 
     def snapshot(self) -> Any:
-        """Return the actions taken in the model."""
-        return self._done
+        return tuple(self._model.done)
 
     def restore(self, snapshot: Any) -> None:
-        """Reset the model and replay the actions."""
-        if not self.same(snapshot, self._done):
+        if not self.same(snapshot, self.snapshot()):
             self._replay(snapshot)
 
-    def _replay(self, done: tuple[Any, ...]) -> Any:
-        observation, _ = self._model.reset(seed=self.record.seed, options=self.record.options)
+    def _replay(self, done: tuple[Any, ...]) -> None:
+        self._model.reset(seed=self._record.seed, options=self._record.options)
         for action in done:
-            observation = super().step(action)[0]
-            self.replayed += 1
-        self._done = done
-        return observation
+            self.step(action)
+        self.replayed += len(done)
 
-    def step(self, action: Any) -> Outcome:
-        """Take an action in the model."""
-        outcome = super().step(action)
-        self._done = (*self._done, action)
-        return outcome
+    def reseed(self, seed: int) -> None:
+        reseed(generators_of(self._model.env), seed)  # (not that of the record)
 
     def same(self, snapshot: Any, other: Any) -> bool:
-        """Return whether the same actions were taken, and have the same outcome each time."""
+        # (Random actions may have another outcome each time.)
         return self.deterministic and equal_states(snapshot, other)
 
 
@@ -304,26 +280,26 @@ def simulator_of(
     if hasattr(env, "single_action_space"):
         raise TypeError(f"env must be one environment, not a vector of several, got {env}")
     actions = actions_of(env.action_space, values)
-    known = known_of(env) is not None
+    known = bool(known_of(env).attributes)
     wrappers = {type(wrapper).__name__ for wrapper in wrappers_of(env)}
     if known and wrappers <= OBSERVERS | {"TimeLimit"} and how in (None, "native"):
         if deterministic is None:
             deterministic = is_deterministic(env)
-        return NativeSimulator(env, actions, deterministic)
+        return _NativeSimulator(env, actions, deterministic)
     if how == "native":
         raise ValueError(
             f"the state of {env} is not known, or that of its wrappers: leave out how='native'"
         )
     make = make or maker_of(env)
-    check = checked(env, make)
+    check = copy_check(env, make)
     if deterministic is None:
         deterministic = check.deterministic and (not known or is_deterministic(env))
     wrong = check.difference
     simulator: EnvironmentSimulator
     if how in (None, "copy") and wrong is None:
-        simulator = CopySimulator(env, actions, deterministic)
+        simulator = _CopySimulator(env, actions, deterministic)
     elif how in (None, "replay") and make is not None and wrappers_of(env, "Recorded"):
-        simulator = ReplaySimulator(env, actions, deterministic, make)
+        simulator = _ReplaySimulator(env, actions, deterministic, make)
         simulator.how += "" if wrong is None else f" ({wrong})"
     else:
         raise Unfaithful(
