@@ -17,19 +17,13 @@ from typing import Any, Literal, NamedTuple
 
 from bough.exceptions import StudyError
 from bough.studies.describe import fingerprint
-from bough.studies.files import (
-    CommitCount,
-    WriteLock,
-    connect,
-    open_reader,
-    raise_if_locked,
-    signature_of,
-)
+from bough.studies.files import WriteLock, connect, open_reader, raise_if_locked, signature_of
 
 #: Version of the file format. Newer formats are refused.
 FORMAT = 1
 APPLICATION = 0x626F7567  # "boug"
 LOST = "its write-ahead log has lost commits"
+NOT_A_STUDY = "this is not a study of bough, or its first page is damaged"
 
 Durability = Literal["full", "process"]
 Row = tuple[Any, ...]
@@ -74,8 +68,6 @@ class Journal:
         self.next = 0
         self._lock = lock
         self._connection: sqlite3.Connection | None = None  # for writing, made by the first append
-        self._count: CommitCount | None = None  # made with it
-        self._synced: bool | None = None  # the last setting of `PRAGMA synchronous`
         self._deferred: list[Row] = []
         self._signature: Any = None  # of the files when `after` read them last
 
@@ -115,8 +107,10 @@ class Journal:
 
         Raises `StudyError` for a damaged file, which is left as it is.
         """
-        with open_reader(self.path, live=self._is_live()) as (connection, lost, count):
-            operations, damage = _read_operations(self.path, connection, lost, count)
+        with open_reader(self.path, live=self._is_live()) as (connection, lost):
+            operations, damage = _read_operations(self.path, connection, lost)
+        if damage == NOT_A_STUDY:
+            raise StudyError(f"{self.path}: {damage}")
         if damage is not None:
             raise StudyError(
                 f"{self.path} is damaged: {damage}. It was left as it is; "
@@ -131,7 +125,7 @@ class Journal:
         if signature == self._signature:
             return []
         try:
-            with open_reader(self.path, live=self._is_live()) as (connection, lost, _):
+            with open_reader(self.path, live=self._is_live()) as (connection, lost):
                 query = "SELECT * FROM operations WHERE n >= ? ORDER BY n"
                 rows = connection.execute(query, (n,)).fetchall()
         except (sqlite3.Error, StudyError):
@@ -144,7 +138,7 @@ class Journal:
         return operations
 
     def _is_live(self) -> bool:
-        return self._lock is None and WriteLock.is_held(self.path)
+        return self._lock is None and WriteLock.holder(self.path) is not None
 
     # ------------------------------------------------------------------ write
 
@@ -165,9 +159,7 @@ class Journal:
         synced = durable and self.durability == "full"
         try:
             connection = self._writer()
-            if synced != self._synced:
-                connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
-                self._synced = synced
+            connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
             if len(rows) == 1:
                 connection.execute(INSERT, rows[0])
             else:
@@ -184,14 +176,11 @@ class Journal:
             ) from error
         self.next += len(rows)
         self._deferred = []
-        if self._count is not None:
-            self._count.set(self.next)
 
     def _writer(self) -> sqlite3.Connection:
         self.check_open()
         if self._connection is None:
             self._connection = connect(self.path, "mode=rw")
-            self._count = CommitCount(self.path)
         return self._connection
 
     def check_open(self) -> None:
@@ -212,9 +201,6 @@ class Journal:
             with suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
-        if self._count is not None:
-            self._count.close()
-            self._count = None
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -225,13 +211,8 @@ def read_damaged(path: Path) -> tuple[dict[str, Any], list[Operation], str | Non
 
     The operations are those that SQLite can read and whose checksums are right.
     """
-    with open_reader(path, live=WriteLock.is_held(path)) as (connection, lost, count):
-        try:
-            operations, damage = _read_operations(path, connection, lost, count)
-        except _NotAStudyError as error:  # or only its first page is damaged
-            operations, damage, refusal = [], str(error), error
-        else:
-            refusal = _NotAStudyError(f"{path} is damaged: {damage}. Its specification is lost")
+    with open_reader(path, live=WriteLock.holder(path) is not None) as (connection, lost):
+        operations, damage = _read_operations(path, connection, lost)
         if damage is not None:
             with suppress(sqlite3.Error):  # so that SQLite reads a file whose end is missing
                 connection.execute("PRAGMA writable_schema = ON")
@@ -243,16 +224,12 @@ def read_damaged(path: Path) -> tuple[dict[str, Any], list[Operation], str | Non
             if fingerprint(json.loads(meta["specification"])) == meta["fingerprint"]:
                 specifications.append(meta["specification"])
     if not specifications:
-        raise refusal
+        raise StudyError(f"{path} is damaged: {damage}. Its specification is lost")
     return json.loads(specifications[0]), operations, damage
 
 
-class _NotAStudyError(StudyError):
-    """Raised for a file that is not a study of bough."""
-
-
 def _read_operations(
-    path: Path, connection: sqlite3.Connection, lost: bool, count: int
+    path: Path, connection: sqlite3.Connection, lost: bool
 ) -> tuple[list[Operation], str | None]:
     """Return all operations; or none and what is wrong with the file, if anything is."""
     rows: list[Row] = []
@@ -269,7 +246,7 @@ def _read_operations(
         if str(error) != "file is not a database":
             return [], LOST if lost else str(error)
     if application != APPLICATION:
-        raise _NotAStudyError(f"{path} is not a study of bough, or its first page is damaged")
+        return [], NOT_A_STUDY
     if version > FORMAT:
         raise StudyError(
             f"{path} has format {version}, and this bough reads formats up to {FORMAT}: "
@@ -285,8 +262,6 @@ def _read_operations(
     numbers = [operation.n for operation in operations]
     if numbers != list(range(len(numbers))) or not operations or operations[0].kind != "create":
         return [], "operations are missing"
-    if len(operations) < count:
-        return [], LOST if Path(f"{path}-wal").exists() else "its write-ahead log is missing"
     return operations, None
 
 
@@ -331,7 +306,7 @@ def _write_file(path: Path, specification: dict[str, Any]) -> None:
         with draft.open("rb") as file:
             os.fsync(file.fileno())
         # SQLite would apply the log of a deleted file of this name to the new one.
-        for ending in ("-wal", "-shm", "-count"):
+        for ending in ("-wal", "-shm"):
             Path(f"{path.resolve()}{ending}").unlink(missing_ok=True)
         draft.replace(path.resolve())
         folder = os.open(path.resolve().parent, os.O_RDONLY)
