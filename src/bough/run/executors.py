@@ -37,11 +37,12 @@ RECOUNT = 1.0
 
 @dataclass(slots=True)
 class Job:
-    """An evaluation: the trial, its candidate, and the number of attempts."""
+    """An evaluation: the trial, its candidate, the number of attempts, and when it times out."""
 
     id: int
     candidate: Any
     attempts: int = 0
+    deadline: float = math.inf
 
 
 class Outcome(NamedTuple):
@@ -173,9 +174,7 @@ class Pool:
         self._workers = 0  # counted again from time to time, since a cluster may grow and shrink
         self._recount = 0.0
         self._running: dict[int, tuple[Job, Future[Any]]] = {}  # by trial
-        self._deadlines: dict[int, float] = {}
         self._overdue: set[Future[Any]] = set()  # timed out, and still running
-        self._refused: list[Outcome] = []  # of jobs without arguments
         self._wake = threading.Event()  # set whenever there may be an outcome
 
     def has_room(self) -> bool:
@@ -188,21 +187,22 @@ class Pool:
 
     def submit(self, job: Job) -> None:
         """Begin a job."""
+        job.deadline = math.inf
+        future: Future[Any] = Future()
         try:
             arguments = self._task.arguments(job)
         except Exception as error:  # of a function of the tree
-            self._refused.append(Outcome(job, None, error))
-            return
-        try:
-            future = self._send(job, arguments)
-        except (BrokenExecutor, RuntimeError) as error:
-            raise self._broken(error) from error
+            future.set_exception(error)
+        else:
+            try:
+                future = self._send(job, arguments)
+            except RuntimeError as error:  # such as a BrokenExecutor
+                raise _broken(error) from error
         self._running[job.id] = job, future
         future.add_done_callback(lambda _: self._wake.set())
 
-    def _send(self, job: Job, arguments: tuple[Any, ...]) -> "Future[Any]":
-        future: Future[Any] = self._executor.submit(evaluate, *arguments)
-        return future
+    def _send(self, job: Job, arguments: tuple[Any, ...]) -> Any:
+        return self._executor.submit(evaluate, *arguments)
 
     def wait(self) -> Outcome:
         """Return the outcome of some job, as soon as one ends or is overdue."""
@@ -216,26 +216,23 @@ class Pool:
                     f"all {len(self._overdue)} workers run evaluations that have timed out; "
                     "only the owner of the pool can end them (bough's own can: executor=4)"
                 )
-            next_deadline = min(self._deadlines.values(), default=math.inf) - time.monotonic()
-            self._wake.wait(min(max(next_deadline, 0.0) + 1e-3, TICK))
+            deadline = min((job.deadline for job, _ in self._running.values()), default=math.inf)
+            self._wake.wait(min(max(deadline - time.monotonic(), 0.0) + 1e-3, TICK))
             self._wake.clear()
 
     def _next_outcome(self) -> Outcome | None:
-        if self._refused:
-            return self._refused.pop(0)
-        now = time.monotonic()
-        if self._timeout is not None:
-            for job, _ in self._running.values():
-                if job.id not in self._deadlines and self._is_ready(job):
-                    self._deadlines[job.id] = now + self._timeout
         for job, future in self._running.values():
             if future.done():
-                self._settled(job)
+                del self._running[job.id]
                 return self._outcome(job, future)
-        for id_, deadline in self._deadlines.items():
-            if deadline <= now:
-                job, future = self._running[id_]
-                self._settled(job)
+        if self._timeout is None:
+            return None
+        now = time.monotonic()
+        for job, future in self._running.values():
+            if job.deadline == math.inf and self._is_ready(job):
+                job.deadline = now + self._timeout
+            if job.deadline <= now:
+                del self._running[job.id]
                 self._end(job, future)
                 return Outcome(job, None, TimedOut(f"it took longer than {self._timeout:g} s"))
         return None
@@ -260,17 +257,7 @@ class Pool:
             return Outcome(job, None, RuntimeError(f"it raised {error!r}"))
 
     def _lost(self, job: Job, error: Exception) -> Outcome:
-        raise self._broken(error) from error
-
-    def _broken(self, error: Exception) -> PoolError:
-        return PoolError(
-            f"the executor cannot continue: {error!r}. Make a new one and run this again; with a "
-            "study no observation is lost"
-        )
-
-    def _settled(self, job: Job) -> None:
-        del self._running[job.id]
-        self._deadlines.pop(job.id, None)
+        raise _broken(error) from error
 
     def _end(self, job: Job, future: "Future[Any]") -> None:
         if not future.cancel():
@@ -280,6 +267,13 @@ class Pool:
         """Cancel jobs that have not begun; the executor belongs to the user."""
         for _, future in self._running.values():
             future.cancel()
+
+
+def _broken(error: Exception) -> PoolError:
+    return PoolError(
+        f"the executor cannot continue: {error!r}. Make a new one and run this again; with a "
+        "study no observation is lost"
+    )
 
 
 class OwnPool(Pool):
@@ -295,10 +289,10 @@ class OwnPool(Pool):
     def _is_ready(self, job: Job) -> bool:
         return self._busy[job.id].ready.done()  # its process has imported the objective
 
-    def _send(self, job: Job, arguments: tuple[Any, ...]) -> "Future[Any]":
+    def _send(self, job: Job, arguments: tuple[Any, ...]) -> Any:
         worker = self._idle.pop()
         try:
-            future: Future[Any] = worker.executor.submit(evaluate, *arguments)
+            future = worker.executor.submit(evaluate, *arguments)
         except BrokenExecutor:  # it died while it had nothing to do
             worker.kill()
             worker = _Worker(self._task)
@@ -341,7 +335,7 @@ class _Worker:
             from concurrent.futures import ProcessPoolExecutor
         self.executor: Any = ProcessPoolExecutor(1, initializer=_follow, initargs=(os.getpid(),))
         # It starts now, and imports the modules of the objective, which is not timed.
-        self.ready: Future[None] = self.executor.submit(_take, task.objective)
+        self.ready: Future[bool] = self.executor.submit(callable, task.objective)
 
     def kill(self) -> None:
         """End the process."""
@@ -364,10 +358,6 @@ def _follow(home: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _take(objective: Any) -> None:
-    """Accept an objective, which is imported by that."""
 
 
 def workers_of(executor: Any) -> int:

@@ -53,6 +53,13 @@ class Operation(NamedTuple):
     body: str
     state: int | None
 
+    @classmethod
+    def now(
+        cls, kind: str, trial: int | None = None, body: str = "null", state: int | None = None
+    ) -> "Operation":
+        """Return an operation that happens now; the journal numbers it."""
+        return cls(-1, kind, trial, time.time(), body, state)
+
 
 class Journal:
     """The file of a study, open for reading, or for appending too.
@@ -68,7 +75,7 @@ class Journal:
         self.next = 0
         self._lock = lock
         self._connection: sqlite3.Connection | None = None  # for writing, made by the first append
-        self._deferred: list[Row] = []
+        self._deferred: list[Operation] = []
         self._signature: Any = None  # of the files when `after` read them last
 
     # ------------------------------------------------------------------ create and open
@@ -142,19 +149,19 @@ class Journal:
 
     # ------------------------------------------------------------------ write
 
-    def defer(self, operations: list[Row]) -> None:
+    def defer(self, operations: list[Operation]) -> None:
         """Add operations when others are added, since opening a study does not change its file."""
         self._deferred += operations
 
-    def append(self, operations: list[Row], *, durable: bool = True) -> None:
-        """Add operations (kind, trial, at, body, state), all of them or none.
+    def append(self, operations: list[Operation], *, durable: bool = True) -> None:
+        """Add operations, all of them or none.
 
         Those that are not `durable` survive the process, and reach the disk with the next durable
         ones.
         """
         rows = []
-        for i, operation in enumerate([*self._deferred, *operations]):
-            row = (self.next + i, *operation)
+        for n, operation in enumerate([*self._deferred, *operations], self.next):
+            row = operation._replace(n=n)
             rows.append((*row, _checksum(row)))
         synced = durable and self.durability == "full"
         try:
@@ -169,10 +176,10 @@ class Journal:
         except sqlite3.Error as error:
             self.close()
             raise_if_locked(self.path, error)
+            lost = f"{operations[0].kind} of trial {operations[0].trial}"
             raise StudyError(
                 f"{self.path} cannot be written: {error} (is the disk full?). All that was "
-                f"recorded before is safe; {operations[0][0]} of trial {operations[0][1]} is not. "
-                "Make room, and open the study again"
+                f"recorded before is safe; {lost} is not. Make room, and open the study again"
             ) from error
         self.next += len(rows)
         self._deferred = []
@@ -285,7 +292,7 @@ def _checksum(row: Row) -> int:
 def _write_file(path: Path, specification: dict[str, Any]) -> None:
     """Write a new file under another name, and rename it when it is on the disk."""
     text = json.dumps(specification)
-    first = (0, "create", None, time.time(), text, None)
+    first = Operation.now("create", body=text)._replace(n=0)
     draft = Path(f"{path.resolve()}-new")
     for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
         left.unlink(missing_ok=True)

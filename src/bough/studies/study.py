@@ -3,7 +3,6 @@
 import json
 import os
 import threading
-import time
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ from bough.studies.describe import (
     sign_of,
     specify,
 )
-from bough.studies.journal import Durability, Journal
+from bough.studies.journal import Durability, Journal, Operation
 from bough.studies.replay import Replay
 from bough.studies.trials import Domain, Trial, Trials
 from bough.trees import Tree
@@ -64,7 +63,7 @@ class Study:
         self._journal = journal
         self.specification = specification
         self._replay = replay
-        self._again: deque[int] = deque(replay.running())
+        self._again = deque(trial.id for trial in replay.trials if trial.state == "running")
         self._guard = threading.RLock()
 
     # ------------------------------------------------------------------ making and opening
@@ -180,9 +179,9 @@ class Study:
                 changes.append("All observations are kept, and the search continues from them")
                 replay = Replay(domain, make and make(), sign)
                 replay.load(operations)
-                journal.defer([("restart", None, time.time(), "null", None)])
+                journal.defer([Operation.now("restart")])
             fits = replay.new_fits()  # of observations that were loaded
-            journal.defer([("refit", None, time.time(), fit, None) for fit in fits])
+            journal.defer([Operation.now("refit", body=fit) for fit in fits])
             if changes:
                 warnings.warn(f"{file}: {'. '.join(changes)}", UserWarning, stacklevel=3)
             return cls(journal, specification, replay)
@@ -214,23 +213,20 @@ class Study:
                 trial = replay.trials[self._again.popleft()]
                 if trial.state == "running":
                     return trial
-            kind, state, now = "take", None, time.time()
+            id_, search = len(replay.trials), replay.search
             if replay.queue:
-                candidate = replay.queue[0]
+                operation = Operation.now("take", id_, self.domain.write(replay.queue[0]))
             else:
-                kind = "ask"
                 try:
-                    candidate = replay.search.ask()
+                    body = self.domain.write(search.ask())
                 except Exhausted:
-                    row = ("exhausted", None, now, "null", replay.search.random_state)
-                    self._journal.append([row], durable=False)
+                    exhausted = Operation.now("exhausted", state=search.random_state)
+                    self._journal.append([exhausted], durable=False)
                     raise
-                state = replay.search.random_state
-            body = replay.domain.write(candidate)
-            self._journal.append([(kind, len(replay.trials), now, body, state)], durable=False)
-            if kind == "take":
-                replay.queue.popleft()
-            return replay.begin(candidate, now)
+                operation = Operation.now("ask", id_, body, search.random_state)
+            self._journal.append([operation], durable=False)
+            replay.note(operation)
+            return replay.trials[id_]
 
     def tell(self, trial_or_id: Trial | int, value: float, *, noise: float | None = None) -> None:
         """Record the value of a trial (and its standard deviation): it is safe on return."""
@@ -238,30 +234,30 @@ class Study:
             trial = self._running(trial_or_id)
             number = real(value, "value")
             noise = None if noise is None else at_least_zero(noise, "noise")
+            self._replay.observe(trial, number, noise)
             body = number if noise is None else [number, noise]
-            now = time.time()
-            self._replay.tell(trial, number, noise, now)
-            rows: list[tuple[Any, ...]] = [("tell", trial.id, now, json.dumps(body), None)]
-            rows += [("refit", trial.id, now, fit, None) for fit in self._replay.new_fits()]
-            self._journal.append(rows)
+            operation = Operation.now("tell", trial.id, json.dumps(body))
+            fits = [Operation.now("refit", trial.id, fit) for fit in self._replay.new_fits()]
+            self._journal.append([operation, *fits])
+            self._replay.note(operation)
 
     def fail(self, trial_or_id: Trial | int, reason: str = "") -> None:
         """Record that a trial has no value. The search continues elsewhere as long as it can."""
         with self._guard, self._all_or_closed():
             trial = self._running(trial_or_id)
-            now = time.time()
-            row = ("fail", trial.id, now, json.dumps(str(reason)), None)
-            self._journal.append([row])
-            self._replay.fail(trial, str(reason), now)
+            operation = Operation.now("fail", trial.id, json.dumps(str(reason)))
+            self._journal.append([operation])
+            self._replay.search.fail(trial.candidate)
+            self._replay.note(operation)
 
     def enqueue(self, params_or_path: Mapping[str, Any] | Sequence[int]) -> None:
         """Have a path, or params, evaluated before the searcher's next candidate."""
         with self._guard:
             self._journal.check_open()
             candidate: Any = self.domain.check(params_or_path, self._replay.search)
-            row = ("enqueue", None, time.time(), self.domain.write(candidate), None)
-            self._journal.append([row])
-            self._replay.queue.append(candidate)
+            operation = Operation.now("enqueue", body=self.domain.write(candidate))
+            self._journal.append([operation])
+            self._replay.note(operation)
 
     @contextmanager
     def _all_or_closed(self) -> Iterator[None]:
