@@ -259,7 +259,8 @@ class Pool:
     def _lost(self, job: Job, error: Exception) -> Outcome:
         raise _broken(error) from error
 
-    def _end(self, job: Job, future: "Future[Any]") -> None:
+    def _end(self, job: Job, future: Any) -> None:
+        """Give up a job that has timed out."""
         if not future.cancel():
             self._overdue.add(future)
 
@@ -283,41 +284,36 @@ class OwnPool(Pool):
         self, workers: int, task: Task, timeout: float | None, interrupts: Interrupts
     ) -> None:
         super().__init__(SimpleNamespace(max_workers=workers), task, timeout, interrupts)
-        self._idle = [_Worker(task) for _ in range(workers)]
+        self._idle: list[_Worker] = []
         self._busy: dict[int, _Worker] = {}  # by trial
 
     def _is_ready(self, job: Job) -> bool:
         return self._busy[job.id].ready.done()  # its process has imported the objective
 
     def _send(self, job: Job, arguments: tuple[Any, ...]) -> Any:
-        worker = self._idle.pop()
+        worker = self._idle.pop() if self._idle else _Worker(self._task)
         try:
             future = worker.executor.submit(evaluate, *arguments)
         except BrokenExecutor:  # it died while it had nothing to do
             worker.kill()
-            worker = _Worker(self._task)
-            future = worker.executor.submit(evaluate, *arguments)
+            return self._send(job, arguments)
         self._busy[job.id] = worker
         worker.ready.add_done_callback(lambda _: self._wake.set())
         return future
 
     def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
         outcome = super()._outcome(job, future)
-        if job.id in self._busy:  # else its worker was replaced
+        if job.id in self._busy:  # else its worker has died
             self._idle.append(self._busy.pop(job.id))
         return outcome
 
     def _lost(self, job: Job, error: Exception) -> Outcome:
-        self._replace(job)
+        self._end(job, None)
         said = str(error).strip().partition("\n")[0]
         return Outcome(job, None, WorkerDied(f"its worker died ({type(error).__name__}: {said})"))
 
-    def _end(self, job: Job, future: "Future[Any]") -> None:
-        self._replace(job)
-
-    def _replace(self, job: Job) -> None:
+    def _end(self, job: Job, future: Any) -> None:
         self._busy.pop(job.id).kill()
-        self._idle.append(_Worker(self._task))
 
     def close(self) -> None:
         """End all workers."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -96,30 +97,24 @@ class StudyRecorder(Recorder):
             self.study.offer_again(job.id for job in jobs)
 
 
+@dataclass
 class Run:
     """The evaluations so far, and those that are running."""
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        domain: Domain,
-        sign: float,
-        interrupts: Interrupts,
-        catch: tuple[type[Exception], ...],
-        retries: int,
-    ) -> None:
-        self.recorder = recorder
-        self.search = recorder.search
-        self.running: dict[int, Job] = {}
-        self._domain = domain
-        self._sign = sign
-        self._interrupts = interrupts
-        self._catch = catch
-        self._retries = retries
-        self._evaluated: list[Any] = []
-        self._values: list[float] = []
-        self._seconds: list[float] = []
-        self._begin = perf_counter()
+    recorder: Recorder
+    domain: Domain
+    sign: float
+    interrupts: Interrupts
+    catch: tuple[type[Exception], ...]
+    retries: int
+    running: dict[int, Job] = field(default_factory=dict, init=False)
+    _evaluated: list[tuple[Any, float, float]] = field(default_factory=list, init=False)
+    _begin: float = field(default_factory=perf_counter, init=False)
+
+    @property
+    def search(self) -> Searcher | SpaceSearcher:
+        """The searcher."""
+        return self.recorder.search
 
     def fill(self, evaluator: Evaluator, budget: int | None) -> None:
         """Submit trials while there is room, within the budget; `Exhausted` if none is running."""
@@ -158,21 +153,19 @@ class Run:
             except Exception as of_the_value:
                 error = of_the_value
         if error is not None:
-            caught = isinstance(error, self._catch)
-            if (caught or isinstance(error, WorkerDied)) and job.attempts <= self._retries:
+            caught = isinstance(error, self.catch)
+            if (caught or isinstance(error, WorkerDied)) and job.attempts <= self.retries:
                 self._submit(evaluator, job)
                 return False
             if not caught and not isinstance(error, TimedOut):
-                path, params = self._domain.place(job.candidate)
+                path, params = self.domain.place(job.candidate)
                 where = f"path {path}" if params is None else f"params {params}"
                 raise _failure(
                     f"the objective failed at {where}: {error!r}", path, params
                 ) from error
             self.recorder.fail(job, str(error) or repr(error))
         else:
-            self._evaluated.append(job.candidate)
-            self._values.append(value)
-            self._seconds.append(perf_counter() - self._begin)
+            self._evaluated.append((job.candidate, value, perf_counter() - self._begin))
         del self.running[job.id]
         return True
 
@@ -184,9 +177,9 @@ class Run:
 
     def first_stop(self, rules: Sequence[Any], name: str | None = None) -> str | None:
         """Return the name of the first rule that says stop."""
-        self._interrupts.check()
+        self.interrupts.check()
         try:
-            self._interrupts.allowed = True
+            self.interrupts.allowed = True
             for rule in rules:
                 answer = rule(self.search)
                 if isinstance(answer, str) and answer:
@@ -194,7 +187,7 @@ class Run:
                 if answer:
                     return name or getattr(rule, "__name__", repr(rule))
         finally:
-            self._interrupts.allowed = False
+            self.interrupts.allowed = False
         return None
 
     def leave(self) -> None:
@@ -208,17 +201,17 @@ class Run:
         observed = self.search.observations > 0
         certificate = getattr(self.search, "certificate", None) if observed else None
         best = self.search.best() if observed else None
-        places = [self._domain.place(candidate) for candidate in self._evaluated]
+        places = [self.domain.place(candidate) for candidate, _, _ in self._evaluated]
         history = History(
             [path for path, _ in places],
-            np.array(self._values),
-            np.array(self._seconds),
+            np.array([value for _, value, _ in self._evaluated]),
+            np.array([seconds for _, _, seconds in self._evaluated]),
             [params for _, params in places],
         )
-        if self._sign < 0:
+        if self.sign < 0:
             best = None if best is None else negative_arm(best)
             certificate = None if certificate is None else negative_certificate(certificate)
-        direction = "maximize" if self._sign > 0 else "minimize"
+        direction = "maximize" if self.sign > 0 else "minimize"
         study = self.recorder.study
         return Result(best, certificate, history, stopped_by, self.search, study, direction)
 
