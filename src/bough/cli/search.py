@@ -5,21 +5,21 @@ import pathlib
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from bough import kernels
 from bough.cli.shell import (
     Finite,
     load_function,
+    parse_kernel,
     run_and_print,
     search_options,
     warnings_in_words,
 )
 from bough.exceptions import StudyError
-from bough.kernels import Kernel
 from bough.problems import BY_NAME, kind_of, named
 from bough.run.maximize import maximize
 from bough.run.render import (
@@ -117,7 +117,7 @@ def command(
             if branching is None or depth is None:
                 raise click.UsageError(f"{problem} needs --branching and --depth.")
             tree = Tree(branching, depth)
-            template = None if kernel is None else _kernel(kernel, fitted=True)
+            template = None if kernel is None else parse_kernel(kernel, fitted=True)
             options = {"kernel": template, "noise": noise, "select": select}
         stop: list[StopRule] = [] if seconds is None else [WallTime(seconds)]
         stop += [] if gap is None else [Gap(gap)]
@@ -141,10 +141,7 @@ def command(
                 study=study, progress=False if as_json else None,
             )  # fmt: skip
 
-    def facts_of(result: Result, elapsed: float) -> dict[str, Any]:
-        return _facts(problem, result, elapsed, known)
-
-    run_and_print(search, facts_of, _page, as_json=as_json, file=file)
+    run_and_print(search, partial(_facts, problem, known), _page, as_json=as_json, file=file)
 
 
 def _seed_of(file: str | None) -> int:
@@ -160,7 +157,7 @@ def _seed_of(file: str | None) -> int:
     return seed if isinstance(seed, int) else 0
 
 
-def _facts(problem: str, result: Result, elapsed: float, known: Any) -> dict[str, Any]:
+def _facts(problem: str, known: Any, result: Result, elapsed: float) -> dict[str, Any]:
     """Return the result as plain values; those that are not finite become None."""
     searcher: Any = result.searcher
     tree = searcher.tree
@@ -217,14 +214,6 @@ def _paths(log10_arms: float) -> str:
     if log10_arms < 15:
         return f"{round(10**log10_arms):,} paths"
     return f"about 10^{log10_arms:.0f} paths"
-
-
-def _kernel(text: str, *, fitted: bool = False) -> Kernel:
-    """Return a kernel such as `gaussian:3`; the rest takes its defaults, or is to be fitted."""
-    try:
-        return kernels.parse(text, fitted=fitted)
-    except ValueError as error:
-        raise click.UsageError(f"--{error}.") from None
 
 
 def _load(text: str) -> Callable[[Any], Any]:

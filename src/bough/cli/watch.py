@@ -1,11 +1,11 @@
 """`bough watch`: the page of a study that is being written, served to this machine."""
 
-import json
 import pathlib
+import webbrowser
 
 import click
 
-from bough.cli.shell import FILE, echo, json_option
+from bough.cli.shell import FILE, json_option, print_facts
 
 
 @click.command("watch")
@@ -25,16 +25,12 @@ def command(file: pathlib.Path, port: int, opens: bool, as_json: bool) -> None:
     The page is served to this machine only and has no controls: it reads the file and cannot
     disturb the search.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
-    import webbrowser
-
     from bough.report.watch import Watch
 
     server = Watch(file, port)
     try:
-        if as_json:
-            echo(json.dumps({"file": str(file), "url": server.url}))
-        else:
-            echo(f"{file} is shown at {server.url} (Ctrl-C ends this, not the search)")
+        text = f"{file} is shown at {server.url} (Ctrl-C ends this, not the search)"
+        print_facts({"file": str(file), "url": server.url}, text, as_json=as_json)
         if opens:
             webbrowser.open(server.url)
         server.serve_forever()
