@@ -47,7 +47,9 @@ class _LazyShell(Shell):
 
 
 @click.group(
-    cls=_LazyShell, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES
+    cls=_LazyShell,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    epilog=EXIT_CODES,
 )
 @click.version_option(package_name="bough")
 def main() -> None:

@@ -42,7 +42,6 @@ WORDS = {
     "--delta",
     type=Finite(0, 1, min_open=True, max_open=True),
     default=0.05,
-    show_default=True,
     help="Failure probability of the bounds.",
 )
 @click.option("--regret", type=POSITIVE, help="Average regret for which to count the plays needed.")

@@ -17,15 +17,12 @@ from bough.experiments.results import Comparison
 
 @click.command("compare")
 @click.argument("problems", nargs=-1, required=True)
-@click.option(
-    "--searchers", default="gpts,uct", show_default=True, help="Names, separated by commas."
-)
-@click.option("--budget", type=COUNT, default=1000, show_default=True, help="Plays of a run.")
+@click.option("--searchers", default="gpts,uct", help="Names, separated by commas.")
+@click.option("--budget", type=COUNT, default=1000, help="Plays of a run.")
 @click.option(
     "--seeds",
     type=click.IntRange(1, 1_000_000),
     default=50,
-    show_default=True,
     help="Number of problems, each with a seed of its own.",
 )
 @click.option(
@@ -33,9 +30,7 @@ from bough.experiments.results import Comparison
     type=COUNT,
     help="Number of other seeds for tuning.  [default: as many as seeds, at most 20]",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="First seed."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="First seed.")
 @click.option("--steps", is_flag=True, help="Observe immediate rewards, where a problem has them.")
 @click.option(
     "--out",

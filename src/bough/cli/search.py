@@ -62,11 +62,7 @@ def _complete_problem(
     "discounted:DISCOUNT or geometric:RATIO, fixes its parameter.  [default: fitted]",
 )
 @click.option(
-    "--select",
-    type=click.Choice(["subtree", "arm"]),
-    default="subtree",
-    show_default=True,
-    help="Selection rule.",
+    "--select", type=click.Choice(["subtree", "arm"]), default="subtree", help="Selection rule."
 )
 @search_options(budget=1000, seed="0")
 def command(

@@ -20,7 +20,7 @@ from bough.spaces import Space
 @click.argument("objective")
 @click.option("--minimize", "minimizes", is_flag=True, help="Minimize instead of maximize.")
 @click.option("--workers", type=COUNT, help="Number of worker processes.")
-@click.option("--searcher", default="gpts", show_default=True, help="Name of the searcher.")
+@click.option("--searcher", default="gpts", help="Name of the searcher.")
 @search_options(budget=100)
 def command(
     objective: str,

@@ -10,12 +10,10 @@ from bough.cli.shell import FILE, json_option, print_facts
 
 @click.command("watch")
 @click.argument("file", type=FILE)
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port.  [default: any free port]"
-)
+@click.option("--port", type=click.IntRange(0, 65535), help="Port.  [default: any free port]")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @json_option
-def command(file: pathlib.Path, port: int, opens: bool, as_json: bool) -> None:
+def command(file: pathlib.Path, port: int | None, opens: bool, as_json: bool) -> None:
     """Serve the page of the study FILE while it is being written, until Ctrl-C.
 
     \b
@@ -27,7 +25,7 @@ def command(file: pathlib.Path, port: int, opens: bool, as_json: bool) -> None:
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     from bough.report.watch import Watch
 
-    server = Watch(file, port)
+    server = Watch(file, port or 0)
     try:
         text = f"{file} is shown at {server.url} (Ctrl-C ends this, not the search)"
         print_facts({"file": str(file), "url": server.url}, text, as_json=as_json)

@@ -106,23 +106,20 @@ def _has_seed(objective: Callable[..., Any]) -> bool:
         parameter = inspect.signature(objective).parameters.get("seed")
     except (TypeError, ValueError):  # some built-in functions do not say
         return False
-    return parameter is not None and parameter.kind in (
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        inspect.Parameter.KEYWORD_ONLY,
-    )
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return parameter is not None and parameter.kind in named
 
 
 def read_reward(returned: Any) -> tuple[float, float | None]:
     """Return the value that an objective returned, and its standard deviation if there is one."""
-    if isinstance(returned, tuple):
-        if len(returned) != 2:
-            raise TypeError(
-                "the objective must return a reward or (reward, std), "
-                f"got a tuple of {len(returned)}"
-            )
-        std = at_least_zero(returned[1], "the reward's std")
-        return real(returned[0], "the reward"), std
-    return real(returned, "the reward"), None
+    if not isinstance(returned, tuple):
+        return real(returned, "the reward"), None
+    if len(returned) != 2:
+        raise TypeError(
+            f"the objective must return a reward or (reward, std), got a tuple of {len(returned)}"
+        )
+    std = at_least_zero(returned[1], "the reward's std")
+    return real(returned[0], "the reward"), std
 
 
 class Inline:

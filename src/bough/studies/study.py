@@ -61,8 +61,18 @@ class Study:
 
     def __init__(self, journal: Journal, specification: dict[str, Any], replay: Replay) -> None:
         self._journal = journal
-        self.specification = specification
         self._replay = replay
+        self.path = journal.path  #: The file.
+        self.specification = specification  #: The recorded arguments of `create`.
+        self.domain = replay.domain  #: The tree or space, as the loop uses it.
+        self.tree = self.domain.tree  #: The tree, or that of the fixed partition of the space.
+        self.space = self.domain.space  #: The space, None on a tree.
+        #: The factor of values before the searcher observes them: -1 if the study minimizes.
+        self.sign = replay.sign
+        #: The random state of the new searcher, from which the seeds of trials derive.
+        self.first_state = int(specification["begin"] or 0)
+        #: Whether the searcher is known, and so `best` and `certificate`.
+        self.replayed = replay.search is not None
         self._again = deque(trial.id for trial in replay.trials if trial.state == "running")
         self._guard = threading.RLock()
 
@@ -300,26 +310,6 @@ class Study:
         return Trials(self._replay.trials)
 
     @property
-    def path(self) -> FilePath:
-        """The file."""
-        return self._journal.path
-
-    @property
-    def domain(self) -> Domain:
-        """The tree or space, as the loop uses it."""
-        return self._replay.domain
-
-    @property
-    def tree(self) -> Tree:
-        """The tree, or that of the fixed partition of the space."""
-        return self.domain.tree
-
-    @property
-    def space(self) -> Space | None:
-        """The space, None on a tree."""
-        return self.domain.space
-
-    @property
     def searcher(self) -> Searcher | SpaceSearcher:
         """The searcher as it stands. Do not ask or tell it yourself: that would not be recorded."""
         if self._replay.search is None:
@@ -328,21 +318,6 @@ class Study:
                 f"{self.specification['options']}); give it to Study.open"
             )
         return self._replay.search  # type: ignore[no-any-return]
-
-    @property
-    def replayed(self) -> bool:
-        """Whether the searcher is known, and so `best` and `certificate`."""
-        return self._replay.search is not None
-
-    @property
-    def sign(self) -> float:
-        """The factor of values before the searcher observes them: -1 if the study minimizes."""
-        return self._replay.sign
-
-    @property
-    def first_state(self) -> int:
-        """The random state of the new searcher, from which the seeds of trials derive."""
-        return int(self.specification["begin"] or 0)
 
     @property
     def failed(self) -> int:
@@ -397,6 +372,7 @@ def open_or_create(
     An existing one must be of the same tree, direction and searcher, and about the same objective;
     `rng` must be the recorded seed or None.
     """
+    seed = None if rng is None else describe_seed(rng)
     if isinstance(given, Study):
         study = given
         if searcher is not None:
@@ -411,24 +387,19 @@ def open_or_create(
         )
     else:
         study = Study.open(given, tree, searcher=searcher, **options)
-    recorded = study.specification["seed"]
-    try:
-        if study.specification["direction"] != direction:
-            raise StudyError(
-                f"{study.path} is to {study.specification['direction']}, not to {direction}"
-            )
-        if about is not None and study.specification["about"] not in (None, about):
-            raise StudyError(
-                f"{study.path} is a study of {study.specification['about']}, not of {about}"
-            )
-        if rng is not None and describe_seed(rng) != recorded:
-            raise StudyError(
-                f"rng must be None or the seed of {study.path}, which is {recorded!r}, got {rng!r}"
-            )
-    except BaseException:
+    recorded = study.specification
+    problem = None
+    if recorded["direction"] != direction:
+        problem = f"{study.path} is to {recorded['direction']}, not to {direction}"
+    elif about is not None and recorded["about"] not in (None, about):
+        problem = f"{study.path} is a study of {recorded['about']}, not of {about}"
+    elif seed not in (None, recorded["seed"]):
+        was = recorded["seed"]
+        problem = f"rng must be None or the seed of {study.path}, which is {was!r}, got {rng!r}"
+    if problem is not None:
         if study is not given:
             study.close()
-        raise
+        raise StudyError(problem)
     return study
 
 
