@@ -79,8 +79,6 @@ def command(
         )  # fmt: skip
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    except (RuntimeError, OSError) as error:
-        raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         kept = f"; finished runs are in {study}: repeat the command to resume" if study else ""
         echo(f"interrupted{kept}", err=True)

@@ -2,7 +2,6 @@
 
 import math
 import pathlib
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -19,7 +18,6 @@ from bough.cli.shell import (
     search_options,
     warnings_in_words,
 )
-from bough.exceptions import StudyError
 from bough.problems import BY_NAME, kind_of, named
 from bough.run.maximize import maximize
 from bough.run.render import (
@@ -92,9 +90,9 @@ def command(
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     known = None
     objective: Callable[..., Any]
-    if seed is None:
-        seed = _seed_of(file)
     try:
+        if seed is None:
+            seed = _seed_of(file)
         if kind_of(problem) is not None:
             given = {"--branching": branching, "--depth": depth, "--kernel": kernel}
             invalid = [name for name, value in given.items() if value is not None]
@@ -124,7 +122,7 @@ def command(
                     file, tree, searcher="gpts", rng=seed, direction="maximize", about=about,
                     **options,
                 )  # fmt: skip
-        searcher: Any = study.searcher if study else GPTS(tree, rng=seed, **options)
+        searcher = None if study else GPTS(tree, rng=seed, **options)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if budget is None and not stop:
@@ -133,7 +131,7 @@ def command(
     def search() -> Result:
         with study or nullcontext():
             return maximize(
-                objective, tree, budget=budget, searcher=None if study else searcher, stop=stop,
+                objective, tree, budget=budget, searcher=searcher, stop=stop,
                 study=study, progress=False if as_json else None,
             )  # fmt: skip
 
@@ -144,12 +142,7 @@ def _seed_of(file: str | None) -> int:
     """Return the seed of a study file, and 0 if there is no such file."""
     if file is None or not pathlib.Path(file).exists():
         return 0
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are printed when it is opened
-            seed = Study.look(file).specification["seed"]
-    except StudyError as error:
-        raise click.UsageError(str(error)) from None
+    seed = Study.look(file).specification["seed"]
     return seed if isinstance(seed, int) else 0
 
 

@@ -81,14 +81,10 @@ def _load(text: str) -> tuple[Callable[[Any], Any], Space]:
     space = getattr(module, name, None)
     if not isinstance(space, Space):
         others = [key for key, value in vars(module).items() if isinstance(value, Space)]
-        raise click.UsageError(
-            f"{where} has no bough.Space called {name}"
-            + (
-                f"; it has {', '.join(others)}: name one after a second colon."
-                if others
-                else f": write {name} = bough.Space(...) there."
-            )
-        )
+        hint = f": write {name} = bough.Space(...) there."
+        if others:
+            hint = f"; it has {', '.join(others)}: name one after a second colon."
+        raise click.UsageError(f"{where} has no bough.Space called {name}{hint}")
     return function, space
 
 

@@ -70,14 +70,9 @@ def _copy(path: Path, copy: Path) -> bytes:
     """Copy a file and its log; return the log."""
     for _ in range(TRIES):
         before = signature_of(path)
-        try:
-            shutil.copyfile(path, copy)
-            log = Path(f"{path}-wal").read_bytes()
-            Path(f"{copy}-wal").write_bytes(log)
-        except OSError as error:
-            raise StudyError(
-                f"{path} cannot be copied to {copy.parent} to be checked: {error.strerror}"
-            ) from error
+        shutil.copyfile(path, copy)
+        log = Path(f"{path}-wal").read_bytes()
+        Path(f"{copy}-wal").write_bytes(log)
         if signature_of(path) == before:
             return log
     raise Locked(f"{path} is being changed by another program; wait for it")

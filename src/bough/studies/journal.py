@@ -135,7 +135,7 @@ class Journal:
             with open_reader(self.path, live=self._is_live()) as (connection, lost):
                 query = "SELECT * FROM operations WHERE n >= ? ORDER BY n"
                 rows = connection.execute(query, (n,)).fetchall()
-        except (sqlite3.Error, StudyError):
+        except (sqlite3.Error, OSError, StudyError):
             return None
         operations = _verified(rows)
         if lost or [one.n for one in operations] != list(range(n, n + len(rows))):
