@@ -27,12 +27,12 @@ from bough.studies.trials import Domain
 from bough.trees import Tree
 
 
-class NotInFile(ValueError):  # noqa: N818 - what is missing, not what went wrong
-    """Something is a function of the program, so no file can hold it."""
+class NotInFile(ValueError):  # noqa: N818 - a ValueError by its base class
+    """Raised for a function of the program, which no file can hold."""
 
 
 def describe(value: Any) -> Any:
-    """Return a value as JSON can say it; of a function, its name.
+    """Return a value in a form that JSON can hold; of a function, its name.
 
     >>> describe(kernels.Gaussian(3.0))
     {'class': 'Gaussian', 'width': 3.0, 'variance': 1.0}
@@ -83,7 +83,7 @@ def name_of(function: Any) -> str:
 
 
 def describe_tree(tree: Tree) -> dict[str, Any]:
-    """Return a tree as JSON can say it."""
+    """Return a tree in a form that JSON can hold."""
     branching: Any = {"function": name_of(tree._given)}
     labels: Any = tree.labels
     listed = labels is not None and not callable(labels)
@@ -108,7 +108,7 @@ def rebuild_tree(description: dict[str, Any]) -> Tree:
 
 
 def describe_seed(rng: np.random.Generator | int | None) -> Any:
-    """Return a seed as JSON can say it: an int, or the state of a generator; drawn if None."""
+    """Return a seed for JSON: an int, or the state of a generator; drawn if None."""
     if rng is None:
         return np.random.SeedSequence().entropy
     if isinstance(rng, np.random.Generator):
@@ -133,7 +133,7 @@ def rebuild_seed(description: Any) -> np.random.Generator | int:
 
 
 def fingerprint(specification: dict[str, Any]) -> str:
-    """Return a short name of all that a study's file says of its search."""
+    """Return a short digest of a specification."""
     text = json.dumps(specification, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
