@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from bough._validation import above_zero, at_least_zero, real, whole
@@ -155,16 +154,17 @@ class Inline:
 
 
 class Pool:
-    """The workers of an executor of the user, which needs a method `submit`.
+    """The workers of an executor: one of the user, which needs a method `submit`, or `Workers`.
 
-    An evaluation that takes longer than `timeout` seconds fails. Only the executor's owner could
-    end it, so its worker counts as busy until it ends.
+    An evaluation that takes longer than `timeout` seconds fails. In an executor of the user, only
+    its owner could end it, so its worker counts as busy until it ends.
     """
 
     def __init__(
         self, executor: Any, task: Task, timeout: float | None, interrupts: Interrupts
     ) -> None:
         self._executor = executor
+        self._own = isinstance(executor, Workers)
         self._task = task
         self._timeout = timeout
         self._interrupts = interrupts
@@ -192,14 +192,11 @@ class Pool:
             future.set_exception(error)
         else:
             try:
-                future = self._send(job, arguments)
+                future = self._executor.submit(evaluate, *arguments)
             except RuntimeError as error:  # such as a BrokenExecutor
                 raise _broken(error) from error
         self._running[job.id] = job, future
         future.add_done_callback(lambda _: self._wake.set())
-
-    def _send(self, job: Job, arguments: tuple[Any, ...]) -> Any:
-        return self._executor.submit(evaluate, *arguments)
 
     def wait(self) -> Outcome:
         """Return the outcome of some job, as soon as one ends or is overdue."""
@@ -226,24 +223,27 @@ class Pool:
             return None
         now = time.monotonic()
         for job, future in self._running.values():
-            if job.deadline == math.inf and self._is_ready(job):
+            if job.deadline == math.inf and (not self._own or self._executor.is_ready(future)):
                 job.deadline = now + self._timeout
             if job.deadline <= now:
                 del self._running[job.id]
-                self._end(job, future)
+                if self._own:
+                    self._executor.end(future)
+                elif not future.cancel():
+                    self._overdue.add(future)
                 return Outcome(job, None, TimedOut(f"it took longer than {self._timeout:g} s"))
         return None
-
-    def _is_ready(self, job: Job) -> bool:
-        """Return whether the time of a job has begun."""
-        return True
 
     def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
         """Return the outcome of a future that is done."""
         try:
             return Outcome(job, future.result())
         except BrokenExecutor as error:
-            return self._lost(job, error)
+            if not self._own:
+                raise _broken(error) from error
+            said = str(error).strip().partition("\n")[0]
+            died = WorkerDied(f"its worker died ({type(error).__name__}: {said})")
+            return Outcome(job, None, died)
         except CancelledError as error:
             return Outcome(job, None, WorkerDied(f"the evaluation was cancelled: {error!r}"))
         except Exception as error:
@@ -253,18 +253,13 @@ class Pool:
         except BaseException as error:  # of the worker, such as by sys.exit: not of this process
             return Outcome(job, None, RuntimeError(f"it raised {error!r}"))
 
-    def _lost(self, job: Job, error: Exception) -> Outcome:
-        raise _broken(error) from error
-
-    def _end(self, job: Job, future: Any) -> None:
-        """Give up a job that has timed out."""
-        if not future.cancel():
-            self._overdue.add(future)
-
     def close(self) -> None:
-        """Cancel jobs that have not begun; the executor belongs to the user."""
-        for _, future in self._running.values():
-            future.cancel()
+        """End workers of our own; in an executor of the user, cancel jobs that have not begun."""
+        if self._own:
+            self._executor.close()
+        else:
+            for _, future in self._running.values():
+                future.cancel()
 
 
 def _broken(error: Exception) -> PoolError:
@@ -274,61 +269,54 @@ def _broken(error: Exception) -> PoolError:
     )
 
 
-class OwnPool(Pool):
+class Workers:
     """Processes of our own, each in a pool of one, so that one can be killed, or die, alone."""
 
-    def __init__(
-        self, workers: int, task: Task, timeout: float | None, interrupts: Interrupts
-    ) -> None:
-        super().__init__(SimpleNamespace(max_workers=workers), task, timeout, interrupts)
-        self._idle: list[_Worker] = []
-        self._busy: dict[int, _Worker] = {}  # by trial
+    def __init__(self, count: int, objective: Callable[..., Any]) -> None:
+        self.max_workers = count
+        self._objective = objective
+        self._workers: dict[Future[Any], _Worker] = {}  # by the last job of each
 
-    def _is_ready(self, job: Job) -> bool:
-        return self._busy[job.id].ready.done()  # its process has imported the objective
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        """Begin a call on an idle worker, or on a new one."""
+        for future in [future for future in self._workers if future.done()]:
+            worker = self._workers.pop(future)
+            try:
+                begun = worker.executor.submit(function, *arguments)
+                break
+            except BrokenExecutor:  # it has died
+                worker.kill()
+        else:
+            worker = _Worker(self._objective)
+            begun = worker.executor.submit(function, *arguments)
+        self._workers[begun] = worker
+        return begun  # type: ignore[no-any-return]
 
-    def _send(self, job: Job, arguments: tuple[Any, ...]) -> Any:
-        worker = self._idle.pop() if self._idle else _Worker(self._task)
-        try:
-            future = worker.executor.submit(evaluate, *arguments)
-        except BrokenExecutor:  # it died while it had nothing to do
-            worker.kill()
-            return self._send(job, arguments)
-        self._busy[job.id] = worker
-        worker.ready.add_done_callback(lambda _: self._wake.set())
-        return future
+    def is_ready(self, future: "Future[Any]") -> bool:
+        """Return whether the process of a call has imported the objective."""
+        return self._workers[future].ready.done()
 
-    def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
-        outcome = super()._outcome(job, future)
-        if job.id in self._busy:  # else its worker has died
-            self._idle.append(self._busy.pop(job.id))
-        return outcome
-
-    def _lost(self, job: Job, error: Exception) -> Outcome:
-        self._end(job, None)
-        said = str(error).strip().partition("\n")[0]
-        return Outcome(job, None, WorkerDied(f"its worker died ({type(error).__name__}: {said})"))
-
-    def _end(self, job: Job, future: Any) -> None:
-        self._busy.pop(job.id).kill()
+    def end(self, future: "Future[Any]") -> None:
+        """Kill the process of a call."""
+        self._workers.pop(future).kill()
 
     def close(self) -> None:
-        """End all workers."""
-        for worker in (*self._idle, *self._busy.values()):
+        """End all processes."""
+        for worker in self._workers.values():
             worker.kill()
 
 
 class _Worker:
     """One process: of loky if it is installed, which can send any function to it."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, objective: Callable[..., Any]) -> None:
         try:
             from loky import ProcessPoolExecutor
         except ImportError:
             from concurrent.futures import ProcessPoolExecutor
         self.executor: Any = ProcessPoolExecutor(1, initializer=_follow, initargs=(os.getpid(),))
         # It starts now, and imports the modules of the objective, which is not timed.
-        self.ready: Future[bool] = self.executor.submit(callable, task.objective)
+        self.ready: Future[bool] = self.executor.submit(callable, objective)
 
     def kill(self) -> None:
         """End the process."""
@@ -400,5 +388,6 @@ def make_evaluator(
     """Return the evaluator for the argument `executor` of `maximize`."""
     if executor is None:
         return Inline(task, interrupts)
-    kind = Pool if hasattr(executor, "submit") else OwnPool
-    return kind(executor, task, timeout, interrupts)
+    if not hasattr(executor, "submit"):
+        executor = Workers(executor, task.objective)
+    return Pool(executor, task, timeout, interrupts)
