@@ -11,7 +11,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -297,8 +297,7 @@ def _write_file(path: Path, specification: dict[str, Any]) -> None:
     for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
         left.unlink(missing_ok=True)
     try:
-        connection = sqlite3.connect(draft, isolation_level=None)
-        try:
+        with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute("PRAGMA journal_mode = WAL")
@@ -308,8 +307,6 @@ def _write_file(path: Path, specification: dict[str, Any]) -> None:
             connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
             connection.execute(INSERT, (*first, _checksum(first)))
             connection.execute("COMMIT")
-        finally:
-            connection.close()
         with draft.open("rb") as file:
             os.fsync(file.fileno())
         # SQLite would apply the log of a deleted file of this name to the new one.
