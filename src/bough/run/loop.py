@@ -62,7 +62,7 @@ class Unrecorded:
 
 
 @dataclass
-class Run:
+class SearchRun:
     """The evaluations so far, and those that are running."""
 
     trials: Study | Unrecorded

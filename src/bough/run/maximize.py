@@ -12,7 +12,7 @@ import numpy as np
 from bough._validation import whole
 from bough.exceptions import Exhausted
 from bough.run.executors import Evaluator, Task, check_executor, make_evaluator
-from bough.run.loop import Run, Unrecorded
+from bough.run.loop import SearchRun, Unrecorded
 from bough.run.progress import Bar, Interrupts
 from bough.run.result import Result
 from bough.run.stopping import Budget, StopRule, Target, WallTime
@@ -157,7 +157,7 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
     check_executor(given.executor, given.timeout)
     trials = _open_trials(given, sign, budget)
     interrupts = Interrupts()
-    run = Run(trials, trials is not given.study, domain, interrupts, catch, retries)
+    run = SearchRun(trials, trials is not given.study, domain, interrupts, catch, retries)
     evaluator: Evaluator | None = None
     stopped_by = None
     try:
@@ -197,7 +197,7 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
     return run.result(stopped_by or "budget")
 
 
-def _leave_or_collect(collect: bool, run: Run, evaluator: Evaluator, bar: Bar) -> None:
+def _leave_or_collect(collect: bool, run: SearchRun, evaluator: Evaluator, bar: Bar) -> None:
     """Report the running evaluations, and wait for them if asked to, until Ctrl-C is pressed."""
     count = f"{len(run.running)} running evaluation{'s' if len(run.running) > 1 else ''}"
     if not collect:
