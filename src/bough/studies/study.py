@@ -216,8 +216,7 @@ class Study:
         Trials left running by a dead process come first, under their own ids; then those that were
         enqueued; then those of the searcher. Raises `bough.Exhausted` if nothing is left to learn.
         """
-        with self._guard, self._all_or_closed():
-            self._journal.check_open()
+        with self._writing():
             replay = self._replay
             while self._again:
                 trial = replay.trials[self._again.popleft()]
@@ -240,7 +239,7 @@ class Study:
 
     def tell(self, trial_or_id: Trial | int, value: float, *, noise: float | None = None) -> None:
         """Record the value of a trial (and its standard deviation): it is safe on return."""
-        with self._guard, self._all_or_closed():
+        with self._writing():
             trial = self._running(trial_or_id)
             number = real(value, "value")
             noise = None if noise is None else at_least_zero(noise, "noise")
@@ -253,7 +252,7 @@ class Study:
 
     def fail(self, trial_or_id: Trial | int, reason: str = "") -> None:
         """Record that a trial has no value. The search continues elsewhere as long as it can."""
-        with self._guard, self._all_or_closed():
+        with self._writing():
             trial = self._running(trial_or_id)
             operation = Operation.now("fail", trial.id, json.dumps(str(reason)))
             self._journal.append([operation])
@@ -262,29 +261,29 @@ class Study:
 
     def enqueue(self, params_or_path: Mapping[str, Any] | Sequence[int]) -> None:
         """Have a path, or params, evaluated before the searcher's next candidate."""
-        with self._guard:
-            self._journal.check_open()
+        with self._writing():
             candidate: Any = self.domain.check(params_or_path, self._replay.search)
             operation = Operation.now("enqueue", body=self.domain.write(candidate))
             self._journal.append([operation])
             self._replay.note(operation)
 
     @contextmanager
-    def _all_or_closed(self) -> Iterator[None]:
-        """Close the study when Ctrl-C comes between the searcher's update and its record.
+    def _writing(self) -> Iterator[None]:
+        """Exclude other threads, and close the study when Ctrl-C interrupts a change.
 
-        The file is right; the searcher in memory may be ahead of it.
+        Then the file is right, and the searcher in memory may be ahead of it.
         """
-        try:
-            yield
-        except Exception:  # refused, or closed already
-            raise
-        except BaseException:
-            self._journal.close()
-            raise
+        with self._guard:
+            self._journal.check_open()
+            try:
+                yield
+            except Exception:  # refused, or closed already
+                raise
+            except BaseException:
+                self._journal.close()
+                raise
 
     def _running(self, trial_or_id: Trial | int) -> Trial:
-        self._journal.check_open()
         id_ = trial_or_id.id if isinstance(trial_or_id, Trial) else trial_or_id
         id_ = whole(id_, "trial", least=0)
         trials = self._replay.trials
