@@ -54,7 +54,7 @@ def test_every_command(words, command):
 
 def test_help_names_the_commands_the_exit_codes_and_examples():
     text = run("--help").output
-    for name, (_, line) in COMMANDS.items():
+    for name, line in COMMANDS.items():
         assert f"  {name} " in text
         assert line in text
     for code in ("0    success", "1    failure", "2    invalid options", "130  interrupted"):

@@ -21,7 +21,7 @@ from bough.exceptions import Locked
 
 TREE = Tree(4, 6)
 TRIALS = 60
-ENDINGS = ("", "-wal", "-shm", "-count")
+ENDINGS = ("", "-wal", "-shm")
 
 
 def play(study, count):
@@ -44,17 +44,14 @@ def write(folder, files):
 
 
 def contents(file):
-    """Return the bytes of a file, its log, and the count of its commits."""
+    """Return the bytes of a file and of its log."""
     paths = {ending: Path(f"{file}{ending}") for ending in ENDINGS}
     return {ending: path.read_bytes() for ending, path in paths.items() if path.exists()}
 
 
 @functools.cache
 def left(state):
-    """Return the files that a process leaves which closed its study or was killed, and the trials.
-
-    The files of a killed process may be copied elsewhere without the count of its commits.
-    """
+    """Return the files of a process that closed its study or was killed, and the trials."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "run.db")
         if state == "closed":
@@ -66,18 +63,10 @@ def left(state):
         play(study, TRIALS)
         files = contents(file)
         study.close()
-    if "without count" in state:
-        del files["-count"]
     return files, list(study.trials)
 
 
-STATES = [
-    "closed",
-    "killed",
-    "killed with a short log",
-    "killed, copied without count",
-    "killed with a short log, copied without count",
-]
+STATES = ["closed", "killed", "killed with a short log"]
 
 
 def prefixes(trials):
@@ -132,9 +121,9 @@ def test_any_damage_is_noticed(state, ending, place, bit, cut, read_only):
                 words in found
                 for words in ("is damaged: ", "is not a study of bough", "by a newer one")
             )
-        elif "without count" in state and cut and ending == "-wal":
+        elif cut and ending == "-wal":
             assert found in prefixes(trials)  # like a process that was killed earlier
-        elif "without count" in state and ending == "-wal":
+        elif ending == "-wal":
             assert found in list(prefixes(trials))[-2:]  # perhaps without the last commit
         else:
             assert found == trials
@@ -161,32 +150,14 @@ def test_a_damaged_log_is_not_lost_by_opening_the_study_with_another_tree(tmp_pa
         assert contents(file) == files
     log = bytearray(files["-wal"])
     log[5000] ^= 1
-    for without in ((), ("-count",)):
-        damaged = {e: d for e, d in (files | {"-wal": bytes(log)}).items() if e not in without}
-        Path(f"{file}-count").unlink()
-        write(tmp_path, damaged)
-        for tree in (Tree(3, 6), None, TREE):
-            with pytest.raises(StudyError, match="is damaged: its write-ahead log has lost commit"):
-                Study.open(file, tree)
-            assert contents(file) == damaged
+    damaged = files | {"-wal": bytes(log)}
+    write(tmp_path, damaged)
+    for tree in (Tree(3, 6), None, TREE):
+        with pytest.raises(StudyError, match="is damaged: its write-ahead log has lost commit"):
+            Study.open(file, tree)
+        assert contents(file) == damaged
     write(tmp_path, files)
     assert open_twice(file, read_only=False) == trials
-
-
-def test_a_count_from_before_a_loss_of_power_is_not_trusted(tmp_path):
-    """It may know of commits that never reached the disk: SQLite drops them, and so do we."""
-    files, trials = left("killed")
-    log = files["-wal"][: 32 + 40 * (24 + 4096)]
-    file = write(tmp_path, files | {"-wal": log})
-    assert "its write-ahead log has lost commits" in open_twice(file, read_only=False)
-    os.utime(f"{file}-count", (1e9, 1e9))
-    assert open_twice(file, read_only=False) in prefixes(trials)
-
-
-def test_a_deleted_log_is_noticed(tmp_path):
-    files, _ = left("killed")
-    file = write(tmp_path, {ending: data for ending, data in files.items() if ending != "-wal"})
-    assert "its write-ahead log is missing" in open_twice(file, read_only=False)
 
 
 def bough(*arguments):

@@ -7,17 +7,17 @@ from click.shell_completion import CompletionItem
 
 from bough.cli.shell import EXIT_CODES, Shell
 
-#: Commands by name: where each is defined below `bough.cli`, and its line in `bough --help`.
+#: Commands, each the `command` of the module of its name, and their lines in `bough --help`.
 COMMANDS = {
-    "bound": ("bound:command", "Bound information gain and regret."),
-    "compare": ("compare:command", "Compare searchers on known problems."),
-    "completion": ("completion:command", "Print a script that completes commands on Tab."),
-    "plan": ("plan:command", "Act in a Gymnasium environment."),
-    "report": ("report:command", "Write the page of a study."),
-    "search": ("search:command", "Search a tree for its best path."),
-    "study": ("study:study_command", "Show, export or import a study."),
-    "tune": ("tune:command", "Optimize a function of parameters."),
-    "watch": ("watch:command", "Serve the page of a study as it grows."),
+    "bound": "Bound information gain and regret.",
+    "compare": "Compare searchers on known problems.",
+    "completion": "Print a script that completes commands on Tab.",
+    "plan": "Act in a Gymnasium environment.",
+    "report": "Write the page of a study.",
+    "search": "Search a tree for its best path.",
+    "study": "Show, export or import a study.",
+    "tune": "Optimize a function of parameters.",
+    "watch": "Serve the page of a study as it grows.",
 }
 
 
@@ -29,26 +29,27 @@ class _LazyShell(Shell):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS and cmd_name not in self.commands:
-            module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-            found = importlib.import_module(f"bough.cli.{module}")
-            self.add_command(getattr(found, attribute), cmd_name)
+            module = importlib.import_module(f"bough.cli.{cmd_name}")
+            self.add_command(module.command, cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         names = [
             CompletionItem(name, help=text)
-            for name, (_, text) in COMMANDS.items()
+            for name, text in COMMANDS.items()
             if name.startswith(incomplete)
         ]
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
 
 @click.group(
-    cls=_LazyShell, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES
+    cls=_LazyShell,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    epilog=EXIT_CODES,
 )
 @click.version_option(package_name="bough")
 def main() -> None:

@@ -1,14 +1,13 @@
 """The command `bough bound`: information gain and regret bounds of a setting."""
 
-import json
 import math
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import click
 
-from bough import kernels, theory
-from bough.cli.shell import Finite, echo, json_option
+from bough import theory
+from bough.cli.shell import POSITIVE, Finite, json_option, parse_kernel, print_facts
 from bough.kernels import Discounted, Kernel
 from bough.theory._setting import MOST_PLAYS, check_setting
 from bough.theory.gain import METHODS as GAINS
@@ -31,10 +30,9 @@ WORDS = {
     "bast": "BAST, given the smallest gap",
     "olop": "OLOP, rate without constants",
 }
-_POSITIVE = Finite(min=0, min_open=True)
 
 
-@click.command("bound", short_help="Bound information gain and regret.")
+@click.command("bound")
 @click.option("--branching", type=int, required=True, help="Children of a node.")
 @click.option("--depth", type=int, required=True, help="Steps of a path.")
 @click.option("--kernel", required=True, help="linear, gaussian:WIDTH, discounted:DISCOUNT, ...")
@@ -44,15 +42,10 @@ _POSITIVE = Finite(min=0, min_open=True)
     "--delta",
     type=Finite(0, 1, min_open=True, max_open=True),
     default=0.05,
-    show_default=True,
     help="Failure probability of the bounds.",
 )
-@click.option(
-    "--regret",
-    type=_POSITIVE,
-    help="Average regret for which to print the number of plays needed.",
-)
-@click.option("--gap", type=_POSITIVE, help="Smallest gap between arms, for BAST's bound.")
+@click.option("--regret", type=POSITIVE, help="Average regret for which to count the plays needed.")
+@click.option("--gap", type=POSITIVE, help="Smallest gap between arms, for BAST's bound.")
 @click.option("--norm", type=Finite(min=0), help="Norm of the rewards, for the agnostic bound.")
 @json_option
 def command(
@@ -73,11 +66,7 @@ def command(
     bough bound --branching 200 --depth 10 --kernel gaussian:5 --noise 1 --plays 1e9
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
     T = _count(plays)
-    try:
-        prior = kernels.parse(kernel, fitted=False)
-    except ValueError as error:
-        raise click.UsageError(f"--{error}.") from None
-    setting = (prior, branching, depth, noise)
+    setting = (parse_kernel(kernel, fitted=False), branching, depth, noise)
     try:
         log_arms = check_setting(*setting).log_arms
         bounds = theory.regret_bound(*setting, T, delta, norm=norm, breakdown=True)
@@ -99,7 +88,7 @@ def command(
             facts["plays_needed"] = _plays_needed(*setting, regret, delta)
     except (TypeError, ValueError) as error:
         raise click.UsageError(str(error)) from None
-    echo(json.dumps(_finite(facts), indent=2) if as_json else _page(facts))
+    print_facts(_finite(facts), _page(facts), as_json=as_json)
 
 
 def _plays_needed(*setting: Any) -> int | None:

@@ -1,6 +1,5 @@
 """The command `bough compare`."""
 
-import json
 import pathlib
 import shlex
 import sys
@@ -8,37 +7,30 @@ from typing import Any
 
 import click
 
-from bough.cli.shell import echo, json_option
+from bough.cli.shell import COUNT, INTERRUPTED, NEW_FILE, echo, json_option, print_facts
 from bough.experiments import figures
 from bough.experiments.compare import compare
 from bough.experiments.competitors import in_words
 from bough.experiments.pages import regrets_page, rows, write
 from bough.experiments.results import Comparison
 
-_COUNT = click.IntRange(min=1)
 
-
-@click.command("compare", short_help="Compare searchers on known problems.")
+@click.command("compare")
 @click.argument("problems", nargs=-1, required=True)
-@click.option(
-    "--searchers", default="gpts,uct", show_default=True, help="Names, separated by commas."
-)
-@click.option("--budget", type=_COUNT, default=1000, show_default=True, help="Plays of a run.")
+@click.option("--searchers", default="gpts,uct", help="Names, separated by commas.")
+@click.option("--budget", type=COUNT, default=1000, help="Plays of a run.")
 @click.option(
     "--seeds",
     type=click.IntRange(1, 1_000_000),
     default=50,
-    show_default=True,
     help="Number of problems, each with a seed of its own.",
 )
 @click.option(
     "--tuning-seeds",
-    type=_COUNT,
+    type=COUNT,
     help="Number of other seeds for tuning.  [default: as many as seeds, at most 20]",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="First seed."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="First seed.")
 @click.option("--steps", is_flag=True, help="Observe immediate rewards, where a problem has them.")
 @click.option(
     "--out",
@@ -47,10 +39,10 @@ _COUNT = click.IntRange(min=1)
 )
 @click.option(
     "--study",
-    type=click.Path(dir_okay=False, path_type=pathlib.Path),
+    type=NEW_FILE,
     help="File of finished runs, from which a comparison resumes.  [default: in the folder]",
 )
-@click.option("--workers", type=_COUNT, help="Number of processes.  [default: all cores]")
+@click.option("--workers", type=COUNT, help="Number of processes.  [default: all cores]")
 @json_option
 def command(
     problems: tuple[str, ...],
@@ -87,25 +79,23 @@ def command(
         )  # fmt: skip
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    except (RuntimeError, OSError) as error:
-        raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         kept = f"; finished runs are in {study}: repeat the command to resume" if study else ""
         echo(f"interrupted{kept}", err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     files = [] if out is None else write(comparison, out, again)
-    if as_json:
-        echo(json.dumps(_facts(comparison, again, files), indent=2))
-    else:
-        echo(regrets_page(comparison, again))
-        echo(f"seed {seed}: the command above gives the same regrets again.")
-        if files:
-            echo("written: " + ", ".join(map(str, files)))
-            if not figures.have_matplotlib():
-                echo("no figures: they need matplotlib, pip install 'bough[plot]'")
+    lines = [
+        regrets_page(comparison, again),
+        f"seed {seed}: the command above gives the same regrets again.",
+    ]
+    if files:
+        lines.append("written: " + ", ".join(map(str, files)))
+        if not figures.have_matplotlib():
+            lines.append("no figures: they need matplotlib, pip install 'bough[plot]'")
+    print_facts(_facts(comparison, again, files), "\n".join(lines), as_json=as_json)
     if comparison.failures:
-        lines = [f"{s} on {p}: {why}" for (p, s), why in comparison.failures.items()]
-        raise click.ClickException("not run: " + "; ".join(lines))
+        failures = [f"{s} on {p}: {why}" for (p, s), why in comparison.failures.items()]
+        raise click.ClickException("not run: " + "; ".join(failures))
 
 
 def _again(given: dict[str, Any]) -> str:

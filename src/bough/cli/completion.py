@@ -1,11 +1,9 @@
 """`bough completion`: shell scripts that complete commands, options and names of problems."""
 
-import json
-
 import click
 from click.shell_completion import get_completion_class
 
-from bough.cli.shell import echo, json_option
+from bough.cli.shell import json_option, print_facts
 
 
 @click.command("completion")
@@ -23,4 +21,4 @@ def command(ctx: click.Context, shell: str, as_json: bool) -> None:
     kind = get_completion_class(shell)
     assert kind is not None  # click supports these three
     text = kind(ctx.find_root().command, {}, "bough", "_BOUGH_COMPLETE").source()
-    echo(json.dumps({"shell": shell, "script": text}) if as_json else text)
+    print_facts({"shell": shell, "script": text}, text, as_json=as_json)

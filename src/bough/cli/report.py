@@ -1,11 +1,10 @@
 """`bough report`: one HTML file of a study."""
 
-import json
 import pathlib
 
 import click
 
-from bough.cli.shell import FILE, echo, json_option, warnings_in_words
+from bough.cli.shell import FILE, NEW_FILE, json_option, print_facts, warnings_in_words
 from bough.report.page import write
 from bough.studies.study import open_to_read
 
@@ -15,7 +14,7 @@ from bough.studies.study import open_to_read
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=pathlib.Path),
+    type=NEW_FILE,
     help="Output file.  [default: the name of FILE, with .html]",
 )
 @click.option("--title", help="Title of the page.  [default: the name of FILE]")
@@ -34,8 +33,6 @@ def command(
         study = open_to_read(file)
     write(study, target, title=title)
     size = target.stat().st_size
-    if as_json:
-        facts = {"file": str(target), "bytes": size, "trials": len(study.trials)}
-        echo(json.dumps(facts, indent=2))
-    else:
-        echo(f"{target}: {len(study.trials):,} trials, {size / 1e6:.1f} MB")
+    facts = {"file": str(target), "bytes": size, "trials": len(study.trials)}
+    text = f"{target}: {len(study.trials):,} trials, {size / 1e6:.1f} MB"
+    print_facts(facts, text, as_json=as_json)

@@ -2,24 +2,22 @@
 
 import math
 import pathlib
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from bough import kernels
 from bough.cli.shell import (
     Finite,
     load_function,
+    parse_kernel,
     run_and_print,
     search_options,
     warnings_in_words,
 )
-from bough.exceptions import StudyError
-from bough.kernels import Kernel
 from bough.problems import BY_NAME, kind_of, named
 from bough.run.maximize import maximize
 from bough.run.render import (
@@ -62,11 +60,7 @@ def _complete_problem(
     "discounted:DISCOUNT or geometric:RATIO, fixes its parameter.  [default: fitted]",
 )
 @click.option(
-    "--select",
-    type=click.Choice(["subtree", "arm"]),
-    default="subtree",
-    show_default=True,
-    help="Selection rule.",
+    "--select", type=click.Choice(["subtree", "arm"]), default="subtree", help="Selection rule."
 )
 @search_options(budget=1000, seed="0")
 def command(
@@ -96,9 +90,9 @@ def command(
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     known = None
     objective: Callable[..., Any]
-    if seed is None:
-        seed = _seed_of(file)
     try:
+        if seed is None:
+            seed = _seed_of(file)
         if kind_of(problem) is not None:
             given = {"--branching": branching, "--depth": depth, "--kernel": kernel}
             invalid = [name for name, value in given.items() if value is not None]
@@ -117,7 +111,7 @@ def command(
             if branching is None or depth is None:
                 raise click.UsageError(f"{problem} needs --branching and --depth.")
             tree = Tree(branching, depth)
-            template = None if kernel is None else _kernel(kernel, fitted=True)
+            template = None if kernel is None else parse_kernel(kernel, fitted=True)
             options = {"kernel": template, "noise": noise, "select": select}
         stop: list[StopRule] = [] if seconds is None else [WallTime(seconds)]
         stop += [] if gap is None else [Gap(gap)]
@@ -128,7 +122,7 @@ def command(
                     file, tree, searcher="gpts", rng=seed, direction="maximize", about=about,
                     **options,
                 )  # fmt: skip
-        searcher: Any = study.searcher if study else GPTS(tree, rng=seed, **options)
+        searcher = None if study else GPTS(tree, rng=seed, **options)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if budget is None and not stop:
@@ -137,30 +131,22 @@ def command(
     def search() -> Result:
         with study or nullcontext():
             return maximize(
-                objective, tree, budget=budget, searcher=None if study else searcher, stop=stop,
+                objective, tree, budget=budget, searcher=searcher, stop=stop,
                 study=study, progress=False if as_json else None,
             )  # fmt: skip
 
-    def facts_of(result: Result, elapsed: float) -> dict[str, Any]:
-        return _facts(problem, result, elapsed, known)
-
-    run_and_print(search, facts_of, _page, as_json=as_json, file=file)
+    run_and_print(search, partial(_facts, problem, known), _page, as_json=as_json, file=file)
 
 
 def _seed_of(file: str | None) -> int:
     """Return the seed of a study file, and 0 if there is no such file."""
     if file is None or not pathlib.Path(file).exists():
         return 0
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are printed when it is opened
-            seed = Study.look(file).specification["seed"]
-    except StudyError as error:
-        raise click.UsageError(str(error)) from None
+    seed = Study.look(file).specification["seed"]
     return seed if isinstance(seed, int) else 0
 
 
-def _facts(problem: str, result: Result, elapsed: float, known: Any) -> dict[str, Any]:
+def _facts(problem: str, known: Any, result: Result, elapsed: float) -> dict[str, Any]:
     """Return the result as plain values; those that are not finite become None."""
     searcher: Any = result.searcher
     tree = searcher.tree
@@ -217,14 +203,6 @@ def _paths(log10_arms: float) -> str:
     if log10_arms < 15:
         return f"{round(10**log10_arms):,} paths"
     return f"about 10^{log10_arms:.0f} paths"
-
-
-def _kernel(text: str, *, fitted: bool = False) -> Kernel:
-    """Return a kernel such as `gaussian:3`; the rest takes its defaults, or is to be fitted."""
-    try:
-        return kernels.parse(text, fitted=fitted)
-    except ValueError as error:
-        raise click.UsageError(f"--{error}.") from None
 
 
 def _load(text: str) -> Callable[[Any], Any]:

@@ -21,8 +21,22 @@ from typing import IO, Any
 
 import click
 
+from bough import kernels
 from bough._text import UNPRINTABLE, escaped
 from bough.exceptions import ObjectiveError
+from bough.kernels import Kernel
+
+
+class Finite(click.FloatRange):
+    """A finite number in a range: click accepts NaN in any range."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Parse a number, or fail with the name of its option."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
+
 
 #: Exceptions that a user can cause, whose messages need no type in front of them.
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)
@@ -34,8 +48,11 @@ Exit codes:
   2    invalid options or arguments
   130  interrupted by Ctrl-C
 """
-#: The type of an argument that names a file which exists.
+#: The types of a file that exists, and of a file to write.
 FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
+NEW_FILE = click.Path(dir_okay=False, path_type=pathlib.Path)
+COUNT = click.IntRange(min=1)
+POSITIVE = Finite(min=0, min_open=True)
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON output only.")
 
 #: Bold and its end: the only escape sequences that the commands print.
@@ -62,19 +79,21 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True, exact: bool = Fa
     click.echo(text if keep else safe(text), err=err, nl=nl, color=True if keep else None)
 
 
+def print_facts(facts: dict[str, Any], text: str, *, as_json: bool) -> None:
+    """Print facts as JSON, or a text that says the same."""
+    echo(json.dumps(facts, indent=2) if as_json else text)
+
+
+def parse_kernel(text: str, *, fitted: bool) -> Kernel:
+    """Return a kernel such as `gaussian:3`; the rest takes its defaults, or is to be fitted."""
+    try:
+        return kernels.parse(text, fitted=fitted)
+    except ValueError as error:
+        raise click.UsageError(f"--{error}.") from None
+
+
 def _is_terminal(stream: IO[str]) -> bool:
     return stream.isatty()
-
-
-class Finite(click.FloatRange):
-    """A finite number in a range: click accepts NaN in any range."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Parse a number, or fail with the name of its option."""
-        number = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is not a finite number.", param, ctx)
-        return number
 
 
 def search_options(budget: int, seed: str = "drawn") -> Callable[[Any], Any]:
@@ -82,10 +101,10 @@ def search_options(budget: int, seed: str = "drawn") -> Callable[[Any], Any]:
     options = [
         click.option(
             "--budget",
-            type=click.IntRange(min=1),
+            type=COUNT,
             help=f"Number of evaluations.  [default: {budget}, unless another limit is given]",
         ),
-        click.option("--seconds", type=Finite(min=0, min_open=True), help="Time limit in seconds."),
+        click.option("--seconds", type=POSITIVE, help="Time limit in seconds."),
         click.option(
             "--seed",
             type=click.IntRange(min=0),

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bough._text import printable
-from bough.cli.shell import echo, json_option, warnings_in_words
+from bough.cli.shell import FILE, NEW_FILE, echo, json_option, print_facts, warnings_in_words
 from bough.experiments.runs import BEGINNING
 from bough.run.render import (
     arm_facts,
@@ -38,7 +38,7 @@ class _ShowByDefault(click.Group):
 
 
 @click.group("study", cls=_ShowByDefault)
-def study_command() -> None:
+def command() -> None:
     """Show a study, export or import it.
 
     \b
@@ -49,11 +49,11 @@ def study_command() -> None:
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
 
 
-@study_command.command(short_help="Print the content of a study.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@command.command(short_help="Print the content of a study.")
+@click.argument("file", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="JSON output, with all trials.")
 @click.option("--csv", "as_csv", is_flag=True, help="CSV output of all trials.")
-def show(file: str, as_json: bool, as_csv: bool) -> None:
+def show(file: pathlib.Path, as_json: bool, as_csv: bool) -> None:
     """Print the content of a study, also while it is being written.
 
     \b
@@ -67,18 +67,17 @@ def show(file: str, as_json: bool, as_csv: bool) -> None:
         echo(_table(study), nl=False, exact=True)
         return
     facts = _facts(study)
+    text = _page(facts, study)
     if as_json:
-        facts["trials"] = [_plain(trial) for trial in study.trials]
-        echo(json.dumps(facts, indent=2))
-    else:
-        echo(_page(facts, study))
+        facts["trials"] = [trial._asdict() | _place(trial) for trial in study.trials]
+    print_facts(facts, text, as_json=as_json)
 
 
-@study_command.command("export", short_help="Write a study as JSON lines.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@command.command("export", short_help="Write a study as JSON lines.")
+@click.argument("file", type=FILE)
 @click.argument("output", type=click.File("w"), default="-")
 @click.option("--json", "as_json", is_flag=True, help="JSON description of the output.")
-def export(file: str, output: Any, as_json: bool) -> None:
+def export(file: pathlib.Path, output: Any, as_json: bool) -> None:
     """Write all operations of a study as JSON lines (to OUTPUT, or to the screen).
 
     \b
@@ -90,7 +89,7 @@ def export(file: str, output: Any, as_json: bool) -> None:
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     if as_json and output.name == "<stdout>":
         raise click.UsageError("--json says what was written to OUTPUT; name a file.")
-    lines, damage = export_lines(pathlib.Path(file))
+    lines, damage = export_lines(file)
     for line in lines:
         output.write(line + "\n")
     if as_json:  # the first line is the specification
@@ -100,25 +99,23 @@ def export(file: str, output: Any, as_json: bool) -> None:
         raise click.ClickException(f"{file} is damaged: {damage}")
 
 
-@study_command.command("import", short_help="Make a study from JSON lines.")
+@command.command("import", short_help="Make a study from JSON lines.")
 @click.argument("lines", type=click.File("r"))
-@click.argument("file", type=click.Path(dir_okay=False))
+@click.argument("file", type=NEW_FILE)
 @json_option
-def import_(lines: Any, file: str, as_json: bool) -> None:
+def import_(lines: Any, file: pathlib.Path, as_json: bool) -> None:
     """Make a new study FILE from LINES that were exported from another one.
 
     \b
     bough study import run.jsonl copy.db
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
-    count = import_lines(lines, pathlib.Path(file))
-    if as_json:
-        echo(json.dumps({"file": file, "operations": count}, indent=2))
-    else:
-        echo(f"{file}: {count:,} operations")
+    count = import_lines(lines, file)
+    facts = {"file": str(file), "operations": count}
+    print_facts(facts, f"{file}: {count:,} operations", as_json=as_json)
 
 
-def _opened(file: str) -> Study:
-    with pathlib.Path(file).open("rb") as bytes_:
+def _opened(file: pathlib.Path) -> Study:
+    with file.open("rb") as bytes_:
         if bytes_.read(len(BEGINNING)) == BEGINNING:
             raise click.ClickException(
                 f"{file} holds the finished runs of a comparison, not a study of one search: "
@@ -149,7 +146,7 @@ def _facts(study: Study) -> dict[str, Any]:
             facts["certificate"] = certificate_facts(study.certificate)
     elif completed:
         top = max(completed, key=lambda trial: study.sign * (trial.value or 0.0))
-        facts["best"] = {"path": list(top.path), **_shown(top.params), "observed": top.value}
+        facts["best"] = _place(top) | {"observed": top.value}
     return facts
 
 
@@ -199,13 +196,10 @@ def _table(study: Study) -> str:
     return text.getvalue()
 
 
-def _plain(trial: Trial) -> dict[str, Any]:
-    return trial._asdict() | {"path": list(trial.path)} | _shown(trial.params)
-
-
-def _shown(params: Any) -> dict[str, Any]:
-    """Return params as JSON can say them; nothing on a plain tree."""
-    return {} if params is None else {"params": plain_params(params)}
+def _place(trial: Trial) -> dict[str, Any]:
+    """Return path and params as JSON can hold them; no params on a plain tree."""
+    params = {} if trial.params is None else {"params": plain_params(trial.params)}
+    return {"path": list(trial.path)} | params
 
 
 def _listed(params: dict[str, Any]) -> str:

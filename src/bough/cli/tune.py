@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bough._text import printable
-from bough.cli.shell import load_function, run_and_print, search_options
+from bough.cli.shell import COUNT, load_function, run_and_print, search_options
 from bough.exceptions import StudyError
 from bough.run.maximize import maximize, minimize
 from bough.run.render import certificate_text, result_facts, stop_text, value_text
@@ -19,8 +19,8 @@ from bough.spaces import Space
 @click.command("tune")
 @click.argument("objective")
 @click.option("--minimize", "minimizes", is_flag=True, help="Minimize instead of maximize.")
-@click.option("--workers", type=click.IntRange(min=1), help="Number of worker processes.")
-@click.option("--searcher", default="gpts", show_default=True, help="Name of the searcher.")
+@click.option("--workers", type=COUNT, help="Number of worker processes.")
+@click.option("--searcher", default="gpts", help="Name of the searcher.")
 @search_options(budget=100)
 def command(
     objective: str,
@@ -81,14 +81,10 @@ def _load(text: str) -> tuple[Callable[[Any], Any], Space]:
     space = getattr(module, name, None)
     if not isinstance(space, Space):
         others = [key for key, value in vars(module).items() if isinstance(value, Space)]
-        raise click.UsageError(
-            f"{where} has no bough.Space called {name}"
-            + (
-                f"; it has {', '.join(others)}: name one after a second colon."
-                if others
-                else f": write {name} = bough.Space(...) there."
-            )
-        )
+        hint = f": write {name} = bough.Space(...) there."
+        if others:
+            hint = f"; it has {', '.join(others)}: name one after a second colon."
+        raise click.UsageError(f"{where} has no bough.Space called {name}{hint}")
     return function, space
 
 

@@ -1,21 +1,19 @@
 """`bough watch`: the page of a study that is being written, served to this machine."""
 
-import json
 import pathlib
+import webbrowser
 
 import click
 
-from bough.cli.shell import FILE, echo, json_option
+from bough.cli.shell import FILE, json_option, print_facts
 
 
 @click.command("watch")
 @click.argument("file", type=FILE)
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port.  [default: any free port]"
-)
+@click.option("--port", type=click.IntRange(0, 65535), help="Port.  [default: any free port]")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @json_option
-def command(file: pathlib.Path, port: int, opens: bool, as_json: bool) -> None:
+def command(file: pathlib.Path, port: int | None, opens: bool, as_json: bool) -> None:
     """Serve the page of the study FILE while it is being written, until Ctrl-C.
 
     \b
@@ -25,16 +23,12 @@ def command(file: pathlib.Path, port: int, opens: bool, as_json: bool) -> None:
     The page is served to this machine only and has no controls: it reads the file and cannot
     disturb the search.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
-    import webbrowser
-
     from bough.report.watch import Watch
 
-    server = Watch(file, port)
+    server = Watch(file, port or 0)
     try:
-        if as_json:
-            echo(json.dumps({"file": str(file), "url": server.url}))
-        else:
-            echo(f"{file} is shown at {server.url} (Ctrl-C ends this, not the search)")
+        text = f"{file} is shown at {server.url} (Ctrl-C ends this, not the search)"
+        print_facts({"file": str(file), "url": server.url}, text, as_json=as_json)
         if opens:
             webbrowser.open(server.url)
         server.serve_forever()

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from bough._validation import above_zero, at_least_zero, real, whole
@@ -37,11 +36,12 @@ RECOUNT = 1.0
 
 @dataclass(slots=True)
 class Job:
-    """An evaluation: the trial, its candidate, and the number of attempts."""
+    """An evaluation: the trial, its candidate, the number of attempts, and when it times out."""
 
     id: int
     candidate: Any
     attempts: int = 0
+    deadline: float = math.inf
 
 
 class Outcome(NamedTuple):
@@ -105,23 +105,20 @@ def _has_seed(objective: Callable[..., Any]) -> bool:
         parameter = inspect.signature(objective).parameters.get("seed")
     except (TypeError, ValueError):  # some built-in functions do not say
         return False
-    return parameter is not None and parameter.kind in (
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        inspect.Parameter.KEYWORD_ONLY,
-    )
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return parameter is not None and parameter.kind in named
 
 
 def read_reward(returned: Any) -> tuple[float, float | None]:
     """Return the value that an objective returned, and its standard deviation if there is one."""
-    if isinstance(returned, tuple):
-        if len(returned) != 2:
-            raise TypeError(
-                "the objective must return a reward or (reward, std), "
-                f"got a tuple of {len(returned)}"
-            )
-        std = at_least_zero(returned[1], "the reward's std")
-        return real(returned[0], "the reward"), std
-    return real(returned, "the reward"), None
+    if not isinstance(returned, tuple):
+        return real(returned, "the reward"), None
+    if len(returned) != 2:
+        raise TypeError(
+            f"the objective must return a reward or (reward, std), got a tuple of {len(returned)}"
+        )
+    std = at_least_zero(returned[1], "the reward's std")
+    return real(returned[0], "the reward"), std
 
 
 class Inline:
@@ -157,25 +154,24 @@ class Inline:
 
 
 class Pool:
-    """The workers of an executor of the user, which needs a method `submit`.
+    """The workers of an executor: one of the user, which needs a method `submit`, or `Workers`.
 
-    An evaluation that takes longer than `timeout` seconds fails. Only the executor's owner could
-    end it, so its worker counts as busy until it ends.
+    An evaluation that takes longer than `timeout` seconds fails. In an executor of the user, only
+    its owner could end it, so its worker counts as busy until it ends.
     """
 
     def __init__(
         self, executor: Any, task: Task, timeout: float | None, interrupts: Interrupts
     ) -> None:
         self._executor = executor
+        self._own = isinstance(executor, Workers)
         self._task = task
         self._timeout = timeout
         self._interrupts = interrupts
         self._workers = 0  # counted again from time to time, since a cluster may grow and shrink
         self._recount = 0.0
         self._running: dict[int, tuple[Job, Future[Any]]] = {}  # by trial
-        self._deadlines: dict[int, float] = {}
         self._overdue: set[Future[Any]] = set()  # timed out, and still running
-        self._refused: list[Outcome] = []  # of jobs without arguments
         self._wake = threading.Event()  # set whenever there may be an outcome
 
     def has_room(self) -> bool:
@@ -188,21 +184,19 @@ class Pool:
 
     def submit(self, job: Job) -> None:
         """Begin a job."""
+        job.deadline = math.inf
+        future: Future[Any] = Future()
         try:
             arguments = self._task.arguments(job)
         except Exception as error:  # of a function of the tree
-            self._refused.append(Outcome(job, None, error))
-            return
-        try:
-            future = self._send(job, arguments)
-        except (BrokenExecutor, RuntimeError) as error:
-            raise self._broken(error) from error
+            future.set_exception(error)
+        else:
+            try:
+                future = self._executor.submit(evaluate, *arguments)
+            except RuntimeError as error:  # such as a BrokenExecutor
+                raise _broken(error) from error
         self._running[job.id] = job, future
         future.add_done_callback(lambda _: self._wake.set())
-
-    def _send(self, job: Job, arguments: tuple[Any, ...]) -> "Future[Any]":
-        future: Future[Any] = self._executor.submit(evaluate, *arguments)
-        return future
 
     def wait(self) -> Outcome:
         """Return the outcome of some job, as soon as one ends or is overdue."""
@@ -216,40 +210,40 @@ class Pool:
                     f"all {len(self._overdue)} workers run evaluations that have timed out; "
                     "only the owner of the pool can end them (bough's own can: executor=4)"
                 )
-            next_deadline = min(self._deadlines.values(), default=math.inf) - time.monotonic()
-            self._wake.wait(min(max(next_deadline, 0.0) + 1e-3, TICK))
+            deadline = min((job.deadline for job, _ in self._running.values()), default=math.inf)
+            self._wake.wait(min(max(deadline - time.monotonic(), 0.0) + 1e-3, TICK))
             self._wake.clear()
 
     def _next_outcome(self) -> Outcome | None:
-        if self._refused:
-            return self._refused.pop(0)
-        now = time.monotonic()
-        if self._timeout is not None:
-            for job, _ in self._running.values():
-                if job.id not in self._deadlines and self._is_ready(job):
-                    self._deadlines[job.id] = now + self._timeout
         for job, future in self._running.values():
             if future.done():
-                self._settled(job)
+                del self._running[job.id]
                 return self._outcome(job, future)
-        for id_, deadline in self._deadlines.items():
-            if deadline <= now:
-                job, future = self._running[id_]
-                self._settled(job)
-                self._end(job, future)
+        if self._timeout is None:
+            return None
+        now = time.monotonic()
+        for job, future in self._running.values():
+            if job.deadline == math.inf and (not self._own or self._executor.is_ready(future)):
+                job.deadline = now + self._timeout
+            if job.deadline <= now:
+                del self._running[job.id]
+                if self._own:
+                    self._executor.end(future)
+                elif not future.cancel():
+                    self._overdue.add(future)
                 return Outcome(job, None, TimedOut(f"it took longer than {self._timeout:g} s"))
         return None
-
-    def _is_ready(self, job: Job) -> bool:
-        """Return whether the time of a job has begun."""
-        return True
 
     def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
         """Return the outcome of a future that is done."""
         try:
             return Outcome(job, future.result())
         except BrokenExecutor as error:
-            return self._lost(job, error)
+            if not self._own:
+                raise _broken(error) from error
+            said = str(error).strip().partition("\n")[0]
+            died = WorkerDied(f"its worker died ({type(error).__name__}: {said})")
+            return Outcome(job, None, died)
         except CancelledError as error:
             return Outcome(job, None, WorkerDied(f"the evaluation was cancelled: {error!r}"))
         except Exception as error:
@@ -259,89 +253,70 @@ class Pool:
         except BaseException as error:  # of the worker, such as by sys.exit: not of this process
             return Outcome(job, None, RuntimeError(f"it raised {error!r}"))
 
-    def _lost(self, job: Job, error: Exception) -> Outcome:
-        raise self._broken(error) from error
-
-    def _broken(self, error: Exception) -> PoolError:
-        return PoolError(
-            f"the executor cannot continue: {error!r}. Make a new one and run this again; with a "
-            "study no observation is lost"
-        )
-
-    def _settled(self, job: Job) -> None:
-        del self._running[job.id]
-        self._deadlines.pop(job.id, None)
-
-    def _end(self, job: Job, future: "Future[Any]") -> None:
-        if not future.cancel():
-            self._overdue.add(future)
-
     def close(self) -> None:
-        """Cancel jobs that have not begun; the executor belongs to the user."""
-        for _, future in self._running.values():
-            future.cancel()
+        """End workers of our own; in an executor of the user, cancel jobs that have not begun."""
+        if self._own:
+            self._executor.close()
+        else:
+            for _, future in self._running.values():
+                future.cancel()
 
 
-class OwnPool(Pool):
+def _broken(error: Exception) -> PoolError:
+    return PoolError(
+        f"the executor cannot continue: {error!r}. Make a new one and run this again; with a "
+        "study no observation is lost"
+    )
+
+
+class Workers:
     """Processes of our own, each in a pool of one, so that one can be killed, or die, alone."""
 
-    def __init__(
-        self, workers: int, task: Task, timeout: float | None, interrupts: Interrupts
-    ) -> None:
-        super().__init__(SimpleNamespace(max_workers=workers), task, timeout, interrupts)
-        self._idle = [_Worker(task) for _ in range(workers)]
-        self._busy: dict[int, _Worker] = {}  # by trial
+    def __init__(self, count: int, objective: Callable[..., Any]) -> None:
+        self.max_workers = count
+        self._objective = objective
+        self._workers: dict[Future[Any], _Worker] = {}  # by the last job of each
 
-    def _is_ready(self, job: Job) -> bool:
-        return self._busy[job.id].ready.done()  # its process has imported the objective
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        """Begin a call on an idle worker, or on a new one."""
+        for future in [future for future in self._workers if future.done()]:
+            worker = self._workers.pop(future)
+            try:
+                begun = worker.executor.submit(function, *arguments)
+                break
+            except BrokenExecutor:  # it has died
+                worker.kill()
+        else:
+            worker = _Worker(self._objective)
+            begun = worker.executor.submit(function, *arguments)
+        self._workers[begun] = worker
+        return begun  # type: ignore[no-any-return]
 
-    def _send(self, job: Job, arguments: tuple[Any, ...]) -> "Future[Any]":
-        worker = self._idle.pop()
-        try:
-            future: Future[Any] = worker.executor.submit(evaluate, *arguments)
-        except BrokenExecutor:  # it died while it had nothing to do
-            worker.kill()
-            worker = _Worker(self._task)
-            future = worker.executor.submit(evaluate, *arguments)
-        self._busy[job.id] = worker
-        worker.ready.add_done_callback(lambda _: self._wake.set())
-        return future
+    def is_ready(self, future: "Future[Any]") -> bool:
+        """Return whether the process of a call has imported the objective."""
+        return self._workers[future].ready.done()
 
-    def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
-        outcome = super()._outcome(job, future)
-        if job.id in self._busy:  # else its worker was replaced
-            self._idle.append(self._busy.pop(job.id))
-        return outcome
-
-    def _lost(self, job: Job, error: Exception) -> Outcome:
-        self._replace(job)
-        said = str(error).strip().partition("\n")[0]
-        return Outcome(job, None, WorkerDied(f"its worker died ({type(error).__name__}: {said})"))
-
-    def _end(self, job: Job, future: "Future[Any]") -> None:
-        self._replace(job)
-
-    def _replace(self, job: Job) -> None:
-        self._busy.pop(job.id).kill()
-        self._idle.append(_Worker(self._task))
+    def end(self, future: "Future[Any]") -> None:
+        """Kill the process of a call."""
+        self._workers.pop(future).kill()
 
     def close(self) -> None:
-        """End all workers."""
-        for worker in (*self._idle, *self._busy.values()):
+        """End all processes."""
+        for worker in self._workers.values():
             worker.kill()
 
 
 class _Worker:
     """One process: of loky if it is installed, which can send any function to it."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, objective: Callable[..., Any]) -> None:
         try:
             from loky import ProcessPoolExecutor
         except ImportError:
             from concurrent.futures import ProcessPoolExecutor
         self.executor: Any = ProcessPoolExecutor(1, initializer=_follow, initargs=(os.getpid(),))
         # It starts now, and imports the modules of the objective, which is not timed.
-        self.ready: Future[None] = self.executor.submit(_take, task.objective)
+        self.ready: Future[bool] = self.executor.submit(callable, objective)
 
     def kill(self) -> None:
         """End the process."""
@@ -364,10 +339,6 @@ def _follow(home: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _take(objective: Any) -> None:
-    """Accept an objective, which is imported by that."""
 
 
 def workers_of(executor: Any) -> int:
@@ -417,5 +388,6 @@ def make_evaluator(
     """Return the evaluator for the argument `executor` of `maximize`."""
     if executor is None:
         return Inline(task, interrupts)
-    kind = Pool if hasattr(executor, "submit") else OwnPool
-    return kind(executor, task, timeout, interrupts)
+    if not hasattr(executor, "submit"):
+        executor = Workers(executor, task.objective)
+    return Pool(executor, task, timeout, interrupts)

@@ -1,7 +1,8 @@
-"""A run: the loop's state, from asking for a trial to the result; and where trials are recorded."""
+"""A run: the state of the loop, from asking for a trial to the result."""
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -20,16 +21,15 @@ from bough.studies.trials import Domain
 from bough.trees import Path
 
 
-class Recorder:
-    """The source of trials, to which their values return: a searcher alone."""
+class Unrecorded:
+    """The trials of a run without a study: the part of `Study` that a run uses, in memory."""
 
-    study: Study | None = None
-
-    def __init__(self, search: Searcher | SpaceSearcher, sign: float) -> None:
-        self.search = search
-        self.first_state = search.random_state or 0  # the seeds of trials derive from it
-        self._sign = sign
-        self._number = 0
+    def __init__(self, searcher: Searcher | SpaceSearcher, sign: float) -> None:
+        self.searcher = searcher
+        self.sign = sign
+        self.first_state = searcher.random_state or 0  # the seeds of trials derive from it
+        self._asked = 0
+        self._running: dict[int, Any] = {}  # candidates by trial
         self._failed: list[Any] = []
 
     @property
@@ -39,87 +39,46 @@ class Recorder:
 
     def ask(self) -> Job:
         """Return the next trial."""
-        job = Job(self._number, self.search.ask())
-        self._number += 1
+        job = Job(self._asked, self.searcher.ask())
+        self._running[job.id] = job.candidate
+        self._asked += 1
         return job
 
-    def tell(self, job: Job, value: float, noise: float | None) -> None:
-        """Observe the value of a trial, in the user's sign."""
-        self.search.tell(job.candidate, self._sign * value, noise=noise)
+    def tell(self, id_: int, value: float, *, noise: float | None) -> None:
+        """Observe the value of a trial."""
+        self.searcher.tell(self._running[id_], self.sign * value, noise=noise)
+        del self._running[id_]
 
-    def fail(self, job: Job, reason: str) -> None:
+    def fail(self, id_: int, reason: str) -> None:
         """Note that a trial has no value."""
-        self.search.fail(job.candidate)
-        self._failed.append(job.candidate)
+        self.searcher.fail(self._running[id_])
+        self._failed.append(self._running.pop(id_))
 
-    def leave(self, jobs: Sequence[Job]) -> None:
-        """End the run: forget its trials that failed or are still running."""
-        for candidate in (*self._failed, *(job.candidate for job in jobs)):
+    def close(self) -> None:
+        """Forget the trials that failed or are still running."""
+        for candidate in (*self._failed, *self._running.values()):
             with suppress(Exception):  # the error that broke the search may break this too
-                self.search.forget(candidate)
+                self.searcher.forget(candidate)
 
 
-class StudyRecorder(Recorder):
-    """A study, in which running trials stay so at the end of a run, to be offered again."""
-
-    study: Study
-
-    def __init__(self, study: Study, *, close: bool) -> None:
-        super().__init__(study.searcher, study.sign)
-        self.study = study
-        self.first_state = study.first_state
-        self._close = close
-
-    @property
-    def failed(self) -> int:
-        """The number of failed trials, in earlier runs too."""
-        return self.study.failed
-
-    def ask(self) -> Job:
-        """Return the next trial."""
-        trial = self.study.ask()
-        return Job(trial.id, trial.candidate)
-
-    def tell(self, job: Job, value: float, noise: float | None) -> None:
-        """Record the value of a trial."""
-        self.study.tell(job.id, value, noise=noise)
-
-    def fail(self, job: Job, reason: str) -> None:
-        """Record that a trial has no value."""
-        self.study.fail(job.id, reason)
-
-    def leave(self, jobs: Sequence[Job]) -> None:
-        """End the run: close the study if the run has opened it."""
-        if self._close:
-            self.study.close()
-        else:
-            self.study.offer_again(job.id for job in jobs)
-
-
-class Run:
+@dataclass
+class SearchRun:
     """The evaluations so far, and those that are running."""
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        domain: Domain,
-        sign: float,
-        interrupts: Interrupts,
-        catch: tuple[type[Exception], ...],
-        retries: int,
-    ) -> None:
-        self.recorder = recorder
-        self.search = recorder.search
-        self.running: dict[int, Job] = {}
-        self._domain = domain
-        self._sign = sign
-        self._interrupts = interrupts
-        self._catch = catch
-        self._retries = retries
-        self._evaluated: list[Any] = []
-        self._values: list[float] = []
-        self._seconds: list[float] = []
-        self._begin = perf_counter()
+    trials: Study | Unrecorded
+    closes: bool  # whether the trials are closed at the end
+    domain: Domain
+    interrupts: Interrupts
+    catch: tuple[type[Exception], ...]
+    retries: int
+    running: dict[int, Job] = field(default_factory=dict, init=False)
+    _evaluated: list[tuple[Any, float, float]] = field(default_factory=list, init=False)
+    _begin: float = field(default_factory=perf_counter, init=False)
+
+    @property
+    def search(self) -> Searcher | SpaceSearcher:
+        """The searcher."""
+        return self.trials.searcher
 
     def fill(self, evaluator: Evaluator, budget: int | None) -> None:
         """Submit trials while there is room, within the budget; `Exhausted` if none is running."""
@@ -127,7 +86,7 @@ class Run:
             if budget is not None and self._ended() + len(self.running) >= budget:
                 return
             try:
-                job = self.recorder.ask()
+                trial = self.trials.ask()
             except Exhausted:
                 if not self.running:
                     raise
@@ -136,10 +95,10 @@ class Run:
                 raise
             except Exception as error:  # of the tree's functions, or the prior mean
                 raise _failure(f"the search failed: {error!r}", ()) from error
-            self._submit(evaluator, job)
+            self._submit(evaluator, Job(trial.id, trial.candidate))
 
     def _ended(self) -> int:
-        return self.search.observations + self.recorder.failed
+        return self.search.observations + self.trials.failed
 
     def _submit(self, evaluator: Evaluator, job: Job) -> None:
         job.attempts += 1
@@ -152,27 +111,25 @@ class Run:
         if error is None:
             try:
                 value, noise = read_reward(outcome.returned)
-                self.recorder.tell(job, value, noise)
+                self.trials.tell(job.id, value, noise=noise)
             except StudyError:
                 raise
             except Exception as of_the_value:
                 error = of_the_value
         if error is not None:
-            caught = isinstance(error, self._catch)
-            if (caught or isinstance(error, WorkerDied)) and job.attempts <= self._retries:
+            caught = isinstance(error, self.catch)
+            if (caught or isinstance(error, WorkerDied)) and job.attempts <= self.retries:
                 self._submit(evaluator, job)
                 return False
             if not caught and not isinstance(error, TimedOut):
-                path, params = self._domain.place(job.candidate)
+                path, params = self.domain.place(job.candidate)
                 where = f"path {path}" if params is None else f"params {params}"
                 raise _failure(
                     f"the objective failed at {where}: {error!r}", path, params
                 ) from error
-            self.recorder.fail(job, str(error) or repr(error))
+            self.trials.fail(job.id, str(error) or repr(error))
         else:
-            self._evaluated.append(job.candidate)
-            self._values.append(value)
-            self._seconds.append(perf_counter() - self._begin)
+            self._evaluated.append((job.candidate, value, perf_counter() - self._begin))
         del self.running[job.id]
         return True
 
@@ -184,9 +141,9 @@ class Run:
 
     def first_stop(self, rules: Sequence[Any], name: str | None = None) -> str | None:
         """Return the name of the first rule that says stop."""
-        self._interrupts.check()
+        self.interrupts.check()
         try:
-            self._interrupts.allowed = True
+            self.interrupts.allowed = True
             for rule in rules:
                 answer = rule(self.search)
                 if isinstance(answer, str) and answer:
@@ -194,12 +151,15 @@ class Run:
                 if answer:
                     return name or getattr(rule, "__name__", repr(rule))
         finally:
-            self._interrupts.allowed = False
+            self.interrupts.allowed = False
         return None
 
     def leave(self) -> None:
         """End, and leave running trials."""
-        self.recorder.leave(list(self.running.values()))
+        if self.closes:
+            self.trials.close()
+        elif isinstance(self.trials, Study):
+            self.trials.offer_again(self.running)
         self.running.clear()
 
     def result(self, stopped_by: str) -> Result:
@@ -208,18 +168,18 @@ class Run:
         observed = self.search.observations > 0
         certificate = getattr(self.search, "certificate", None) if observed else None
         best = self.search.best() if observed else None
-        places = [self._domain.place(candidate) for candidate in self._evaluated]
+        places = [self.domain.place(candidate) for candidate, _, _ in self._evaluated]
         history = History(
             [path for path, _ in places],
-            np.array(self._values),
-            np.array(self._seconds),
+            np.array([value for _, value, _ in self._evaluated]),
+            np.array([seconds for _, _, seconds in self._evaluated]),
             [params for _, params in places],
         )
-        if self._sign < 0:
+        if self.trials.sign < 0:
             best = None if best is None else negative_arm(best)
             certificate = None if certificate is None else negative_certificate(certificate)
-        direction = "maximize" if self._sign > 0 else "minimize"
-        study = self.recorder.study
+        direction = "maximize" if self.trials.sign > 0 else "minimize"
+        study = self.trials if isinstance(self.trials, Study) else None
         return Result(best, certificate, history, stopped_by, self.search, study, direction)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from bough._validation import whole
 from bough.exceptions import Exhausted
 from bough.run.executors import Evaluator, Task, check_executor, make_evaluator
-from bough.run.loop import Recorder, Run, StudyRecorder
+from bough.run.loop import SearchRun, Unrecorded
 from bough.run.progress import Bar, Interrupts
 from bough.run.result import Result
 from bough.run.stopping import Budget, StopRule, Target, WallTime
@@ -155,17 +155,17 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
     if given.collect not in (True, False):
         raise TypeError(f"collect must be True or False, got {given.collect!r}")
     check_executor(given.executor, given.timeout)
-    recorder = _make_recorder(given, sign, budget)
+    trials = _open_trials(given, sign, budget)
     interrupts = Interrupts()
-    run = Run(recorder, domain, sign, interrupts, catch, retries)
+    run = SearchRun(trials, trials is not given.study, domain, interrupts, catch, retries)
     evaluator: Evaluator | None = None
     stopped_by = None
     try:
         with interrupts, Bar(given.progress, budget, run.search.observations, sign) as bar:
-            if run.search.observations or recorder.failed:
+            if run.search.observations or trials.failed:
                 stopped_by = run.stopped_by(budget, rules)
             if stopped_by is None:
-                task = Task(given.objective, domain, recorder.first_state)
+                task = Task(given.objective, domain, trials.first_state)
                 evaluator = make_evaluator(given.executor, task, given.timeout, interrupts)
             try:
                 while stopped_by is None and evaluator is not None:
@@ -197,11 +197,11 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
     return run.result(stopped_by or "budget")
 
 
-def _leave_or_collect(collect: bool, run: Run, evaluator: Evaluator, bar: Bar) -> None:
+def _leave_or_collect(collect: bool, run: SearchRun, evaluator: Evaluator, bar: Bar) -> None:
     """Report the running evaluations, and wait for them if asked to, until Ctrl-C is pressed."""
     count = f"{len(run.running)} running evaluation{'s' if len(run.running) > 1 else ''}"
     if not collect:
-        again = "; the study offers them again" if run.recorder.study is not None else ""
+        again = "; the study offers them again" if isinstance(run.trials, Study) else ""
         bar.say(f"left {count} (collect=True waits for them){again}")
         return
     bar.say(f"waiting for {count}; press Ctrl-C to leave them")
@@ -210,15 +210,14 @@ def _leave_or_collect(collect: bool, run: Run, evaluator: Evaluator, bar: Bar) -
             bar.update(run.search)
 
 
-def _make_recorder(given: SimpleNamespace, sign: float, budget: int | None) -> Recorder:
+def _open_trials(given: SimpleNamespace, sign: float, budget: int | None) -> Study | Unrecorded:
     domain, rng = given.tree_or_space, given.rng
     if given.study is None:
-        return Recorder(make_searcher(given.searcher, domain, rng, plays=budget), sign)
+        return Unrecorded(make_searcher(given.searcher, domain, rng, plays=budget), sign)
     direction = "maximize" if sign > 0 else "minimize"
-    study = open_or_create(
+    return open_or_create(
         given.study, domain, searcher=given.searcher, rng=rng, direction=direction
     )
-    return StudyRecorder(study, close=study is not given.study)
 
 
 def _checked_rules(stop: Any, budget: int | None) -> tuple[list[StopRule], int | None]:

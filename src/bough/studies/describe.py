@@ -27,12 +27,12 @@ from bough.studies.trials import Domain
 from bough.trees import Tree
 
 
-class NotInFile(ValueError):  # noqa: N818 - what is missing, not what went wrong
-    """Something is a function of the program, so no file can hold it."""
+class NotInFile(ValueError):  # noqa: N818 - a ValueError by its base class
+    """Raised for a function of the program, which no file can hold."""
 
 
 def describe(value: Any) -> Any:
-    """Return a value as JSON can say it; of a function, its name.
+    """Return a value in a form that JSON can hold; of a function, its name.
 
     >>> describe(kernels.Gaussian(3.0))
     {'class': 'Gaussian', 'width': 3.0, 'variance': 1.0}
@@ -83,7 +83,7 @@ def name_of(function: Any) -> str:
 
 
 def describe_tree(tree: Tree) -> dict[str, Any]:
-    """Return a tree as JSON can say it."""
+    """Return a tree in a form that JSON can hold."""
     branching: Any = {"function": name_of(tree._given)}
     labels: Any = tree.labels
     listed = labels is not None and not callable(labels)
@@ -108,11 +108,12 @@ def rebuild_tree(description: dict[str, Any]) -> Tree:
 
 
 def describe_seed(rng: np.random.Generator | int | None) -> Any:
-    """Return a seed as JSON can say it: an int, or the state of a generator; drawn if None."""
+    """Return a seed for JSON: an int, or the state of a generator; drawn if None."""
     if rng is None:
         return np.random.SeedSequence().entropy
     if isinstance(rng, np.random.Generator):
-        return {"generator": _plain(rng.bit_generator.state)}
+        state = json.dumps(rng.bit_generator.state, default=lambda array: array.tolist())
+        return {"generator": json.loads(state)}
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
         raise TypeError(f"rng must be None, an int or a numpy.random.Generator, got {rng!r}")
     if rng < 0:
@@ -131,14 +132,8 @@ def rebuild_seed(description: Any) -> np.random.Generator | int:
     return np.random.Generator(bits)
 
 
-def _plain(state: Any) -> Any:
-    if isinstance(state, dict):
-        return {key: _plain(part) for key, part in state.items()}
-    return state.tolist() if isinstance(state, (np.ndarray, np.generic)) else state
-
-
 def fingerprint(specification: dict[str, Any]) -> str:
-    """Return a short name of all that a study's file says of its search."""
+    """Return a short digest of a specification."""
     text = json.dumps(specification, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -151,16 +146,18 @@ def specify(
 ) -> dict[str, Any]:
     """Return the specification of a study; of functions, their names."""
     made = callable(searcher) or isinstance(searcher, (Searcher, SpaceSearcher))
-    if isinstance(tree_or_space, Space):
-        domain = {"space": describe_space(tree_or_space, plain=False)}
-    else:
-        domain = {"tree": describe_tree(tree_or_space)}
-    return domain | {
+    return _describe_domain(tree_or_space) | {
         "searcher": describe(searcher),
         "options": {name: describe(option) for name, option in options.items()},
         "direction": direction,
         "seed": None if made else describe_seed(rng),
     }
+
+
+def _describe_domain(domain: Tree | Space) -> dict[str, Any]:
+    if isinstance(domain, Space):
+        return {"space": describe_space(domain, plain=False)}
+    return {"tree": describe_tree(domain)}
 
 
 def sign_of(specification: dict[str, Any]) -> float:
@@ -180,50 +177,29 @@ def check_new(search: Any) -> Any:
 
 def check_domain(file: FilePath, specification: dict[str, Any], given: Any) -> Tree | Space:
     """Return the tree or space of a study; refuse another one."""
-    if given is not None:
-        Domain(given, "tree")
-    if "space" in specification:
-        if isinstance(given, Tree):
-            raise StudyError(f"{file} is a study of a space, not of a tree")
-        return _check_space(file, specification["space"], given)
-    if isinstance(given, Space):
-        raise StudyError(f"{file} is a study of a tree, not of a space")
-    return _check_tree(file, specification["tree"], given)
-
-
-def _check_space(file: FilePath, recorded: dict[str, Any], space: Space | None) -> Space:
-    if space is None:
+    kind = "space" if "space" in specification else "tree"
+    recorded = specification[kind]
+    if given is None:
         if '{"object": ' in json.dumps(recorded):
             raise StudyError(f"{file} cannot hold options that are objects: open it with tree=...")
-        return rebuild_space(recorded)
-    given = describe_space(space, plain=False)
-    for name in {**recorded, **given}:
-        if given.get(name) != recorded.get(name):
-            raise StudyError(
-                f"{file} is a study of another space: {name!r} is {recorded.get(name)} there, not "
-                f"{given.get(name)}"
-            )
-    if list(given) != list(recorded):
+        try:
+            return rebuild_space(recorded) if kind == "space" else rebuild_tree(recorded)
+        except NotInFile as error:
+            raise StudyError(f"{error}: open {file} with tree=...") from None
+    Domain(given, "tree")
+    ((other, described),) = _describe_domain(given).items()
+    if other != kind:
+        raise StudyError(f"{file} is a study of a {kind}, not of a {other}")
+    for part in {**recorded, **described}:
+        was, now = recorded.get(part), described.get(part)
+        if was != now:
+            raise StudyError(f"{file} is a study of another {kind}: its {part} is {was}, not {now}")
+    if kind == "space" and list(described) != list(recorded):
         raise StudyError(
             f"{file} is a study of another space: its parameters come in another order, "
             f"{list(recorded)}"
         )
-    return space
-
-
-def _check_tree(file: FilePath, recorded: dict[str, Any], tree: Tree | None) -> Tree:
-    if tree is None:
-        try:
-            return rebuild_tree(recorded)
-        except NotInFile as error:
-            raise StudyError(f"{error}: open {file} with tree=...") from None
-    given = describe_tree(tree)
-    for part, was in recorded.items():
-        if given[part] != was:
-            raise StudyError(
-                f"{file} is a study of another tree: its {part} is {was}, not {given[part]}"
-            )
-    return tree
+    return given  # type: ignore[no-any-return]
 
 
 def searcher_factory(

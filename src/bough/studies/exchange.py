@@ -1,7 +1,6 @@
 """Export of a study as JSON lines, and import: also of what is left of a damaged file."""
 
 import json
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ def import_lines(lines: Iterable[str], file: Path) -> int:
     journal = Journal.create(file, specification, "full")
     try:
         if operations:
-            journal.append([tuple(operation[1:]) for operation in operations])
+            journal.append(operations)
     finally:
         journal.close()
     return len(operations)
@@ -76,7 +75,7 @@ def _without_gaps(operations: list[Operation]) -> Iterator[Operation]:
             continue
         n += 1
         yield operation._replace(n=n, trial=ids.get(trial))
-    yield Operation(n + 1, "restart", None, time.time(), "null", None)
+    yield Operation.now("restart")._replace(n=n + 1)
 
 
 def _parse(line: str, number: int) -> Operation:

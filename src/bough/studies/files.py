@@ -3,11 +3,8 @@
 SQLite would move the pages of a log that a killed process has left into the file. So a file that no
 process writes is read from an immutable connection, or, if there is a log, from a copy.
 
-SQLite alone ignores a log from the first damaged page on, silently. So a writer keeps the number of
-committed operations in a file beside the study (`run.db-count`), which a killed process leaves.
-Without it (the study and its log were copied elsewhere, or the machine was restarted) any loss is
-noticed but that of the last commit, or of the end of the log by truncation: these look like a
-commit that was never completed, as a loss of power leaves it.
+SQLite silently ignores a log from the first damaged page on. A log with commits behind that page
+counts as damaged; the loss of its end looks like a commit that was never completed.
 """
 
 import json
@@ -17,7 +14,6 @@ import socket
 import sqlite3
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -48,17 +44,16 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def open_reader(path: Path, *, live: bool) -> Iterator[tuple[sqlite3.Connection, bool, int]]:
-    """Connect to a file without changing it.
+def open_reader(path: Path, *, live: bool) -> Iterator[tuple[sqlite3.Connection, bool]]:
+    """Connect to a file without changing it; also return whether its log has lost commits.
 
-    Also return whether its log has lost commits, and the number of operations that must be there. A
-    file that is `live` has a writer, which takes care of the log.
+    A file that is `live` has a writer, which takes care of the log.
     """
     with tempfile.TemporaryDirectory(prefix="bough-") as folder:
-        lost, count = False, 0 if live else CommitCount.read(path)
+        lost = False
         if live:
             connection = connect(path, "mode=ro")
-        elif not _size(f"{path}-wal"):
+        elif not signature_of(path)[1][1]:  # an empty log, or none
             connection = connect(path, "mode=ro&immutable=1")
         else:
             copy = Path(folder, "copy")
@@ -66,27 +61,18 @@ def open_reader(path: Path, *, live: bool) -> Iterator[tuple[sqlite3.Connection,
             connection = connect(copy, "mode=rw")
             lost = _has_lost_commits(connection, log)
         try:
-            yield connection, lost, count
+            yield connection, lost
         finally:
             connection.close()
-
-
-def _size(path: str) -> int:
-    return os.path.getsize(path) if os.path.exists(path) else 0
 
 
 def _copy(path: Path, copy: Path) -> bytes:
     """Copy a file and its log; return the log."""
     for _ in range(TRIES):
         before = signature_of(path)
-        try:
-            shutil.copyfile(path, copy)
-            log = Path(f"{path}-wal").read_bytes()
-            Path(f"{copy}-wal").write_bytes(log)
-        except OSError as error:
-            raise StudyError(
-                f"{path} cannot be copied to {copy.parent} to be checked: {error.strerror}"
-            ) from error
+        shutil.copyfile(path, copy)
+        log = Path(f"{path}-wal").read_bytes()
+        Path(f"{copy}-wal").write_bytes(log)
         if signature_of(path) == before:
             return log
     raise Locked(f"{path} is being changed by another program; wait for it")
@@ -121,42 +107,6 @@ def _has_lost_commits(connection: sqlite3.Connection, log: bytes) -> bool:
     return False
 
 
-class CommitCount:
-    """The number of committed operations, in a file that exists while a study has a writer."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = f"{path.resolve()}-count"
-        self._file = -1
-        with suppress(OSError):  # it is a second guard: without it a study is as safe as SQLite
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-
-    def set(self, count: int) -> None:
-        """Note the number of operations that are committed."""
-        with suppress(OSError):
-            os.pwrite(self._file, b"%020d" % count, 0)
-
-    def close(self) -> None:
-        """Delete the file, unless there is a log that it guards."""
-        with suppress(OSError):
-            os.close(self._file)
-            if not _size(self._path.removesuffix("count") + "wal"):
-                os.unlink(self._path)
-
-    @staticmethod
-    def read(path: Path) -> int:
-        """Return the number of operations that a killed writer has committed, 0 if not known.
-
-        A count from before the machine was started may be ahead of the log after a loss of power.
-        """
-        clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # (both begin at the start)
-        booted = time.time() - time.clock_gettime(clock)
-        count = Path(f"{path.resolve()}-count")
-        try:
-            return int(count.read_text()) if count.stat().st_mtime >= booted else 0
-        except (OSError, ValueError):
-            return 0
-
-
 def raise_if_locked(path: Path, error: sqlite3.Error) -> None:
     """Raise `Locked` if an error says that another connection locks the file."""
     code = getattr(error, "sqlite_errorcode", 0)  # (errors of the module itself have none)
@@ -188,7 +138,7 @@ class WriteLock:
 
         self._key = os.path.realpath(path)
         beside = f"{self._key}-lock"
-        me = {"pid": os.getpid(), "host": socket.gethostname()}
+        me = _this_process()
         with _held_guard:
             if _held.get(self._key) == os.getpid():
                 raise Locked(f"{path} {_held_by(me)}: this one, which opened it before")
@@ -212,19 +162,14 @@ class WriteLock:
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, json.dumps(me).encode(), 0)
 
-    @classmethod
-    def is_held(cls, path: Path) -> bool:
-        """Return whether this process or another one writes to a file."""
-        return _held.get(os.path.realpath(path)) == os.getpid() or cls.holder(path) is not None
-
     @staticmethod
     def holder(path: Path) -> dict[str, object] | None:
-        """Return the other process that holds the lock of a file now, None if there is none."""
+        """Return the process that writes to a file now, None if there is none."""
         import fcntl
 
         key = os.path.realpath(path)
         if _held.get(key) == os.getpid():  # (closing the file below would release our own lock)
-            return None
+            return _this_process()
         try:
             file = os.open(f"{key}-lock", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -243,6 +188,10 @@ class WriteLock:
             if _held.get(self._key) == os.getpid():
                 del _held[self._key]
                 os.close(self._file)
+
+
+def _this_process() -> dict[str, object]:
+    return {"pid": os.getpid(), "host": socket.gethostname()}
 
 
 def _read_holder(file: int) -> dict[str, object]:

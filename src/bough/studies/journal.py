@@ -11,25 +11,19 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from bough.exceptions import StudyError
 from bough.studies.describe import fingerprint
-from bough.studies.files import (
-    CommitCount,
-    WriteLock,
-    connect,
-    open_reader,
-    raise_if_locked,
-    signature_of,
-)
+from bough.studies.files import WriteLock, connect, open_reader, raise_if_locked, signature_of
 
 #: Version of the file format. Newer formats are refused.
 FORMAT = 1
 APPLICATION = 0x626F7567  # "boug"
 LOST = "its write-ahead log has lost commits"
+NOT_A_STUDY = "this is not a study of bough, or its first page is damaged"
 
 Durability = Literal["full", "process"]
 Row = tuple[Any, ...]
@@ -59,6 +53,13 @@ class Operation(NamedTuple):
     body: str
     state: int | None
 
+    @classmethod
+    def now(
+        cls, kind: str, trial: int | None = None, body: str = "null", state: int | None = None
+    ) -> "Operation":
+        """Return an operation that happens now; the journal numbers it."""
+        return cls(-1, kind, trial, time.time(), body, state)
+
 
 class Journal:
     """The file of a study, open for reading, or for appending too.
@@ -74,9 +75,7 @@ class Journal:
         self.next = 0
         self._lock = lock
         self._connection: sqlite3.Connection | None = None  # for writing, made by the first append
-        self._count: CommitCount | None = None  # made with it
-        self._synced: bool | None = None  # the last setting of `PRAGMA synchronous`
-        self._deferred: list[Row] = []
+        self._deferred: list[Operation] = []
         self._signature: Any = None  # of the files when `after` read them last
 
     # ------------------------------------------------------------------ create and open
@@ -115,8 +114,10 @@ class Journal:
 
         Raises `StudyError` for a damaged file, which is left as it is.
         """
-        with open_reader(self.path, live=self._is_live()) as (connection, lost, count):
-            operations, damage = _read_operations(self.path, connection, lost, count)
+        with open_reader(self.path, live=self._is_live()) as (connection, lost):
+            operations, damage = _read_operations(self.path, connection, lost)
+        if damage == NOT_A_STUDY:
+            raise StudyError(f"{self.path}: {damage}")
         if damage is not None:
             raise StudyError(
                 f"{self.path} is damaged: {damage}. It was left as it is; "
@@ -131,10 +132,10 @@ class Journal:
         if signature == self._signature:
             return []
         try:
-            with open_reader(self.path, live=self._is_live()) as (connection, lost, _):
+            with open_reader(self.path, live=self._is_live()) as (connection, lost):
                 query = "SELECT * FROM operations WHERE n >= ? ORDER BY n"
                 rows = connection.execute(query, (n,)).fetchall()
-        except (sqlite3.Error, StudyError):
+        except (sqlite3.Error, OSError, StudyError):
             return None
         operations = _verified(rows)
         if lost or [one.n for one in operations] != list(range(n, n + len(rows))):
@@ -144,30 +145,28 @@ class Journal:
         return operations
 
     def _is_live(self) -> bool:
-        return self._lock is None and WriteLock.is_held(self.path)
+        return self._lock is None and WriteLock.holder(self.path) is not None
 
     # ------------------------------------------------------------------ write
 
-    def defer(self, operations: list[Row]) -> None:
+    def defer(self, operations: list[Operation]) -> None:
         """Add operations when others are added, since opening a study does not change its file."""
         self._deferred += operations
 
-    def append(self, operations: list[Row], *, durable: bool = True) -> None:
-        """Add operations (kind, trial, at, body, state), all of them or none.
+    def append(self, operations: list[Operation], *, durable: bool = True) -> None:
+        """Add operations, all of them or none.
 
         Those that are not `durable` survive the process, and reach the disk with the next durable
         ones.
         """
         rows = []
-        for i, operation in enumerate([*self._deferred, *operations]):
-            row = (self.next + i, *operation)
+        for n, operation in enumerate([*self._deferred, *operations], self.next):
+            row = operation._replace(n=n)
             rows.append((*row, _checksum(row)))
         synced = durable and self.durability == "full"
         try:
             connection = self._writer()
-            if synced != self._synced:
-                connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
-                self._synced = synced
+            connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
             if len(rows) == 1:
                 connection.execute(INSERT, rows[0])
             else:
@@ -177,21 +176,18 @@ class Journal:
         except sqlite3.Error as error:
             self.close()
             raise_if_locked(self.path, error)
+            lost = f"{operations[0].kind} of trial {operations[0].trial}"
             raise StudyError(
                 f"{self.path} cannot be written: {error} (is the disk full?). All that was "
-                f"recorded before is safe; {operations[0][0]} of trial {operations[0][1]} is not. "
-                "Make room, and open the study again"
+                f"recorded before is safe; {lost} is not. Make room, and open the study again"
             ) from error
         self.next += len(rows)
         self._deferred = []
-        if self._count is not None:
-            self._count.set(self.next)
 
     def _writer(self) -> sqlite3.Connection:
         self.check_open()
         if self._connection is None:
             self._connection = connect(self.path, "mode=rw")
-            self._count = CommitCount(self.path)
         return self._connection
 
     def check_open(self) -> None:
@@ -212,9 +208,6 @@ class Journal:
             with suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
-        if self._count is not None:
-            self._count.close()
-            self._count = None
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -225,13 +218,8 @@ def read_damaged(path: Path) -> tuple[dict[str, Any], list[Operation], str | Non
 
     The operations are those that SQLite can read and whose checksums are right.
     """
-    with open_reader(path, live=WriteLock.is_held(path)) as (connection, lost, count):
-        try:
-            operations, damage = _read_operations(path, connection, lost, count)
-        except _NotAStudyError as error:  # or only its first page is damaged
-            operations, damage, refusal = [], str(error), error
-        else:
-            refusal = _NotAStudyError(f"{path} is damaged: {damage}. Its specification is lost")
+    with open_reader(path, live=WriteLock.holder(path) is not None) as (connection, lost):
+        operations, damage = _read_operations(path, connection, lost)
         if damage is not None:
             with suppress(sqlite3.Error):  # so that SQLite reads a file whose end is missing
                 connection.execute("PRAGMA writable_schema = ON")
@@ -243,16 +231,12 @@ def read_damaged(path: Path) -> tuple[dict[str, Any], list[Operation], str | Non
             if fingerprint(json.loads(meta["specification"])) == meta["fingerprint"]:
                 specifications.append(meta["specification"])
     if not specifications:
-        raise refusal
+        raise StudyError(f"{path} is damaged: {damage}. Its specification is lost")
     return json.loads(specifications[0]), operations, damage
 
 
-class _NotAStudyError(StudyError):
-    """Raised for a file that is not a study of bough."""
-
-
 def _read_operations(
-    path: Path, connection: sqlite3.Connection, lost: bool, count: int
+    path: Path, connection: sqlite3.Connection, lost: bool
 ) -> tuple[list[Operation], str | None]:
     """Return all operations; or none and what is wrong with the file, if anything is."""
     rows: list[Row] = []
@@ -269,7 +253,7 @@ def _read_operations(
         if str(error) != "file is not a database":
             return [], LOST if lost else str(error)
     if application != APPLICATION:
-        raise _NotAStudyError(f"{path} is not a study of bough, or its first page is damaged")
+        return [], NOT_A_STUDY
     if version > FORMAT:
         raise StudyError(
             f"{path} has format {version}, and this bough reads formats up to {FORMAT}: "
@@ -285,8 +269,6 @@ def _read_operations(
     numbers = [operation.n for operation in operations]
     if numbers != list(range(len(numbers))) or not operations or operations[0].kind != "create":
         return [], "operations are missing"
-    if len(operations) < count:
-        return [], LOST if Path(f"{path}-wal").exists() else "its write-ahead log is missing"
     return operations, None
 
 
@@ -310,13 +292,12 @@ def _checksum(row: Row) -> int:
 def _write_file(path: Path, specification: dict[str, Any]) -> None:
     """Write a new file under another name, and rename it when it is on the disk."""
     text = json.dumps(specification)
-    first = (0, "create", None, time.time(), text, None)
+    first = Operation.now("create", body=text)._replace(n=0)
     draft = Path(f"{path.resolve()}-new")
     for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
         left.unlink(missing_ok=True)
     try:
-        connection = sqlite3.connect(draft, isolation_level=None)
-        try:
+        with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute("PRAGMA journal_mode = WAL")
@@ -326,12 +307,10 @@ def _write_file(path: Path, specification: dict[str, Any]) -> None:
             connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
             connection.execute(INSERT, (*first, _checksum(first)))
             connection.execute("COMMIT")
-        finally:
-            connection.close()
         with draft.open("rb") as file:
             os.fsync(file.fileno())
         # SQLite would apply the log of a deleted file of this name to the new one.
-        for ending in ("-wal", "-shm", "-count"):
+        for ending in ("-wal", "-shm"):
             Path(f"{path.resolve()}{ending}").unlink(missing_ok=True)
         draft.replace(path.resolve())
         folder = os.open(path.resolve().parent, os.O_RDONLY)

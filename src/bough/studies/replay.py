@@ -34,10 +34,11 @@ class Replay:
         self.failed = 0
         self._fits = 0  # the number of the searcher's fits that are recorded
 
-    # ------------------------------------------------------------------ from the record
-
     def run(self, operations: list[Operation]) -> Difference | None:
         """Repeat all operations, and return the first difference, at which it ends."""
+        if self.search is None:
+            self.load(operations)
+            return None
         restarts = [i for i, operation in enumerate(operations) if operation.kind == "restart"]
         begin = restarts[-1] + 1 if restarts else 0
         fits: dict[int | None, list[Fit]] = {}  # by the trial after which they were made
@@ -46,13 +47,13 @@ class Replay:
                 fits.setdefault(operation.trial, []).append(json.loads(operation.body))
         try:
             self.load(operations[:begin], fits.get(None, ()))
-            self._replay_fits(())
+            self.search.replay_fits(())
             for operation in operations[begin:]:
                 self._repeat(operation, fits.get(operation.trial))
         except Difference as difference:
             return difference
         finally:
-            self._replay_fits(None)
+            self.search.replay_fits(None)
         if operations[begin:]:  # else the fits made by loading are not recorded yet
             self.new_fits()
         return None
@@ -64,12 +65,12 @@ class Replay:
         """
         ended = []
         for operation in operations:
-            self._note(operation)
+            self.note(operation)
             if operation.kind in ("tell", "fail"):
                 ended.append(operation.trial or 0)
         if self.search is None or not ended:
             return
-        self._replay_fits(())
+        self.search.replay_fits(())
         try:
             for id_ in ended:
                 trial = self.trials[id_]
@@ -77,12 +78,12 @@ class Replay:
                     if trial.value is None:
                         self.search.fail(trial.candidate)
                     else:
-                        self._observe(trial, trial.value, trial.noise)
+                        self.observe(trial, trial.value, trial.noise)
                 except ValueError as error:
                     raise StudyError(
                         f"trial {id_} does not fit the searcher any more, or its tree: {error}"
                     ) from error
-            self._replay_fits(fits or None)
+            self.search.replay_fits(fits or None)
             if self.search.observations:
                 try:
                     self.search.refit()
@@ -91,29 +92,23 @@ class Replay:
                         raise
                     raise Difference(f"the recorded fit differs: {error}") from error
         finally:
-            self._replay_fits(None)
-
-    def _replay_fits(self, fits: Sequence[Fit] | None) -> None:
-        if self.search is not None:
-            self.search.replay_fits(fits)
+            self.search.replay_fits(None)
 
     def _repeat(self, operation: Operation, fits: list[Fit] | None) -> None:
         """Repeat one operation with the searcher, and compare."""
         kind, id_ = operation.kind, operation.trial or 0
-        if self.search is None:
-            pass
-        elif kind in ("ask", "exhausted"):
+        if kind in ("ask", "exhausted"):
             self._ask_again(operation)
         elif kind == "tell":
             if fits is not None:
-                self._replay_fits(fits)
+                self.search.replay_fits(fits)
             try:
-                self._observe(self.trials[id_], *_observed(operation))
+                self.observe(self.trials[id_], *_observed(operation))
             except ValueError as error:
                 raise Difference(f"trial {id_} differs: telling it gives {error!r}") from error
         elif kind == "fail":
             self.search.fail(self.trials[id_].candidate)
-        self._note(operation)
+        self.note(operation)
 
     def _ask_again(self, operation: Operation) -> None:
         """Have the searcher ask, and raise if it asked for something else then."""
@@ -134,18 +129,30 @@ class Replay:
                 f"for {here}, and asked for {there} when this was recorded"
             )
 
-    def _note(self, operation: Operation) -> None:
+    def observe(self, trial: Trial, value: float, noise: float | None) -> None:
+        """Let the searcher observe the value of a trial."""
+        self.search.tell(trial.candidate, self.sign * value, noise=noise)
+
+    def note(self, operation: Operation) -> None:
         """Update the trials by an operation, without the searcher."""
         kind, id_ = operation.kind, operation.trial or 0
         if kind in ("ask", "take"):
             candidate = self._read(operation)
             if kind == "take" and candidate in self.queue:
                 self.queue.remove(candidate)
-            self.begin(candidate, operation.at)
+            place = self.domain.place(candidate)
+            self.trials.append(Trial(len(self.trials), *place, None, "running", operation.at))
         elif kind == "tell":
-            self._complete(self.trials[id_], *_observed(operation), operation.at)
+            value, noise = _observed(operation)
+            self.trials[id_] = self.trials[id_]._replace(
+                value=value, state="completed", ended=operation.at, noise=noise
+            )
         elif kind == "fail":
-            self._end_failed(self.trials[id_], json.loads(operation.body), operation.at)
+            reason = json.loads(operation.body)
+            self.trials[id_] = self.trials[id_]._replace(
+                state="failed", reason=reason, ended=operation.at
+            )
+            self.failed += 1
         elif kind == "enqueue":
             self.queue.append(self._read(operation))
 
@@ -157,43 +164,6 @@ class Replay:
                 f"operation {operation.n}, {operation.kind} {operation.body}, does not fit "
                 f"{self.domain.source!r}: {error!r}"
             ) from error
-
-    # ------------------------------------------------------------------ as it happens
-
-    def begin(self, candidate: Any, at: float) -> Trial:
-        """Add a running trial."""
-        trial = Trial(len(self.trials), *self.domain.place(candidate), None, "running", at)
-        self.trials.append(trial)
-        return trial
-
-    def tell(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
-        """Let the searcher observe the value of a trial, or leave everything as it was."""
-        self._observe(trial, value, noise)
-        self._complete(trial, value, noise, at)
-
-    def _observe(self, trial: Trial, value: float, noise: float | None) -> None:
-        if self.search is not None:
-            self.search.tell(trial.candidate, self.sign * value, noise=noise)
-
-    def _complete(self, trial: Trial, value: float, noise: float | None, at: float) -> None:
-        new = trial._replace(value=value, state="completed", ended=at, noise=noise)
-        self.trials[trial.id] = new
-
-    def fail(self, trial: Trial, reason: str, at: float) -> None:
-        """End a trial without a value."""
-        if self.search is not None:
-            self.search.fail(trial.candidate)
-        self._end_failed(trial, reason, at)
-
-    def _end_failed(self, trial: Trial, reason: str, at: float) -> None:
-        self.trials[trial.id] = trial._replace(state="failed", reason=reason, ended=at)
-        self.failed += 1
-
-    # ------------------------------------------------------------------ state
-
-    def running(self) -> list[int]:
-        """Return the ids of the running trials."""
-        return [trial.id for trial in self.trials if trial.state == "running"]
 
     def new_fits(self) -> list[str]:
         """Return the searcher's fits since the last call, as they are recorded."""

@@ -3,7 +3,6 @@
 import json
 import os
 import threading
-import time
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ from bough.studies.describe import (
     sign_of,
     specify,
 )
-from bough.studies.journal import Durability, Journal
+from bough.studies.journal import Durability, Journal, Operation
 from bough.studies.replay import Replay
 from bough.studies.trials import Domain, Trial, Trials
 from bough.trees import Tree
@@ -62,9 +61,19 @@ class Study:
 
     def __init__(self, journal: Journal, specification: dict[str, Any], replay: Replay) -> None:
         self._journal = journal
-        self.specification = specification
         self._replay = replay
-        self._again: deque[int] = deque(replay.running())
+        self.path = journal.path  #: The file.
+        self.specification = specification  #: The recorded arguments of `create`.
+        self.domain = replay.domain  #: The tree or space, as the loop uses it.
+        self.tree = self.domain.tree  #: The tree, or that of the fixed partition of the space.
+        self.space = self.domain.space  #: The space, None on a tree.
+        #: The factor of values before the searcher observes them: -1 if the study minimizes.
+        self.sign = replay.sign
+        #: The random state of the new searcher, from which the seeds of trials derive.
+        self.first_state = int(specification["begin"] or 0)
+        #: Whether the searcher is known, and so `best` and `certificate`.
+        self.replayed = replay.search is not None
+        self._again = deque(trial.id for trial in replay.trials if trial.state == "running")
         self._guard = threading.RLock()
 
     # ------------------------------------------------------------------ making and opening
@@ -180,9 +189,9 @@ class Study:
                 changes.append("All observations are kept, and the search continues from them")
                 replay = Replay(domain, make and make(), sign)
                 replay.load(operations)
-                journal.defer([("restart", None, time.time(), "null", None)])
+                journal.defer([Operation.now("restart")])
             fits = replay.new_fits()  # of observations that were loaded
-            journal.defer([("refit", None, time.time(), fit, None) for fit in fits])
+            journal.defer([Operation.now("refit", body=fit) for fit in fits])
             if changes:
                 warnings.warn(f"{file}: {'. '.join(changes)}", UserWarning, stacklevel=3)
             return cls(journal, specification, replay)
@@ -207,78 +216,74 @@ class Study:
         Trials left running by a dead process come first, under their own ids; then those that were
         enqueued; then those of the searcher. Raises `bough.Exhausted` if nothing is left to learn.
         """
-        with self._guard, self._all_or_closed():
-            self._journal.check_open()
+        with self._writing():
             replay = self._replay
             while self._again:
                 trial = replay.trials[self._again.popleft()]
                 if trial.state == "running":
                     return trial
-            kind, state, now = "take", None, time.time()
+            id_, search = len(replay.trials), replay.search
             if replay.queue:
-                candidate = replay.queue[0]
+                operation = Operation.now("take", id_, self.domain.write(replay.queue[0]))
             else:
-                kind = "ask"
                 try:
-                    candidate = replay.search.ask()
+                    body = self.domain.write(search.ask())
                 except Exhausted:
-                    row = ("exhausted", None, now, "null", replay.search.random_state)
-                    self._journal.append([row], durable=False)
+                    exhausted = Operation.now("exhausted", state=search.random_state)
+                    self._journal.append([exhausted], durable=False)
                     raise
-                state = replay.search.random_state
-            body = replay.domain.write(candidate)
-            self._journal.append([(kind, len(replay.trials), now, body, state)], durable=False)
-            if kind == "take":
-                replay.queue.popleft()
-            return replay.begin(candidate, now)
+                operation = Operation.now("ask", id_, body, search.random_state)
+            self._journal.append([operation], durable=False)
+            replay.note(operation)
+            return replay.trials[id_]
 
     def tell(self, trial_or_id: Trial | int, value: float, *, noise: float | None = None) -> None:
         """Record the value of a trial (and its standard deviation): it is safe on return."""
-        with self._guard, self._all_or_closed():
+        with self._writing():
             trial = self._running(trial_or_id)
             number = real(value, "value")
             noise = None if noise is None else at_least_zero(noise, "noise")
+            self._replay.observe(trial, number, noise)
             body = number if noise is None else [number, noise]
-            now = time.time()
-            self._replay.tell(trial, number, noise, now)
-            rows: list[tuple[Any, ...]] = [("tell", trial.id, now, json.dumps(body), None)]
-            rows += [("refit", trial.id, now, fit, None) for fit in self._replay.new_fits()]
-            self._journal.append(rows)
+            operation = Operation.now("tell", trial.id, json.dumps(body))
+            fits = [Operation.now("refit", trial.id, fit) for fit in self._replay.new_fits()]
+            self._journal.append([operation, *fits])
+            self._replay.note(operation)
 
     def fail(self, trial_or_id: Trial | int, reason: str = "") -> None:
         """Record that a trial has no value. The search continues elsewhere as long as it can."""
-        with self._guard, self._all_or_closed():
+        with self._writing():
             trial = self._running(trial_or_id)
-            now = time.time()
-            row = ("fail", trial.id, now, json.dumps(str(reason)), None)
-            self._journal.append([row])
-            self._replay.fail(trial, str(reason), now)
+            operation = Operation.now("fail", trial.id, json.dumps(str(reason)))
+            self._journal.append([operation])
+            self._replay.search.fail(trial.candidate)
+            self._replay.note(operation)
 
     def enqueue(self, params_or_path: Mapping[str, Any] | Sequence[int]) -> None:
         """Have a path, or params, evaluated before the searcher's next candidate."""
-        with self._guard:
-            self._journal.check_open()
+        with self._writing():
             candidate: Any = self.domain.check(params_or_path, self._replay.search)
-            row = ("enqueue", None, time.time(), self.domain.write(candidate), None)
-            self._journal.append([row])
-            self._replay.queue.append(candidate)
+            operation = Operation.now("enqueue", body=self.domain.write(candidate))
+            self._journal.append([operation])
+            self._replay.note(operation)
 
     @contextmanager
-    def _all_or_closed(self) -> Iterator[None]:
-        """Close the study when Ctrl-C comes between the searcher's update and its record.
+    def _writing(self) -> Iterator[None]:
+        """Exclude other threads, and close the study when Ctrl-C interrupts a change.
 
-        The file is right; the searcher in memory may be ahead of it.
+        Then the file is right, and the searcher in memory may be ahead of it.
         """
-        try:
-            yield
-        except Exception:  # refused, or closed already
-            raise
-        except BaseException:
-            self._journal.close()
-            raise
+        with self._guard:
+            self._journal.check_open()
+            try:
+                yield
+            except Exception:  # refused, or closed already
+                raise
+            except BaseException:
+                self._journal.close()
+                raise
 
     def _running(self, trial_or_id: Trial | int) -> Trial:
-        self._journal.check_open()
         id_ = trial_or_id.id if isinstance(trial_or_id, Trial) else trial_or_id
         id_ = whole(id_, "trial", least=0)
         trials = self._replay.trials
@@ -304,26 +309,6 @@ class Study:
         return Trials(self._replay.trials)
 
     @property
-    def path(self) -> FilePath:
-        """The file."""
-        return self._journal.path
-
-    @property
-    def domain(self) -> Domain:
-        """The tree or space, as the loop uses it."""
-        return self._replay.domain
-
-    @property
-    def tree(self) -> Tree:
-        """The tree, or that of the fixed partition of the space."""
-        return self.domain.tree
-
-    @property
-    def space(self) -> Space | None:
-        """The space, None on a tree."""
-        return self.domain.space
-
-    @property
     def searcher(self) -> Searcher | SpaceSearcher:
         """The searcher as it stands. Do not ask or tell it yourself: that would not be recorded."""
         if self._replay.search is None:
@@ -332,21 +317,6 @@ class Study:
                 f"{self.specification['options']}); give it to Study.open"
             )
         return self._replay.search  # type: ignore[no-any-return]
-
-    @property
-    def replayed(self) -> bool:
-        """Whether the searcher is known, and so `best` and `certificate`."""
-        return self._replay.search is not None
-
-    @property
-    def sign(self) -> float:
-        """The factor of values before the searcher observes them: -1 if the study minimizes."""
-        return self._replay.sign
-
-    @property
-    def first_state(self) -> int:
-        """The random state of the new searcher, from which the seeds of trials derive."""
-        return int(self.specification["begin"] or 0)
 
     @property
     def failed(self) -> int:
@@ -401,6 +371,7 @@ def open_or_create(
     An existing one must be of the same tree, direction and searcher, and about the same objective;
     `rng` must be the recorded seed or None.
     """
+    seed = None if rng is None else describe_seed(rng)
     if isinstance(given, Study):
         study = given
         if searcher is not None:
@@ -415,24 +386,19 @@ def open_or_create(
         )
     else:
         study = Study.open(given, tree, searcher=searcher, **options)
-    recorded = study.specification["seed"]
-    try:
-        if study.specification["direction"] != direction:
-            raise StudyError(
-                f"{study.path} is to {study.specification['direction']}, not to {direction}"
-            )
-        if about is not None and study.specification["about"] not in (None, about):
-            raise StudyError(
-                f"{study.path} is a study of {study.specification['about']}, not of {about}"
-            )
-        if rng is not None and describe_seed(rng) != recorded:
-            raise StudyError(
-                f"rng must be None or the seed of {study.path}, which is {recorded!r}, got {rng!r}"
-            )
-    except BaseException:
+    recorded = study.specification
+    problem = None
+    if recorded["direction"] != direction:
+        problem = f"{study.path} is to {recorded['direction']}, not to {direction}"
+    elif about is not None and recorded["about"] not in (None, about):
+        problem = f"{study.path} is a study of {recorded['about']}, not of {about}"
+    elif seed not in (None, recorded["seed"]):
+        was = recorded["seed"]
+        problem = f"rng must be None or the seed of {study.path}, which is {was!r}, got {rng!r}"
+    if problem is not None:
         if study is not given:
             study.close()
-        raise
+        raise StudyError(problem)
     return study
 
 
