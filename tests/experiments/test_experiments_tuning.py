@@ -96,11 +96,11 @@ def test_grids_grow_in_all_directions_where_all_constants_are_equally_bad():
     choice = found.choices["hidden", "stubborn"]
     assert choice.constants == (("arm", 0),)
     window = Window({name: GRIDS["bast"][name] for name in ("smoothness", "decay", "exploration")})
-    assert window.widen_all()
+    assert window.widen(None)
     assert len(window.candidates()) == 5**3
-    assert window.widen_all()
+    assert window.widen(None)
     assert len(window.candidates()) == 7 * 6 * 7  # nothing lies above a decay of 1
-    assert not window.widen_all()  # it would be too much
+    assert not window.widen(None)  # it would be too much
     assert len(window.candidates()) == 7 * 6 * 7
 
 

@@ -1,8 +1,10 @@
 """Comparisons of any searchers on any problems: tuning on some seeds, runs on others."""
 
+import itertools
 import os
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -103,14 +105,9 @@ def compare(
         range(seed + TUNING, seed + TUNING + tuning_seeds),
     )
     windows = _possible(comparison, makers, competitors)
-    store = Store(None if study is None else pathlib.Path(study))
 
     def jobs(pair: Pair, constants: Constants, numbers: range) -> list[Job]:
         return [Job(*pair, constants, number, budget, steps) for number in numbers]
-
-    def tuning_jobs(pair: Pair) -> list[list[Job]]:
-        candidates = windows[pair].candidates()
-        return [jobs(pair, constants, comparison.tuning_seeds) for constants in candidates]
 
     def run(title: str, groups: Iterable[list[Job]]) -> None:
         tasks = [(j, makers[j.problem], competitors[j.searcher]) for js in groups for j in js]
@@ -118,25 +115,31 @@ def compare(
         for job, why in failed.items():
             comparison.failures.setdefault((job.problem, job.searcher), why)
 
-    undecided = []
-    for pair, window in windows.items():
-        first, *others = window.candidates()
-        comparison.choices[pair] = TuningChoice(first, (first, *others), ())
-        if others:
-            undecided.append(pair)
-    try:
+    def tune(pairs: Iterable[Pair]) -> list[Pair]:
+        """Choose constants; return the pairs whose grids were extended, to be tuned again."""
+        groups = {
+            pair: [jobs(pair, c, comparison.tuning_seeds) for c in windows[pair].candidates()]
+            for pair in pairs
+        }
+        run("tuning", itertools.chain.from_iterable(groups.values()))
+        wider = []
+        for pair, group in groups.items():
+            if pair in comparison.failures:
+                del comparison.choices[pair]
+                continue
+            table = [[store[job] for job in one] for one in group]
+            choice = comparison.choices[pair] = _choose(windows[pair], table, budget)
+            if _widen(windows[pair], choice):
+                wider.append(pair)
+        return wider
+
+    with closing(Store(None if study is None else pathlib.Path(study))) as store:
+        for pair, window in windows.items():
+            candidates = tuple(window.candidates())
+            comparison.choices[pair] = TuningChoice(candidates[0], candidates, ())
+        undecided = [pair for pair, c in comparison.choices.items() if len(c.candidates) > 1]
         while undecided:
-            run("tuning", (group for pair in undecided for group in tuning_jobs(pair)))
-            wider = []
-            for pair in undecided:
-                if pair in comparison.failures:
-                    del comparison.choices[pair]
-                    continue
-                table = [[store[job] for job in group] for group in tuning_jobs(pair)]
-                choice = comparison.choices[pair] = _choose(windows[pair], table, budget)
-                if _widen(windows[pair], choice):
-                    wider.append(pair)
-            undecided = wider
+            undecided = tune(undecided)
         shown = {
             pair: jobs(pair, choice.constants, comparison.seeds)
             for pair, choice in comparison.choices.items()
@@ -145,8 +148,6 @@ def compare(
         for pair, finished in shown.items():
             if pair not in comparison.failures:
                 comparison.runs[pair] = [store[job] for job in finished]
-    finally:
-        store.close()
     return comparison
 
 
@@ -168,7 +169,7 @@ def _choose(window: Window, table: Sequence[Sequence[Run]], budget: int) -> Tuni
 def _widen(window: Window, choice: TuningChoice) -> bool:
     """Extend a grid where something better may lie; return whether it could be."""
     if choice.equal:  # all are optimal, or all are equally bad
-        return choice.scores[0] > 0 and window.widen_all()
+        return choice.scores[0] > 0 and window.widen(None)
     return window.widen(choice.constants)
 
 
