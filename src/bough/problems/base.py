@@ -118,27 +118,20 @@ class Enumerated(Problem):
                 f"{MOST_ARMS:,}, got {tree!r}"
             )
         super().__init__(tree, noise=noise, seed=seed)
+        self._shape = tuple(int(count) for count in tree.counts or ())
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The number of children of a node, at each depth."""
-        return tuple(int(count) for count in self.tree.counts or ())
-
     @abstractmethod
-    def _evaluate_all(self) -> NDArray[np.float64]:
-        """Return the value of every path, in the order of paths; called once."""
-
-    @cached_property
     def _values(self) -> NDArray[np.float64]:
-        return self._evaluate_all()
+        """The value of every path, in the order of paths."""
 
     def _value(self, path: Path) -> float:
         number = 0
-        for step, count in zip(path, self.tree.counts or (), strict=True):
-            number = number * int(count) + step
+        for step, count in zip(path, self._shape, strict=True):
+            number = number * count + step
         return float(self._values[number])
 
     def _solve(self) -> tuple[float, Path]:
         number = int(self._values.argmax())
-        path = np.unravel_index(number, self.shape) if self.shape else ()
+        path = np.unravel_index(number, self._shape) if self._shape else ()
         return float(self._values[number]), tuple(int(step) for step in path)

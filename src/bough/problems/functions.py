@@ -8,7 +8,7 @@ for Himmelblau, "Applied Nonlinear Programming" (1972).
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -253,8 +253,9 @@ class Partitioned(Enumerated):
             centers.append(_center(low, high, cell, self.parts**self.cuts))
         return tuple(centers)
 
-    def _evaluate_all(self) -> Array:
-        return _values(self.function, self.cuts, self.parts)
+    @cached_property
+    def _values(self) -> Array:
+        return _cell_values(self.function, self.cuts, self.parts)
 
 
 def _center(low: float, high: float, cell: int, cells: int) -> float:
@@ -262,7 +263,7 @@ def _center(low: float, high: float, cell: int, cells: int) -> float:
 
 
 @lru_cache(maxsize=8)  # every seed has the same function
-def _values(function: Function, cuts: int, parts: int) -> Array:
+def _cell_values(function: Function, cuts: int, parts: int) -> Array:
     """Return minus the function at the centers of all cells, in the order of their paths."""
     dimension, cells = len(function.box), parts**cuts
     points = []

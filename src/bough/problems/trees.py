@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,8 @@ class EdgeRewards(Problem):
     def __init__(
         self, branching: int, depth: int, weights: list[float], *, noise: float, seed: int
     ) -> None:
-        tree = Tree(whole(branching, "branching", least=1), depth)
-        super().__init__(tree, noise=noise, seed=seed)
+        self._branching = whole(branching, "branching", least=1)
+        super().__init__(Tree(self._branching, depth), noise=noise, seed=seed)
         self._weights = weights
         # The steps are uniform, not normal: the prior has their means and variances, not their law.
         self.kernel = Chi.of_increments([0.0, *(w * w / 12 for w in weights)])
@@ -61,8 +61,7 @@ class EdgeRewards(Problem):
         return total
 
     def _solve(self) -> tuple[float, Path]:
-        branching = int(self.tree.branching(())) if self.tree.depth else 1
-        return _best_path(branching, tuple(self._weights), self.seed)
+        return _best_path(self._branching, tuple(self._weights), self.seed)
 
 
 @lru_cache(maxsize=1024)  # a comparison makes the same problem for every searcher
@@ -300,10 +299,11 @@ class Drawn(Enumerated):
         self.mean = real(mean, "mean")
         self._increments = kernel.increments(self.tree.depth)
 
-    def _evaluate_all(self) -> NDArray[np.float64]:
+    @cached_property
+    def _values(self) -> NDArray[np.float64]:
         rng = np.random.default_rng([self.seed, 0])
         values = np.full(1, self.mean)
-        for variance, count in zip(self._increments, (1, *self.shape), strict=True):
+        for variance, count in zip(self._increments, (1, *self._shape), strict=True):
             values = np.repeat(values, count)
             values += math.sqrt(variance) * rng.standard_normal(len(values))
         return values
