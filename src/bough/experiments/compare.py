@@ -15,12 +15,20 @@ from bough.experiments.competitors import (
     GRIDS,
     Competitor,
     Constants,
-    Window,
+    GridWindow,
     custom_competitor,
     named_competitor,
 )
 from bough.experiments.results import Comparison, TuningChoice
-from bough.experiments.runs import Job, Run, Store, all_marks, cores, run_all, scored_marks
+from bough.experiments.runs import (
+    Job,
+    Run,
+    RunStore,
+    all_marks,
+    cores,
+    run_all,
+    scored_marks,
+)
 from bough.problems import Problem, named
 from bough.searchers import Searcher
 
@@ -129,11 +137,14 @@ def compare(
                 continue
             table = [[store[job] for job in one] for one in group]
             choice = comparison.choices[pair] = _choose(windows[pair], table, budget)
-            if _widen(windows[pair], choice):
+            # (If all are equally good, nothing better lies beyond; if all are equally bad, it may
+            # lie anywhere.)
+            solved = choice.equal and choice.scores[0] == 0
+            if not solved and windows[pair].widen(None if choice.equal else choice.constants):
                 wider.append(pair)
         return wider
 
-    with closing(Store(None if study is None else pathlib.Path(study))) as store:
+    with closing(RunStore(None if study is None else pathlib.Path(study))) as store:
         for pair, window in windows.items():
             candidates = tuple(window.candidates())
             comparison.choices[pair] = TuningChoice(candidates[0], candidates, ())
@@ -145,13 +156,13 @@ def compare(
             for pair, choice in comparison.choices.items()
         }
         run("runs", shown.values())
-        for pair, finished in shown.items():
-            if pair not in comparison.failures:
-                comparison.runs[pair] = [store[job] for job in finished]
+        for pair in itertools.product(comparison.problems, comparison.searchers):
+            if pair in shown and pair not in comparison.failures:
+                comparison.runs[pair] = [store[job] for job in shown[pair]]
     return comparison
 
 
-def _choose(window: Window, table: Sequence[Sequence[Run]], budget: int) -> TuningChoice:
+def _choose(window: GridWindow, table: Sequence[Sequence[Run]], budget: int) -> TuningChoice:
     """Return the candidate with the best score, given its runs on the tuning seeds."""
     places = [all_marks(budget).index(mark) for mark in scored_marks(budget)]
     regrets = np.array([np.mean([run.simple for run in runs], axis=0) for runs in table])[:, places]
@@ -164,13 +175,6 @@ def _choose(window: Window, table: Sequence[Sequence[Run]], budget: int) -> Tuni
     # Of several that are equally good one inside the grid, if there is one.
     best = min(range(len(scores)), key=lambda i: (scores[i], len(ends[i])))
     return TuningChoice(candidates[best], candidates, tuple(scores), ends[best])
-
-
-def _widen(window: Window, choice: TuningChoice) -> bool:
-    """Extend a grid where something better may lie; return whether it could be."""
-    if choice.equal:  # all are optimal, or all are equally bad
-        return choice.scores[0] > 0 and window.widen(None)
-    return window.widen(choice.constants)
 
 
 def _problems(given: Any) -> dict[str, Callable[..., Problem]]:
@@ -208,7 +212,7 @@ def _names(given: Any, what: str) -> list[str]:
 
 def _possible(
     comparison: Comparison, makers: Mapping[str, Any], competitors: Mapping[str, Competitor]
-) -> dict[Pair, Window]:
+) -> dict[Pair, GridWindow]:
     """Return the grids of each pair of which all candidates can be made; record the others.
 
     A mistake then shows before hours of work. A searcher that suits no problem is refused.

@@ -72,10 +72,10 @@ MOST_CANDIDATES = 400
 KNOWN = "-known"
 
 
-class Window:
+class GridWindow:
     """The parts of the grids of one searcher on one problem that are tried so far.
 
-    >>> window = Window({"c": Grid((1, 2, 3), higher=(4, 5))})
+    >>> window = GridWindow({"c": Grid((1, 2, 3), higher=(4, 5))})
     >>> window.candidates()
     [(('c', 1),), (('c', 2),), (('c', 3),)]
     >>> window.widen((("c", 3),)), window.tried
@@ -140,10 +140,12 @@ class Competitor:
     grid: Mapping[str, Grid | Sequence[Any]] = field(default_factory=dict)
     known: bool = False
 
-    def window(self, problem: Problem) -> Window:
+    def window(self, problem: Problem) -> GridWindow:
         """Return the grids of the constants that the problem does not define."""
         defined = self._defined_by(problem)
-        return Window({name: g for name, g in self.grid.items() if name not in defined}, self.fixed)
+        return GridWindow(
+            {name: g for name, g in self.grid.items() if name not in defined}, self.fixed
+        )
 
     def make(self, problem: Problem, constants: Constants, budget: int, seed: int) -> Searcher:
         """Return a new searcher for a problem."""

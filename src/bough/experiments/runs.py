@@ -174,7 +174,7 @@ def _regrets(problem: Problem) -> Callable[[Path], float]:
 # ------------------------------------------------------------------------- finished runs
 
 
-class Store:
+class RunStore:
     """The finished runs in a file of JSON lines, or of this process only if there is no file.
 
     A line that is incomplete, since the process was killed while it wrote, is cut off when the file
@@ -249,7 +249,7 @@ def cores() -> int:
 
 
 def run_all(
-    tasks: Sequence[Task], store: Store, *, workers: int, progress: bool | None, title: str
+    tasks: Sequence[Task], store: RunStore, *, workers: int, progress: bool | None, title: str
 ) -> dict[Job, str]:
     """Run the jobs that are not in the store yet, and store their results.
 
