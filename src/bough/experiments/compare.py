@@ -20,15 +20,7 @@ from bough.experiments.competitors import (
     named_competitor,
 )
 from bough.experiments.results import Comparison, TuningChoice
-from bough.experiments.runs import (
-    Job,
-    Run,
-    RunStore,
-    all_marks,
-    cores,
-    run_all,
-    scored_marks,
-)
+from bough.experiments.runs import Job, Run, RunStore, all_marks, cores, run_all, scored_marks
 from bough.problems import Problem, named
 from bough.searchers import Searcher
 

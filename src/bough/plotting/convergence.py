@@ -300,7 +300,7 @@ def comparison(
     """Draw searchers side by side; return the Axes."""
     data = comparison_data(source, problem, measure)
     ax = axes(ax)
-    rows = [(literal(name), p.at, Estimate(p.mean, p.low, p.high)) for name, p in data.items()]
+    rows = [(literal(name), at, Estimate(*bounds)) for name, (at, *bounds) in data.items()]
     draw_panel(ax, rows, linear=measure in LINEAR)
     best = "best value so far"
     return labeled(ax, "evaluations", MEASURES[measure] if isinstance(source, Comparison) else best)
