@@ -178,7 +178,7 @@ def _problems(given: Any) -> dict[str, Callable[..., Problem]]:
         made = maker(seed=0)
         for needed in ("tree", "value", "optimum", "name"):
             if not hasattr(made, needed):
-                raise TypeError(f"problem {name!r} has no {needed!r}: is it a bough.Problem?")
+                raise TypeError(f"problem {name!r} has no {needed!r}: is it a problems.Problem?")
     return dict(given)
 
 
