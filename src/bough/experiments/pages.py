@@ -166,17 +166,16 @@ def summary_page(comparison: Comparison, command: str | None = None) -> str:
     if others and len(comparison.seeds) > 1:
         parts += _verdicts(comparison, "simple", marks)
         parts += _verdicts(comparison, "cumulative", marks[-1:])
-    cost = comparison.microseconds()
-    costs = [
-        [problem, *(format_number(cost[p]) if (p := (problem, s)) in cost else "-"
-                    for s in comparison.searchers)]
+    costs = {pair: format_number(cost) for pair, cost in comparison.microseconds().items()}
+    cost_rows = [
+        [problem, *(costs.get((problem, name), "-") for name in comparison.searchers)]
         for problem in comparison.problems
-    ]  # fmt: skip
+    ]
     parts += [
         "## Microseconds an evaluation",
         f"Of ask and tell, learning included, on average over {comparison.budget:,} evaluations, "
         "on one machine, as busy as it was.",
-        _markdown(["problem", *comparison.searchers], costs),
+        _markdown(["problem", *comparison.searchers], cost_rows),
     ]
     return _page(parts)
 
