@@ -1,1 +1,1 @@
-"""What bough costs, measured: `python -m benchmarks.core` and its neighbours."""
+"""Benchmarks: costs and regrets, each a script such as `python -m benchmarks.core`."""

@@ -5,15 +5,16 @@ Times depend on the machine; compare ratios within a run only.
 
 import argparse
 import gc
+import itertools
 import math
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 
 import bough
+from benchmarks.timing import NOISE, Stopwatch, fast_reward, last_fifths, plays, timed
 from bough import kernels
 from bough.belief.best_arm import BOUND
 from bough.belief.nodes import NODE
@@ -26,60 +27,24 @@ SETTINGS = [
     ("Gaussian(3) 2^20", bough.Tree(2, 20), kernels.Gaussian(3.0)),
     ("Gaussian(3) 200^10", bough.Tree(200, 10), kernels.Gaussian(3.0)),
 ]
-NOISE = 0.1
-TABLE = np.random.default_rng(0).standard_normal(4096).tolist()
 
 
-def reward_function(kernel, depth):
-    """Return a function drawn from the prior, more or less: its steps are hashed from a table."""
-    sds = np.sqrt(kernel.increments(depth))[1:].tolist()
-
-    def reward(path):
-        total, h = 0.0, 0
-        for step, sd in zip(path, sds, strict=True):
-            h = (h * 1000003 + step * 7919 + 1) & 0xFFFFFFFFFFFF
-            total += TABLE[(h >> 17) & 4095] * sd
-        return total
-
-    return reward
-
-
-def clock_overhead():
-    clock = time.perf_counter_ns
-    start = clock()
-    for _ in range(20_000):
-        clock()
-    return (clock() - start) / 20_000
-
-
-def plays(tree, kernel, scale, marks):
-    """Play the arm with the highest upper bound; yield the cost around each mark.
-
-    Yields plays so far, microseconds of one `highest_upper` and `observe` and nodes touched, both
-    averaged over the last fifth of the plays so far, and the belief.
-    """
-    belief = bough.Belief(tree, kernel, NOISE)
-    reward = reward_function(kernel, tree.depth)
+def belief_plays(belief, scale, watch):
+    """Play the arm with the highest upper bound for ever; yield the number of nodes touched."""
+    tree = belief.tree
+    reward = fast_reward(belief.kernel, tree.depth)
     rng = SplitMix64(1)
-    constant = tree.log_arms + math.log(math.pi**2 / (6 * 0.05))
-    clock, log, sqrt = time.perf_counter_ns, math.log, math.sqrt
-    overhead = 2 * clock_overhead()
-    spent = touched = counted = 0
-    for t in range(1, max(marks) + 1):
-        sqrt_beta = scale * sqrt(2 * (constant + 2 * log(t)))
-        start = clock()
+    confidence = bough.Confidence(scale=scale)
+    for t in itertools.count(1):
+        sqrt_beta = confidence.sqrt_beta(t, tree.log_arms)
+        watch.start()
         path = belief.highest_upper(sqrt_beta, rng=rng).path
-        chosen = clock()
-        value = reward(path) + NOISE * TABLE[t & 4095]
-        evaluated = clock()
+        watch.stop()
+        value = reward(path)
+        watch.start()
         belief.observe(path, value)
-        spent += clock() - evaluated + chosen - start - overhead
-        touched += belief.arm_search.touched
-        counted += 1
-        if t in marks:
-            yield t, spent / counted / 1e3, touched / counted, belief
-        if t in marks or any(t == mark * 4 // 5 for mark in marks):
-            spent = touched = counted = 0
+        watch.stop()
+        yield belief.arm_search.touched
 
 
 def cost_table(most):
@@ -90,11 +55,13 @@ def cost_table(most):
     for name, tree, kernel in SETTINGS:
         for scale in (0.3, 1.0):
             cells, costs = "", []
-            for t, cost, touched, belief in plays(tree, kernel, scale, marks):
-                cells += f"{f'{cost:.2f} ({touched:.0f})':>16}"
+            belief, watch = bough.Belief(tree, kernel, NOISE), Stopwatch()
+            playing = belief_plays(belief, scale, watch)
+            for _, cost, touched in last_fifths(playing, watch, marks):
+                cells += f"{f'{cost:.2f} ({np.mean(touched):.0f})':>16}"
                 costs.append(cost)
-                nodes = len(belief.nodes) * (NODE.itemsize + BOUND.itemsize)
-                size = nodes / t + OBSERVATION.itemsize
+            nodes = len(belief.nodes) * (NODE.itemsize + BOUND.itemsize)
+            size = nodes / marks[-1] + OBSERVATION.itemsize
             print(f"{name:<22}{scale:>6}{cells}{costs[-1] / costs[0]:>12.2f}{size:>11.0f}")
 
 
@@ -104,10 +71,10 @@ class DenseUCB:
     Keeps W = L^-1 K(played, candidates), so that a play costs O(plays x candidates).
     """
 
-    def __init__(self, tree, kernel):
-        self.tree = tree
+    def __init__(self, tree, kernel, confidence):
+        self.tree, self.confidence = tree, confidence
         self.shared = np.cumsum(kernel.increments(tree.depth))
-        self.played, self.values = np.empty((0, tree.depth), int), np.empty(0)
+        self.played = np.empty((0, tree.depth), int)
         self.L = np.empty((0, 0))
         self.alpha = np.empty(0)  # L^-1 y
         self.candidates = [((), None)]  # node, and the leaf itself if it is one
@@ -119,7 +86,8 @@ class DenseUCB:
         same = steps_a[:, None, :] == steps_b[None, :, :]
         return self.shared[np.cumprod(same, axis=2).sum(axis=2)]
 
-    def ask(self, sqrt_beta):
+    def ask(self):
+        sqrt_beta = self.confidence.sqrt_beta(len(self.played) + 1, self.tree.log_arms)
         mean = self.W.T @ self.alpha
         variance = self.shared[-1] - np.einsum("ij,ij->j", self.W, self.W)
         best = int(np.argmax(mean + sqrt_beta * np.sqrt(np.maximum(variance, 0))))
@@ -173,23 +141,18 @@ class DenseUCB:
             self.W = np.delete(self.W, drop, axis=1)
 
 
-def against_dense(t=2_000, timed=20):
-    """Time the t-th play: bough's from a run of its own, the dense one's on the same rewards."""
+def against_dense(t=2_000):
+    """Time the last fifth of some plays: bough's in a run of its own, and the dense one's."""
     tree, kernel = bough.Tree(5, 10), kernels.Linear()
-    reward = reward_function(kernel, tree.depth)
-    [(_, cost, _, belief)] = plays(tree, kernel, 0.3, [t])
-    dense = DenseUCB(tree, kernel)
-    confidence = bough.Confidence(scale=0.3)
-    spent = 0.0
-    for i in range(1, t + 1):
-        start = time.perf_counter()
-        path = dense.ask(confidence.sqrt_beta(i, tree.log_arms))
-        dense.tell(path, reward(path) + NOISE * TABLE[i & 4095])
-        if i > t - timed:
-            spent += (time.perf_counter() - start) / timed
-    belief = bough.Belief(tree, kernel, NOISE)
-    for i, path in enumerate(dense.played, start=1):
-        belief.observe(path, reward(path.tolist()) + NOISE * TABLE[i & 4095])
+    watch = Stopwatch()
+    playing = belief_plays(bough.Belief(tree, kernel, NOISE), 0.3, watch)
+    [(_, ours, _)] = last_fifths(playing, watch, [t])
+    dense = DenseUCB(tree, kernel, bough.Confidence(scale=0.3))
+    playing = plays(dense, fast_reward(kernel, tree.depth), watch)
+    [(_, theirs, _)] = last_fifths(playing, watch, [t])
+    belief, reward = bough.Belief(tree, kernel, NOISE), fast_reward(kernel, tree.depth)
+    for path in dense.played.tolist():
+        belief.observe(path, reward(path))
     # Both believe the same.
     m, sd = belief.posterior(dense.played[:50])
     k = dense.covariance(dense.played, dense.played[:50])
@@ -197,8 +160,8 @@ def against_dense(t=2_000, timed=20):
     assert np.allclose(W.T @ dense.alpha, m, atol=1e-8)
     assert np.allclose(dense.shared[-1] - (W**2).sum(0), sd**2, atol=1e-8)
     print(
-        f"Dense GP-UCB, incremental Cholesky, play {t} of Linear 5^10: {spent * 1e3:.1f} ms, "
-        f"bough {cost:.2f} us: {spent * 1e6 / cost:.0f} times"
+        f"Dense GP-UCB, incremental Cholesky, last fifth of {t:,} plays of Linear 5^10: "
+        f"{theirs / 1e3:.1f} ms a play, bough {ours:.2f} us: {theirs / ours:.0f} times"
     )
 
 
@@ -232,18 +195,21 @@ def against_scikit_learn(t=2_000, asked=1_000):
     X[:, :4] = 0  # so that paths have much in common
     y = rng.normal(size=t)
     ask = np.vstack([X[: asked // 2], rng.integers(0, 5, (asked - asked // 2, tree.depth))])
-    start = time.perf_counter()
-    regressor = GaussianProcessRegressor(PathKernel(), alpha=NOISE**2, optimizer=None).fit(X, y)
-    mean, std = regressor.predict(ask, return_std=True)
-    dense = time.perf_counter() - start
     paths, values = [tuple(p) for p in X.tolist()], y.tolist()
     asked_paths = [tuple(p) for p in ask.tolist()]
-    start = time.perf_counter()
-    belief = bough.Belief(tree, kernel, NOISE)
-    for path, value in zip(paths, values, strict=True):
-        belief.observe(path, value)
-    m, sd = belief.posterior(asked_paths)
-    exact = time.perf_counter() - start
+
+    def by_scikit_learn():
+        regressor = GaussianProcessRegressor(PathKernel(), alpha=NOISE**2, optimizer=None)
+        return regressor.fit(X, y).predict(ask, return_std=True)
+
+    def by_bough():
+        belief = bough.Belief(tree, kernel, NOISE)
+        for path, value in zip(paths, values, strict=True):
+            belief.observe(path, value)
+        return belief.posterior(asked_paths)
+
+    dense, (mean, std) = timed(by_scikit_learn)
+    exact, (m, sd) = timed(by_bough)
     assert np.allclose(m, mean, atol=1e-8)
     assert np.allclose(sd**2, std**2, atol=1e-8)
     print(

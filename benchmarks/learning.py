@@ -1,21 +1,21 @@
-"""What learning costs and what it is worth: `python -m benchmarks.learning [speed|regret]`.
+"""Costs of learning, and regrets with what it fits: `python -m benchmarks.learning [PART]`.
 
-Times are of this run and this machine; only ratios of one run mean something.
+Parts: speed, regret. Times depend on the machine; compare ratios within a run only.
 """
 
 import argparse
-import functools
 import math
-import multiprocessing
-import time
+from collections import defaultdict
+from functools import partial
 
 import numpy as np
 
 import bough
-from benchmarks.search import fast_reward
+from benchmarks.regrets import simple_regrets
+from benchmarks.timing import Stopwatch, fast_reward, plays, skip, timed
 from bough import kernels, learning
 from bough.learning.learner import Learner
-from bough.problems import Smooth
+from bough.problems import Drawn, Smooth
 
 #: Branching, depth, width of the Gaussian kernel and noise (the function has variance 1).
 PROBLEMS = [
@@ -28,80 +28,42 @@ PROBLEMS = [
     (10, 5, 2.0, 0.03),
 ]
 MARKS = (100, 300, 1_000)
-WAYS = ("true", "learnt", "wide, noisy", "narrow, precise")
 
 
-class Drawn:
-    """A function drawn from the prior, small enough to know its best path."""
-
-    def __init__(self, branching, depth, width, noise, seed):
-        self.tree = bough.Tree(branching, depth)
-        self.kernel = kernels.Gaussian(width)
-        self.noise = noise
-        rng = np.random.default_rng(seed)
-        values = np.zeros(1)
-        for i, v in enumerate(self.kernel.increments(depth)):
-            values = np.repeat(values, branching if i else 1)
-            values = values + math.sqrt(v) * rng.standard_normal(len(values))
-        self.values = values.reshape((branching,) * depth)
-        self.optimum = float(values.max())
-        self.rng = rng
-
-    def value(self, path):
-        return float(self.values[path])
-
-    def __call__(self, path):
-        return self.value(path) + self.noise * self.rng.standard_normal()
-
-
-def searcher(problem, way, seed):
-    width, noise = problem.kernel.width, problem.noise
+def searchers(width, noise):
+    """Return functions that make GPTS with each prior, given the true width and noise."""
     given = {
         "true": (width, noise),
         "wide, noisy": (4 * width, 10 * noise),
         "narrow, precise": (width / 4, noise / 10),
     }
-    if way == "learnt":
-        return bough.GPTS(problem.tree, rng=seed)
-    width, noise = given[way]
-    return bough.GPTS(problem.tree, kernels.Gaussian(width), noise, rng=seed)
-
-
-def regrets(job):
-    setting, way, seed = job
-    problem = Drawn(*setting, seed)
-    search = searcher(problem, way, seed)
-    found = []
-    for t in range(1, MARKS[-1] + 1):
-        path = search.ask()
-        search.tell(path, problem(path))
-        if t in MARKS:
-            found.append(problem.optimum - problem.value(search.best("lower").path))
-    return found
+    made = {
+        name: partial(bough.GPTS, kernel=kernels.Gaussian(w), noise=n)
+        for name, (w, n) in given.items()
+    }
+    return {**made, "fitted": bough.GPTS}
 
 
 def show_regrets(seeds):
     print(
-        f"Regret at {', '.join(f'{m:,}' for m in MARKS)} plays, mean of {seeds} seeds; and how many"
+        f"Regret at {', '.join(f'{m:,}' for m in MARKS)} plays, mean of {seeds} seeds; and the "
+        "ratio to\nthat with the true kernel, with a 95 % interval (bootstrap, paired by seed)"
     )
-    print("times that with the true kernel it is, with a 95 % interval (bootstrap, paired by seed)")
     rng = np.random.default_rng(0)
-    every = {way: [] for way in WAYS}
-    with multiprocessing.Pool() as pool:
-        for setting in PROBLEMS:
-            print("\nB {}, D {}, width {}, noise {}".format(*setting))
-            table = {}
-            for way in WAYS:
-                jobs = [(setting, way, seed) for seed in range(seeds)]
-                table[way] = np.array(pool.map(regrets, jobs, chunksize=1))
-                every[way].append(table[way] / table["true"].mean(axis=0))
-                show_ratio(way, table[way], table["true"], rng)
+    every = defaultdict(list)
+    for branching, depth, width, noise in PROBLEMS:
+        print(f"\nB {branching}, D {depth}, width {width}, noise {noise}")
+        make = partial(Drawn, kernels.Gaussian(width), branching, depth, noise=noise)
+        found = simple_regrets(make, searchers(width, noise), seeds, MARKS)
+        for prior, regrets in found.items():
+            every[prior].append(regrets / found["true"].mean(axis=0))
+            show_ratio(prior, regrets, found["true"], rng)
     print("\nAll problems, each in units of its regret with the true kernel")
-    for way in WAYS:
-        show_ratio(way, np.concatenate(every[way]), np.concatenate(every["true"]), rng)
+    for prior, regrets in every.items():
+        show_ratio(prior, np.concatenate(regrets), np.concatenate(every["true"]), rng)
 
 
-def show_ratio(way, found, reference, rng):
+def show_ratio(prior, found, reference, rng):
     draws = rng.integers(len(found), size=(2000, len(found)))
     ratios = found[draws].mean(axis=1) / reference[draws].mean(axis=1)
     low, high = np.quantile(ratios, [0.025, 0.975], axis=0)
@@ -109,7 +71,7 @@ def show_ratio(way, found, reference, rng):
         f"{m:.4f}  {m / r:.2f} ({a:.2f} to {b:.2f})"
         for m, r, a, b in zip(found.mean(axis=0), reference.mean(axis=0), low, high, strict=True)
     ]
-    print(f"  {way:16}" + "   ".join(f"{cell:30}" for cell in cells), flush=True)
+    print(f"  {prior:16}" + "   ".join(f"{cell:30}" for cell in cells), flush=True)
 
 
 # ---------------------------------------------------------------------- speed
@@ -131,70 +93,63 @@ def random_data(count, seed=0):
     return paths, np.array([reward(path) for path in paths])
 
 
-def show_speed():
-    tree, kernel = bough.Tree(5, 10), Smooth(5, 10).kernel
-    paths, values = random_data(2_000)
-    begin = time.perf_counter()
-    dense = dense_likelihood(kernel, 10, 0.1, paths, values)
-    dense_time = time.perf_counter() - begin
+def observed(tree, kernel, paths, values):
+    """Return a belief that has observed the values of paths."""
     belief = bough.Belief(tree, kernel, 0.1)
     for path, value in zip(paths, values, strict=True):
         belief.observe(path, value)
+    return belief
+
+
+def show_speed():
+    tree, kernel = bough.Tree(5, 10), Smooth(5, 10).kernel
+    paths, values = random_data(2_000)
+    dense_time, dense = timed(lambda: dense_likelihood(kernel, 10, 0.1, paths, values))
+    belief = observed(tree, kernel, paths, values)
     assert math.isclose(dense, belief.log_likelihood(), rel_tol=1e-8)
     print(f"one dense likelihood of 2,000 observations   {dense_time:8.3f} s")
 
     for count in (2_000, 100_000):
-        paths, values = random_data(count)
-        belief = bough.Belief(tree, kernel, 0.1)
-        for path, value in zip(paths, values, strict=True):
-            belief.observe(path, value)
+        belief = observed(tree, kernel, *random_data(count))
         learner = Learner(None, None, None, 10)
         for title in ("first fit", "refit"):
-            begin = time.perf_counter()
-            learner.learn(belief)
-            spent = time.perf_counter() - begin
+            spent, _ = timed(partial(learner.learn, belief))
             print(
                 f"{title} of {count:,} observations at random paths".ljust(45)
                 + f"{spent:8.3f} s, {spent / dense_time:.3g} times that"
             )
-        begin = time.perf_counter()
-        learning.fit(belief, kernels.Geometric)
-        print(f"`fit`, with standard errors{time.perf_counter() - begin:26.3f} s")
+        spent, _ = timed(partial(learning.fit, belief, kernels.Geometric))
+        print(f"`fit`, with standard errors{spent:26.3f} s")
 
     print("\nA search of 5^10 with a reward of about 3 us, from Python: seconds")
-    print(f"{'plays':>10}{'given':>10}{'learnt':>10}{'of which learning':>20}")
-    for plays in (1_000, 10_000, 100_000):
-        given, _ = run(bough.GPTS(tree, kernel, 0.1, rng=0), plays)
-        learnt, spent = run(bough.GPTS(tree, rng=0), plays)
+    print(f"{'plays':>10}{'given':>10}{'fitted':>10}{'of which learning':>20}")
+    for count in (1_000, 10_000, 100_000):
+        given, _ = run(bough.GPTS(tree, kernel, 0.1, rng=0), count)
+        fitted, spent = run(bough.GPTS(tree, rng=0), count)
         print(
-            f"{plays:10,}{given:10.3f}{learnt:10.3f}{spent:12.3f} ({spent / learnt:.0%})",
+            f"{count:10,}{given:10.3f}{fitted:10.3f}{spent:12.3f} ({spent / fitted:.0%})",
             flush=True,
         )
 
 
-def run(search, plays):
+def run(search, count):
     """Return the seconds that a search took, and those of them that were spent on learning."""
-    spent = 0.0
+    learning_watch = Stopwatch()
 
-    def timed(method):
-        @functools.wraps(method)
+    def watched(method):
         def wrapper(*args):
-            nonlocal spent
-            begin = time.perf_counter()
+            learning_watch.start()
             method(*args)
-            spent += time.perf_counter() - begin
+            learning_watch.stop()
 
         return wrapper
 
     if search._learner is not None:
-        search._learner.learn = timed(search._learner.learn)
-        search._new_prior = timed(search._new_prior)
-    reward = fast_reward(Smooth(5, 10).kernel, 10)
-    begin = time.perf_counter()
-    for _ in range(plays):
-        path = search.ask()
-        search.tell(path, reward(path))
-    return time.perf_counter() - begin, spent
+        search._learner.learn = watched(search._learner.learn)
+        search._new_prior = watched(search._new_prior)
+    playing = plays(search, fast_reward(Smooth(5, 10).kernel, 10), Stopwatch())
+    spent, _ = timed(partial(skip, playing, count))
+    return spent, learning_watch.spent / 1e9
 
 
 if __name__ == "__main__":

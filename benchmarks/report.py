@@ -12,6 +12,7 @@ import tempfile
 import time
 
 import bough
+from benchmarks.timing import timed
 from bough.problems import named
 from bough.report import write
 from bough.studies.study import open_to_read
@@ -47,16 +48,11 @@ def measured(folder, trials):
     problem = named("smooth", seed=0)
     with bough.Study.create(file, problem.tree, rng=0, durability="process") as study:
         bough.maximize(problem, problem.tree, budget=trials, study=study)
-    opened, study = timed(lambda: open_to_read(file))
-    made, _ = timed(lambda: write(study, page))
+    # (Of the processor: the machine may be shared.)
+    opened, study = timed(lambda: open_to_read(file), time.process_time)
+    made, _ = timed(lambda: write(study, page), time.process_time)
     cells = [f"{opened:.1f} s", f"{made:.1f} s", f"{os.path.getsize(page) / 1e6:.1f} MB"]
     return cells + browsed(page)
-
-
-def timed(call):
-    begin = time.process_time()  # the machine may be shared
-    result = call()
-    return time.process_time() - begin, result
 
 
 def browsed(file):

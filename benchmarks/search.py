@@ -5,15 +5,14 @@ every seed is a problem of its own, the same for all searchers.
 """
 
 import argparse
-import functools
-import math
-import time
+from functools import partial
 
 import numpy as np
 
 import bough
+from benchmarks.regrets import mean_and_error, simple_regrets
+from benchmarks.timing import Stopwatch, fast_reward, last_fifths, plays
 from bough import kernels
-from bough.experiments import compare
 from bough.problems import Smooth
 
 #: Branching, depth, discount and noise: settings of the regrets, and further ones, different in
@@ -29,46 +28,32 @@ SUBTREE_SCALES = (0.5, 0.7, 1.0, 1.4, 2.0)
 ARM_SCALES = (0.3, 0.4, 0.5, 0.6, 0.7, 1.0)
 
 
-def gpts(tree, rng, *, problem, select, scale):
-    """Return GPTS with the kernel, noise and mean of a problem."""
-    confidence = None if scale is None else bough.Confidence(scale=scale)
-    known = {"kernel": problem.kernel, "noise": problem.noise, "mean": problem.mean}
-    return bough.GPTS(tree, **known, select=select, confidence=confidence, rng=rng)
-
-
-def uct(tree, rng, *, exploration):
-    """Return UCT for rewards in [0, 1]."""
-    return bough.UCT(tree, exploration=exploration, reward_range=(0, 1), rng=rng)
-
-
 def mean_regrets(settings, variants, seeds, marks, first=0):
     """Yield each setting and variant with its regrets: mean over the seeds and standard error."""
     for setting in settings:
         branching, depth, discount, noise = setting
-        make = functools.partial(Smooth, branching, depth, discount=discount, noise=noise)
-        searchers = {
-            f"{name} {constant}": functools.partial(uct, exploration=constant)
-            if name == "UCT"
-            else functools.partial(gpts, problem=make(), select=name, scale=constant)
-            for name, constant in variants
-        }
-        found = compare({"smooth": make}, searchers, budget=marks[-1], seeds=seeds, seed=first)
-        if found.failures:
-            raise RuntimeError(found.failures)
-        for name, constant in variants:
-            runs = found.runs["smooth", f"{name} {constant}"]
-            places = [runs[0].marks.index(mark) for mark in marks]
-            regrets = np.array([run.simple for run in runs])[:, places]
-            error = regrets.std(axis=0, ddof=1) / math.sqrt(seeds) if seeds > 1 else 0 * regrets[0]
-            yield setting, (name, constant), regrets.mean(axis=0), error
+        make = partial(Smooth, branching, depth, discount=discount, noise=noise)
+        searchers = {variant: factory(make(), *variant) for variant in variants}
+        found = simple_regrets(make, searchers, seeds, marks, first)
+        for variant, regrets in found.items():
+            yield setting, variant, *mean_and_error(regrets)
+
+
+def factory(problem, name, constant):
+    """Return a function that makes UCT, or GPTS with the kernel, noise and mean of a problem."""
+    if name == "UCT":
+        return partial(bough.UCT, exploration=constant, reward_range=(0, 1))
+    confidence = None if constant is None else bough.Confidence(scale=constant)
+    known = {"kernel": problem.kernel, "noise": problem.noise, "mean": problem.mean}
+    return partial(bough.GPTS, **known, select=name, confidence=confidence)
 
 
 def describe(setting):
     return "B {}, D {}, discount {}, noise {}".format(*setting)
 
 
-def show_regrets(seeds, plays):
-    marks = [mark for mark in MARKS if mark <= plays]
+def show_regrets(seeds, most):
+    marks = [mark for mark in MARKS if mark <= most]
     variants = [("subtree", None), ("arm", None), *(("UCT", c) for c in UCT_CONSTANTS)]
     print(f"Simple regret, mean of {seeds} seeds, and in brackets its standard error")
     last = None
@@ -82,13 +67,13 @@ def show_regrets(seeds, plays):
         print(f"{title:12}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
 
 
-def show_constants(seeds, plays):
+def show_constants(seeds, most):
     """Compare the constants of each rule over all problems.
 
     The score of a constant is the ratio of its regret to that of the best constant, as a geometric
     mean over all problems and marks. (To each regret .001 is added, so that zeros count.)
     """
-    marks = [mark for mark in MARKS if mark <= plays]
+    marks = [mark for mark in MARKS if mark <= most]
     rules = (("subtree", SUBTREE_SCALES), ("arm", ARM_SCALES), ("UCT", UCT_CONSTANTS))
     for name, constants in rules:
         variants = [(name, c) for c in constants]
@@ -104,31 +89,9 @@ def show_constants(seeds, plays):
             print(f"  {name} {c}: {score:.3f} times the best constant of each problem and mark")
 
 
-def fast_reward(kernel, depth):
-    """Return a cheap function that is drawn from the prior, more or less, with noise of 0.1."""
-    table = np.random.default_rng(0).standard_normal(4096).tolist()
-    sds = np.sqrt(kernel.increments(depth))[1:].tolist()
-    noise = iter(functools.partial(next, _noises()), None)
-
-    def reward(path):
-        total, h = 0.0, 0
-        for step, sd in zip(path, sds, strict=True):
-            h = (h * 1000003 + step * 7919 + 1) & 0xFFFFFFFFFFFF
-            total += table[(h >> 17) & 4095] * sd
-        return total + next(noise)
-
-    return reward
-
-
-def _noises():
-    rng = np.random.default_rng(1)
-    while True:
-        yield from (0.1 * rng.standard_normal(10_000)).tolist()
-
-
-def show_speed(plays):
+def show_speed(most):
     """Print microseconds of ask and tell around each number of plays."""
-    marks = [mark for mark in (1_000, 10_000, 100_000, 1_000_000) if mark <= plays]
+    marks = [mark for mark in (1_000, 10_000, 100_000, 1_000_000) if mark <= most]
     print("Microseconds of ask + tell, over the last fifth of the plays so far, B 5, D 10")
     print(f"{'':36}" + "".join(f"{mark:>12,}" for mark in marks))
     tree = bough.Tree(5, 10)
@@ -140,35 +103,13 @@ def show_speed(plays):
             "subtree": lambda kernel=kernel: bough.GPTS(tree, kernel, 0.1, rng=0),
             "arm": lambda kernel=kernel: bough.GPTS(tree, kernel, 0.1, select="arm", rng=0),
         }.items():
-            rows[name] = times = ask_and_tell(make(), fast_reward(kernel, 10), marks)
+            watch = Stopwatch()
+            playing = plays(make(), fast_reward(kernel, 10), watch)
+            times = [cost for _, cost, _ in last_fifths(playing, watch, marks)]
+            rows[name] = times
             ratios = [t / u for t, u in zip(times, rows["UCT"], strict=True)]
             cells = [f"{t:.2f} ({r:.1f})" for t, r in zip(times, ratios, strict=True)]
             print(f"{title:24}{name:12}" + "".join(f"{c:>12}" for c in cells), flush=True)
-    print("(in brackets: times that of UCT in this run)")
-
-
-def ask_and_tell(search, reward, marks):
-    clock = time.perf_counter_ns
-    start = clock()
-    for _ in range(20_000):
-        clock()
-    overhead = 2 * (clock() - start) / 20_000
-    times = []
-    spent = counted = 0
-    for t in range(1, marks[-1] + 1):
-        begin = clock()
-        path = search.ask()
-        asked = clock()
-        value = reward(path)
-        found = clock()
-        search.tell(path, value)
-        spent += clock() - found + asked - begin - overhead
-        counted += 1
-        if t in marks:
-            times.append(spent / counted / 1e3)
-        if any(t == mark * 4 // 5 for mark in marks):
-            spent = counted = 0
-    return times
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import argparse
 import time
 
 import bough
-from benchmarks.search import fast_reward
+from benchmarks.timing import Stopwatch, fast_reward, plays, skip
 from bough import kernels
 
 #: The tree, and the tree of searchers that evaluate every arm.
@@ -44,55 +44,36 @@ ON_ARMS = {
 }
 
 
-def stretches(search, reward, marks):
-    """Yield the plays so far and the microseconds of the last ones, fifty times up to each mark."""
-    clock = time.process_time_ns
-    done = 0
-    for mark in marks:
-        while done < mark:
-            plays = min(mark // 50, mark - done)
-            paths = []
-            begin = clock()
-            for _ in range(plays):
-                path = search.ask()
-                search.tell(path, reward(path))
-                paths.append(path)
-            end = clock()
-            for path in paths:  # once more, to measure the cost of the rewards
-                reward(path)
-            rewards = clock() - end
-            done += plays
-            yield done, plays, (end - begin - rewards) / 1e3
-
-
 def show(title, tree, rows, marks):
     print(f"\n{title}\n{'':18}" + "".join(f"{mark:>18,}" for mark in marks))
     for name, make, most in rows:
-        own = [mark for mark in marks if mark <= most]
         reward = fast_reward(KERNEL, tree.depth)
-        rival = stretches(bough.UCT(tree, rng=0), reward, own)
-        ours = theirs = counted = 0
-        cells = []
-        both = zip(stretches(make(), reward, own), rival, strict=True)
-        for (done, plays, one), (_, _, other) in both:
-            ours, theirs, counted = ours + one, theirs + other, counted + plays
-            if done in own:
-                cells.append(f"{ours / counted:.2f} ({ours / theirs:.1f})")
-                ours = theirs = counted = 0
+        ours, theirs = (Stopwatch(time.process_time_ns) for _ in range(2))
+        own, rival = plays(make(), reward, ours), plays(bough.UCT(tree, rng=0), reward, theirs)
+        done, cells = 0, []
+        for mark in (mark for mark in marks if mark <= most):
+            counted, ours.spent, theirs.spent = mark - done, 0, 0
+            while done < mark:
+                stretch = min(mark // 50, mark - done)
+                skip(own, stretch)
+                skip(rival, stretch)
+                done += stretch
+            cells.append(f"{ours.spent / counted / 1e3:.2f} ({ours.spent / theirs.spent:.1f})")
         print(f"{name:18}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plays", type=float, default=1e5)
-    plays = int(parser.parse_args().plays)
-    marks = [mark for mark in MARKS if mark <= plays]
+    most_plays = int(parser.parse_args().plays)
+    marks = [mark for mark in MARKS if mark <= most_plays]
     rows = [
-        (name, lambda make=make: make(LARGE, marks[-1]), plays) for name, make in ON_TREES.items()
+        (name, lambda make=make: make(LARGE, marks[-1]), most_plays)
+        for name, make in ON_TREES.items()
     ]
     show("Microseconds of ask + tell on 5^10 (times those of UCT)", LARGE, rows, marks)
     small = [
-        (name, lambda make=make: make(SMALL), min(most, plays))
+        (name, lambda make=make: make(SMALL), min(most, most_plays))
         for name, (most, make) in ON_ARMS.items()
     ]
     show("On 5^4 = 625 arms, all of which are evaluated", SMALL, small, marks)

@@ -1,18 +1,20 @@
 """Costs of studies and speedup by workers: `python -m benchmarks.studies [PART]`.
 
-Parts: storage, speedup, feed, regret. Times are of this run and this machine; only ratios of one
-run are comparable.
+Parts: storage, speedup, feed, regret. Times depend on the machine; compare ratios within a
+run only.
 """
 
 import argparse
 import heapq
+import itertools
 import os
 import tempfile
 import time
-
-import numpy as np
+from functools import partial
 
 import bough
+from benchmarks.regrets import mean_and_error, simple_regrets
+from benchmarks.timing import timed
 from bough.problems import Smooth
 
 WORKERS = (1, 4, 16)
@@ -27,12 +29,6 @@ def reward(path):
 
 def tree():
     return bough.Tree(5, 10)
-
-
-def clock(function, trials):
-    begin = time.perf_counter()
-    function(trials)
-    return (time.perf_counter() - begin) / trials * 1e6
 
 
 # ---------------------------------------------------------------------- storage
@@ -104,7 +100,9 @@ def storage():
     print("| what is kept where | us a trial | beside GPTS, full |")
     print("|---|---|---|")
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        rows = [(name, clock(run, trials)) for name, run, trials in storages(folder)]
+        rows = []
+        for name, run, trials in storages(folder):
+            rows.append((name, timed(partial(run, trials))[0] / trials * 1e6))
         reference = dict(rows)["gpts, durability='full'"]
         for name, cost in rows:
             print(f"| {name} | {cost:,.0f} | {cost / reference:.2f} |")
@@ -121,9 +119,7 @@ def resume(folder, trials=100_000):
             file, tree(), searcher=searcher, rng=0, durability="process"
         ) as study:
             recorded(study)(trials)
-        begin = time.perf_counter()
-        bough.Study.open(file).close()
-        seconds = time.perf_counter() - begin
+        seconds, _ = timed(lambda file=file: bough.Study.open(file).close())
         size = os.path.getsize(file) / trials
         print(f"| {searcher} | {seconds:.2f} | {seconds / trials * 1e6:.0f} | {size:.0f} |")
 
@@ -193,26 +189,35 @@ def rate(executor, trials):
         )
         with study:
             bough.maximize(reward, tree(), budget=100, study=study, executor=executor)
-            begin = time.perf_counter()
-            bough.maximize(reward, tree(), budget=100 + trials, study=study, executor=executor)
-            return trials / (time.perf_counter() - begin)
+            again = {"budget": 100 + trials, "study": study, "executor": executor}
+            return trials / timed(lambda: bough.maximize(reward, tree(), **again))[0]
 
 
-def regrets(problem, workers, seed):
-    """Return the regret at each mark, of a search whose evaluations take random times."""
-    branching, depth, discount, noise = problem
-    smooth = Smooth(branching, depth, discount=discount, seed=seed, noise=noise)
-    search = bough.GPTS(smooth.tree, rng=seed)
-    durations = np.random.default_rng(seed)
-    under_way, now, found = [], 0.0, []
-    for k in range(MARKS[-1]):
-        while len(under_way) < workers:
-            heapq.heappush(under_way, (now + durations.exponential(), k, search.ask()))
-        now, _, path = heapq.heappop(under_way)
-        search.tell(path, smooth(path))
-        if k + 1 in MARKS:
-            found.append(smooth.optimum - smooth.value(search.best().path))
-    return found
+class Delayed:
+    """GPTS with evaluations under way on workers, which take random times.
+
+    `ask` returns the path of the one that ends next.
+    """
+
+    def __init__(self, tree, rng, *, workers):
+        self.search = bough.GPTS(tree, rng=rng)
+        self.workers = workers
+        self.durations = rng.spawn(1)[0]
+        self.asked = itertools.count()
+        self.under_way, self.now = [], 0.0
+
+    def ask(self):
+        while len(self.under_way) < self.workers:
+            end = self.now + self.durations.exponential()
+            heapq.heappush(self.under_way, (end, next(self.asked), self.search.ask()))
+        self.now, _, path = heapq.heappop(self.under_way)
+        return path
+
+    def tell(self, path, value):
+        self.search.tell(path, value)
+
+    def best(self):
+        return self.search.best()
 
 
 def regret(seeds=100, figure=None):
@@ -220,12 +225,12 @@ def regret(seeds=100, figure=None):
     print(f"| problem | workers | {' | '.join(f'after {m:,}' for m in MARKS)} |")
     print("|---|---|" + "---|" * len(MARKS))
     table = {}
-    for problem in PROBLEMS:
-        name = "{}^{}, discount {}, noise {}".format(*problem)
-        for workers in WORKERS:
-            found = np.array([regrets(problem, workers, seed) for seed in range(seeds)])
-            mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(seeds)
-            table[name, workers] = mean, error
+    searchers = {workers: partial(Delayed, workers=workers) for workers in WORKERS}
+    for branching, depth, discount, noise in PROBLEMS:
+        name = f"{branching}^{depth}, discount {discount}, noise {noise}"
+        make = partial(Smooth, branching, depth, discount=discount, noise=noise)
+        for workers, found in simple_regrets(make, searchers, seeds, MARKS).items():
+            mean, error = table[name, workers] = mean_and_error(found)
             cells = " | ".join(f"{m:.4f} +- {e:.4f}" for m, e in zip(mean, error, strict=True))
             print(f"| {name} | {workers} | {cells} |", flush=True)
     if figure is not None:

@@ -21,7 +21,7 @@ PROBLEMS = {
     "discounted:bernoulli": "the same with steps that pay 0 or 1: much noise",
     "smooth:noise=0.02": "a discounted tree with weights that sum to 1, very little noise",
     "smooth:noise=0.3": "the same, much noise",
-    "noisy-branin": "a continuous function on a tree of coverings",
+    "noisy-branin": "a continuous function on a partition of its box",
     "trap": "the tree of Coquelin and Munos where averages mislead, without noise",
 }
 SEARCHERS = {

@@ -9,10 +9,10 @@ import argparse
 import heapq
 import itertools
 import math
-import time
 
 import numpy as np
 
+from benchmarks.timing import timed
 from bough import kernels, theory
 
 EXTREMES = [
@@ -30,12 +30,8 @@ METHODS = ("exact", "greedy", "waterfilling", "uniform", "hadamard")
 
 def milliseconds(call, runs):
     """Return the least time of a call, and its last result."""
-    best = math.inf
-    for _ in range(runs):
-        start = time.perf_counter()
-        result = call()
-        best = min(best, time.perf_counter() - start)
-    return best * 1e3, result
+    times, results = zip(*(timed(call) for _ in range(runs)), strict=True)
+    return min(times) * 1e3, results[-1]
 
 
 def extremes(runs):

@@ -15,7 +15,7 @@ import bough
 from bough.cli import main
 from bough.experiments import compare, runs
 from bough.experiments.pages import regrets_page
-from bough.experiments.runs import Job, Run, Store
+from bough.experiments.runs import Job, Run, RunStore
 
 OPTIONS = {"budget": 30, "seeds": 3, "tuning_seeds": 2}
 
@@ -106,7 +106,7 @@ RUN = Run([1, 10], [0.1, 0.0], [0.1, 0.2], [1, 2], [0.5, 1.0], 10)
 
 
 def stored(path):
-    store = Store(path)
+    store = RunStore(path)
     for job in JOBS:
         store.add(job, RUN)
     store.close()
@@ -119,7 +119,7 @@ def test_the_run_of_an_incomplete_line_is_repeated(tmp_path):
     last = content.rindex(b"\n", 0, -1) + 1
     for end in (last + 1, last + 9, len(content) - 20, len(content) - 1):
         path.write_bytes(content[:end])
-        store = Store(path)
+        store = RunStore(path)
         assert [job in store for job in JOBS] == [True, True, False]
         assert store[JOBS[0]] == RUN
         store.add(JOBS[2], RUN)
@@ -139,10 +139,10 @@ def test_other_files_are_refused_and_not_modified(tmp_path):
     ):
         path.write_bytes(other)
         with pytest.raises(bough.StudyError, match=message):
-            Store(path)
+            RunStore(path)
         assert path.read_bytes() == other
     with pytest.raises(bough.StudyError, match="there is no folder"):
-        Store(tmp_path / "none" / "runs.jsonl")
+        RunStore(tmp_path / "none" / "runs.jsonl")
 
 
 def test_a_study_of_a_comparison(tmp_path):
@@ -150,7 +150,7 @@ def test_a_study_of_a_comparison(tmp_path):
     found = run_four(4, study=file)
     assert run_four(4, study=file).runs == found.runs  # seconds and all: nothing was repeated
     assert len(file.read_bytes().splitlines()) == 1
-    store = Store(file)
+    store = RunStore(file)
     with pytest.raises(bough.StudyError, match="is being written by process"):
         run_four(4, study=file)
     store.close()

@@ -5,7 +5,7 @@ from comparing import MILLION, Stubborn, Turned
 
 import bough
 from bough.experiments import GRIDS, Grid, compare
-from bough.experiments.competitors import Window, named_competitor
+from bough.experiments.competitors import GridWindow, named_competitor
 from bough.experiments.pages import regrets_page
 from bough.problems import named
 
@@ -60,7 +60,7 @@ def test_a_grid_grows_while_the_best_is_at_an_end_of_it():
     assert (choice.at_ends, len(choice.candidates)) == ((), 5)
     _, choice = tune_stubborn(Grid((3,), lower=(2, 1)))
     assert choice.candidates == ((("arm", 3),),)  # what is not to be chosen is not tuned
-    window = Window({"a": Grid((1, 2), (0,), (3,)), "b": (5, 6)}, (("c", 9),))
+    window = GridWindow({"a": Grid((1, 2), (0,), (3,)), "b": (5, 6)}, (("c", 9),))
     assert window.candidates()[0] == (("c", 9), ("a", 1), ("b", 5))
     assert window.ends((("c", 9), ("a", 1), ("b", 6))) == ["a", "b"]
     assert window.widen((("c", 9), ("a", 1), ("b", 6)))
@@ -95,12 +95,14 @@ def test_grids_grow_in_all_directions_where_all_constants_are_equally_bad():
     )  # fmt: skip
     choice = found.choices["hidden", "stubborn"]
     assert choice.constants == (("arm", 0),)
-    window = Window({name: GRIDS["bast"][name] for name in ("smoothness", "decay", "exploration")})
-    assert window.widen_all()
+    window = GridWindow(
+        {name: GRIDS["bast"][name] for name in ("smoothness", "decay", "exploration")}
+    )
+    assert window.widen(None)
     assert len(window.candidates()) == 5**3
-    assert window.widen_all()
+    assert window.widen(None)
     assert len(window.candidates()) == 7 * 6 * 7  # nothing lies above a decay of 1
-    assert not window.widen_all()  # it would be too much
+    assert not window.widen(None)  # it would be too much
     assert len(window.candidates()) == 7 * 6 * 7
 
 

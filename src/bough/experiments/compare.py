@@ -1,8 +1,10 @@
 """Comparisons of any searchers on any problems: tuning on some seeds, runs on others."""
 
+import itertools
 import os
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -13,12 +15,12 @@ from bough.experiments.competitors import (
     GRIDS,
     Competitor,
     Constants,
-    Window,
+    GridWindow,
     custom_competitor,
     named_competitor,
 )
 from bough.experiments.results import Comparison, TuningChoice
-from bough.experiments.runs import Job, Run, Store, all_marks, cores, run_all, scored_marks
+from bough.experiments.runs import Job, Run, RunStore, all_marks, cores, run_all, scored_marks
 from bough.problems import Problem, named
 from bough.searchers import Searcher
 
@@ -103,14 +105,9 @@ def compare(
         range(seed + TUNING, seed + TUNING + tuning_seeds),
     )
     windows = _possible(comparison, makers, competitors)
-    store = Store(None if study is None else pathlib.Path(study))
 
     def jobs(pair: Pair, constants: Constants, numbers: range) -> list[Job]:
         return [Job(*pair, constants, number, budget, steps) for number in numbers]
-
-    def tuning_jobs(pair: Pair) -> list[list[Job]]:
-        candidates = windows[pair].candidates()
-        return [jobs(pair, constants, comparison.tuning_seeds) for constants in candidates]
 
     def run(title: str, groups: Iterable[list[Job]]) -> None:
         tasks = [(j, makers[j.problem], competitors[j.searcher]) for js in groups for j in js]
@@ -118,39 +115,46 @@ def compare(
         for job, why in failed.items():
             comparison.failures.setdefault((job.problem, job.searcher), why)
 
-    undecided = []
-    for pair, window in windows.items():
-        first, *others = window.candidates()
-        comparison.choices[pair] = TuningChoice(first, (first, *others), ())
-        if others:
-            undecided.append(pair)
-    try:
+    def tune(pairs: Iterable[Pair]) -> list[Pair]:
+        """Choose constants; return the pairs whose grids were extended, to be tuned again."""
+        groups = {
+            pair: [jobs(pair, c, comparison.tuning_seeds) for c in windows[pair].candidates()]
+            for pair in pairs
+        }
+        run("tuning", itertools.chain.from_iterable(groups.values()))
+        wider = []
+        for pair, group in groups.items():
+            if pair in comparison.failures:
+                del comparison.choices[pair]
+                continue
+            table = [[store[job] for job in one] for one in group]
+            choice = comparison.choices[pair] = _choose(windows[pair], table, budget)
+            # (If all are equally good, nothing better lies beyond; if all are equally bad, it may
+            # lie anywhere.)
+            solved = choice.equal and choice.scores[0] == 0
+            if not solved and windows[pair].widen(None if choice.equal else choice.constants):
+                wider.append(pair)
+        return wider
+
+    with closing(RunStore(None if study is None else pathlib.Path(study))) as store:
+        for pair, window in windows.items():
+            candidates = tuple(window.candidates())
+            comparison.choices[pair] = TuningChoice(candidates[0], candidates, ())
+        undecided = [pair for pair, c in comparison.choices.items() if len(c.candidates) > 1]
         while undecided:
-            run("tuning", (group for pair in undecided for group in tuning_jobs(pair)))
-            wider = []
-            for pair in undecided:
-                if pair in comparison.failures:
-                    del comparison.choices[pair]
-                    continue
-                table = [[store[job] for job in group] for group in tuning_jobs(pair)]
-                choice = comparison.choices[pair] = _choose(windows[pair], table, budget)
-                if _widen(windows[pair], choice):
-                    wider.append(pair)
-            undecided = wider
+            undecided = tune(undecided)
         shown = {
             pair: jobs(pair, choice.constants, comparison.seeds)
             for pair, choice in comparison.choices.items()
         }
         run("runs", shown.values())
-        for pair, finished in shown.items():
-            if pair not in comparison.failures:
-                comparison.runs[pair] = [store[job] for job in finished]
-    finally:
-        store.close()
+        for pair in itertools.product(comparison.problems, comparison.searchers):
+            if pair in shown and pair not in comparison.failures:
+                comparison.runs[pair] = [store[job] for job in shown[pair]]
     return comparison
 
 
-def _choose(window: Window, table: Sequence[Sequence[Run]], budget: int) -> TuningChoice:
+def _choose(window: GridWindow, table: Sequence[Sequence[Run]], budget: int) -> TuningChoice:
     """Return the candidate with the best score, given its runs on the tuning seeds."""
     places = [all_marks(budget).index(mark) for mark in scored_marks(budget)]
     regrets = np.array([np.mean([run.simple for run in runs], axis=0) for runs in table])[:, places]
@@ -165,13 +169,6 @@ def _choose(window: Window, table: Sequence[Sequence[Run]], budget: int) -> Tuni
     return TuningChoice(candidates[best], candidates, tuple(scores), ends[best])
 
 
-def _widen(window: Window, choice: TuningChoice) -> bool:
-    """Extend a grid where something better may lie; return whether it could be."""
-    if choice.equal:  # all are optimal, or all are equally bad
-        return choice.scores[0] > 0 and window.widen_all()
-    return window.widen(choice.constants)
-
-
 def _problems(given: Any) -> dict[str, Callable[..., Problem]]:
     if not isinstance(given, Mapping):
         given = {name: partial(named, name) for name in _names(given, "problems")}
@@ -181,7 +178,7 @@ def _problems(given: Any) -> dict[str, Callable[..., Problem]]:
         made = maker(seed=0)
         for needed in ("tree", "value", "optimum", "name"):
             if not hasattr(made, needed):
-                raise TypeError(f"problem {name!r} has no {needed!r}: is it a bough.Problem?")
+                raise TypeError(f"problem {name!r} has no {needed!r}: is it a problems.Problem?")
     return dict(given)
 
 
@@ -207,7 +204,7 @@ def _names(given: Any, what: str) -> list[str]:
 
 def _possible(
     comparison: Comparison, makers: Mapping[str, Any], competitors: Mapping[str, Competitor]
-) -> dict[Pair, Window]:
+) -> dict[Pair, GridWindow]:
     """Return the grids of each pair of which all candidates can be made; record the others.
 
     A mistake then shows before hours of work. A searcher that suits no problem is refused.

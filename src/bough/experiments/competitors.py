@@ -1,10 +1,9 @@
 """Competitors: the searchers of a comparison, with the grids on which their constants are tuned."""
 
-import difflib
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from bough._text import parameters
 from bough.problems import Problem
+from bough.problems.names import unknown_name
 from bough.searchers import Searcher
 from bough.searchers.registry import SEARCHERS
 
@@ -72,10 +72,10 @@ MOST_CANDIDATES = 400
 KNOWN = "-known"
 
 
-class Window:
+class GridWindow:
     """The parts of the grids of one searcher on one problem that are tried so far.
 
-    >>> window = Window({"c": Grid((1, 2, 3), higher=(4, 5))})
+    >>> window = GridWindow({"c": Grid((1, 2, 3), higher=(4, 5))})
     >>> window.candidates()
     [(('c', 1),), (('c', 2),), (('c', 3),)]
     >>> window.widen((("c", 3),)), window.tried
@@ -108,28 +108,19 @@ class Window:
         tried = {name: values for name, values in self.tried.items() if len(values) > 1}
         return [n for n, value in constants if n in tried and value in (tried[n][0], tried[n][-1])]
 
-    def widen(self, chosen: Constants) -> bool:
-        """Extend the grids at each end at which the best lies; return whether any could be."""
-        tried = self.tried
-        lows = [name for name, value in chosen if value in tried.get(name, [])[:1]]
-        highs = [name for name, value in chosen if value in tried.get(name, [])[-1:]]
-        return self._extend(lows, highs)
+    def widen(self, chosen: Constants | None) -> bool:
+        """Extend the grids at each end at which the chosen values lie; return whether any could be.
 
-    def widen_all(self) -> bool:
-        """Extend the grids at every end, up to `MOST_CANDIDATES`; return whether any could be."""
-        return self._extend(self._values, self._values, MOST_CANDIDATES)
-
-    def _extend(
-        self, lows: Collection[str], highs: Collection[str], most: float = math.inf
-    ) -> bool:
-        wider = {
-            name: range(
-                max(tried.start - (name in lows), 0),
-                min(tried.stop + (name in highs), len(self._values[name])),
-            )
-            for name, tried in self._ranges.items()
-        }
-        if wider == self._ranges or math.prod(map(len, wider.values())) > most:
+        With None extend them at every end, up to `MOST_CANDIDATES`.
+        """
+        wider = {}
+        for name, tried in self._ranges.items():
+            values = self._values[name]
+            low = chosen is None or dict(chosen)[name] == values[tried.start]
+            high = chosen is None or dict(chosen)[name] == values[tried.stop - 1]
+            wider[name] = range(max(tried.start - low, 0), min(tried.stop + high, len(values)))
+        too_many = chosen is None and math.prod(map(len, wider.values())) > MOST_CANDIDATES
+        if wider == self._ranges or too_many:
             return False
         self._ranges = wider
         return True
@@ -149,10 +140,12 @@ class Competitor:
     grid: Mapping[str, Grid | Sequence[Any]] = field(default_factory=dict)
     known: bool = False
 
-    def window(self, problem: Problem) -> Window:
+    def window(self, problem: Problem) -> GridWindow:
         """Return the grids of the constants that the problem does not define."""
         defined = self._defined_by(problem)
-        return Window({name: g for name, g in self.grid.items() if name not in defined}, self.fixed)
+        return GridWindow(
+            {name: g for name, g in self.grid.items() if name not in defined}, self.fixed
+        )
 
     def make(self, problem: Problem, constants: Constants, budget: int, seed: int) -> Searcher:
         """Return a new searcher for a problem."""
@@ -181,23 +174,16 @@ def named_competitor(text: str, grids: Mapping[str, Mapping[str, Any]] = GRIDS) 
     name, _, rest = text.partition(":")
     plain = name.removesuffix(KNOWN)
     if plain not in SEARCHERS:
-        near = difflib.get_close_matches(plain, SEARCHERS, n=1)
         raise ValueError(
-            f"there is no searcher {name!r}"
-            + (f" (did you mean {near[0]!r}?)" if near else "")
-            + f"; there are {', '.join(sorted(SEARCHERS))}, and NAME{KNOWN} for one that is given "
-            "the kernel, noise and mean of the problem"
+            f"{unknown_name('searcher', name, plain, SEARCHERS)}, and NAME{KNOWN} for one that is "
+            "given the kernel, noise and mean of the problem"
         )
     places, given = parameters(rest)
     if places:
         raise ValueError(f"searcher {text!r}: write its constants as NAME=VALUE")
-    factory = SEARCHERS[plain]
     grid = {key: values for key, values in grids.get(plain, {}).items() if key not in given}
-    accepted = _parameters(factory)
-    for key in (*given, *grid):
-        if key not in accepted:
-            raise ValueError(f"{plain} has no constant {key!r}; it has {', '.join(accepted)}")
-    return Competitor(text, factory, tuple(given.items()), grid, name != plain)
+    _check_constants(plain, SEARCHERS[plain], (*given, *grid))
+    return Competitor(text, SEARCHERS[plain], tuple(given.items()), grid, name != plain)
 
 
 def custom_competitor(
@@ -207,10 +193,15 @@ def custom_competitor(
     if not callable(factory):
         raise TypeError(f"searcher {name!r} must be a function of the tree, got {factory!r}")
     grid = grids.get(name, {})
-    for key in grid:
-        if key not in _parameters(factory):
-            raise ValueError(f"the function that makes {name!r} has no parameter {key!r}")
+    _check_constants(name, factory, grid)
     return Competitor(name, factory, (), grid)
+
+
+def _check_constants(name: str, factory: Callable[..., Searcher], constants: Iterable[str]) -> None:
+    accepted = _parameters(factory)
+    for key in constants:
+        if key not in accepted:
+            raise ValueError(f"{name} has no constant {key!r}; it has {', '.join(accepted)}")
 
 
 def _parameters(factory: Callable[..., Searcher]) -> list[str]:

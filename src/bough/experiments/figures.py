@@ -49,7 +49,7 @@ def draw(comparison: Comparison, folder: pathlib.Path) -> list[pathlib.Path]:
                 rows = [(curve.label, curve.at, curve.measures[measure]) for curve in mine]
                 draw_panel(panels[i][j], rows, places, linear=measure in LINEAR)
                 panels[i][j].set_ylabel(MEASURES[measure] if j == 0 else "")
-            panels[-1][j].set_xlabel("evaluations" if axis == "evaluations" else "seconds")
+            panels[-1][j].set_xlabel(axis)
         figure.suptitle(f"{problem}, {len(comparison.seeds)} seeds")
         handles, labels = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize="small")

@@ -5,6 +5,7 @@ Every sentence follows from the runs, so that a page cannot claim what a later r
 
 import csv
 import io
+import itertools
 import math
 import os
 import pathlib
@@ -79,51 +80,120 @@ def to_csv(records: Sequence[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
+def tuning_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """Yield one plain row for each candidate that was tried on the tuning seeds."""
+    for (problem, searcher), choice in comparison.choices.items():
+        for candidate, score in zip(choice.candidates, choice.scores, strict=False):
+            yield {
+                "problem": problem,
+                "searcher": searcher,
+                "constants": in_words(candidate),
+                "score": score,
+                "chosen": candidate == choice.constants,
+            }
+
+
+def format_number(number: float) -> str:
+    """Return a number as text, with three digits."""
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+
+
+# ---------------------------------------------------------------------------- the pages
+
+
 def regrets_page(comparison: Comparison, command: str | None = None) -> str:
     """Return a page of regrets against evaluations, which depends on the seeds only."""
     seeds, tuning = comparison.seeds, comparison.tuning_seeds
-    lines = [
-        "# Regrets against evaluations",
-        "",
+    about = (
         f"Means over {len(seeds)} seeds ({_range(seeds)}) of {comparison.budget:,} evaluations "
-        "each, with 95 % bootstrap intervals in brackets; the lowest mean of a column is bold.",
-    ]
-    if any(len(choice.candidates) > 1 for choice in comparison.choices.values()):
-        lines[-1] += (
+        "each, with 95 % bootstrap intervals in brackets; the lowest mean of a column is bold."
+    )
+    constants = _constants(comparison)
+    if constants:
+        about += (
             f" Constants were tuned on {len(tuning)} other seeds ({_range(tuning)}): see below."
         )
     if comparison.steps:
-        lines.append("Searchers observed immediate rewards, where a problem has them.")
-    if command is not None:
-        lines += ["", "    " + command]
+        about += "\nSearchers observed immediate rewards, where a problem has them."
     marks = {f"{mark:,}": mark for mark in report_marks(comparison.budget)}
+    parts = ["# Regrets against evaluations", about, *_quoted(command)]
     for problem, curves in _by_problem(comparison.by_evaluations()):
-        lines += _measures(problem, curves, marks)
-    lines += _tuning(comparison)
+        parts += _measures(problem, curves, marks)
+    parts += constants
     if comparison.failures:
-        lines += ["", "## Not run", ""]
-        lines += [f"- {s} on {p}: {why}" for (p, s), why in comparison.failures.items()]
-    return "\n".join(lines) + "\n"
+        failures = [f"- {s} on {p}: {why}" for (p, s), why in comparison.failures.items()]
+        parts += ["## Not run", "\n".join(failures)]
+    return _page(parts)
 
 
 def seconds_page(comparison: Comparison) -> str:
     """Return a page of regrets against seconds, which depends on the machine and the run."""
-    lines = [
+    parts = [
         "# Regrets against seconds",
-        "",
         "Seconds spent in ask and tell; rewards are not counted. They are those of one machine, "
         "as busy as it was. A figure is that of as many evaluations as the median run had made in "
         "that time; there is none before its first, and none after it had spent its budget.",
     ]
     cost = comparison.microseconds()
     for problem, curves in _by_problem(comparison.by_seconds()):
-        lines += ["", f"## {problem}: microseconds an evaluation", ""]
         costs = [(c.searcher, f"{cost[problem, c.searcher]:.3g}") for c in curves]
-        lines += _markdown(["searcher", "microseconds"], costs)
+        parts += [
+            f"## {problem}: microseconds an evaluation",
+            _markdown(["searcher", "microseconds"], costs),
+        ]
         ticks = _ticks(min(c.at[0] for c in curves), max(c.at[-1] for c in curves))
         if ticks:
-            lines += _measures(problem, curves, {f"{tick:g} s": tick for tick in ticks})
-    return "\n".join(lines) + "\n"
+            parts += _measures(problem, curves, {f"{tick:g} s": tick for tick in ticks})
+    return _page(parts)
+
+
+def summary_page(comparison: Comparison, command: str | None = None) -> str:
+    """Return a page about the first of the searchers, beside each of the others."""
+    first, *others = comparison.searchers
+    marks = scored_marks(comparison.budget)
+    at = {f"{mark:,}": mark for mark in marks}
+    parts = [
+        f"# {first} beside the others",
+        f"After {', '.join(at)} plays, over {len(comparison.seeds)} seeds. Constants of the "
+        "others are tuned for each problem, on other seeds.",
+        *_quoted(command),
+        "## Simple regret",
+        "How much less than the best path the recommended one is worth: means, with 95 % bootstrap "
+        "intervals; the lowest mean of a column is bold.",
+    ]
+    for problem, curves in _by_problem(comparison.by_evaluations()):
+        parts += [f"### {problem}", _table(curves, "simple", at)]
+    if others and len(comparison.seeds) > 1:
+        parts += _verdicts(comparison, "simple", marks)
+        parts += _verdicts(comparison, "cumulative", marks[-1:])
+    costs = {pair: format_number(cost) for pair, cost in comparison.microseconds().items()}
+    cost_rows = [
+        [problem, *(costs.get((problem, name), "-") for name in comparison.searchers)]
+        for problem in comparison.problems
+    ]
+    parts += [
+        "## Microseconds an evaluation",
+        f"Of ask and tell, learning included, on average over {comparison.budget:,} evaluations, "
+        "on one machine, as busy as it was.",
+        _markdown(["problem", *comparison.searchers], cost_rows),
+    ]
+    return _page(parts)
+
+
+# ------------------------------------------------------------------- parts of the pages
+
+
+def _page(parts: Iterable[str]) -> str:
+    """Return a page of headings, paragraphs and tables."""
+    return "\n\n".join(parts) + "\n"
+
+
+def _quoted(command: str | None) -> list[str]:
+    return [] if command is None else ["    " + command]
+
+
+def _range(seeds: range) -> str:
+    return f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
 
 
 def _by_problem(curves: Sequence[Curve]) -> Iterator[tuple[str, list[Curve]]]:
@@ -139,15 +209,14 @@ def _ticks(begin: float, end: float) -> list[float]:
     return [tick for tick in ticks if begin <= tick <= end]
 
 
-def _measures(problem: str, curves: Sequence[Curve], at: Mapping[str, float]) -> list[str]:
-    """Return a section for each measure on a problem."""
-    lines = []
+def _measures(problem: str, curves: Sequence[Curve], at: Mapping[str, float]) -> Iterator[str]:
+    """Yield a heading and a table for each measure on a problem."""
     for name, words in MEASURES.items():
-        lines += ["", f"## {problem}: {words}", "", *_table(curves, name, at)]
-    return lines
+        yield f"## {problem}: {words}"
+        yield _table(curves, name, at)
 
 
-def _table(curves: Sequence[Curve], measure: str, at: Mapping[str, float]) -> list[str]:
+def _table(curves: Sequence[Curve], measure: str, at: Mapping[str, float]) -> str:
     """Return a table with a row for each searcher and a column for each of `at`, by its title."""
     columns = []
     for tick in at.values():
@@ -174,7 +243,13 @@ def _interval(mean: float, low: float, high: float) -> str:
     return f"{format_number(mean)} [{format_number(low)}, {format_number(high)}]"
 
 
-def _tuning(comparison: Comparison) -> list[str]:
+def _markdown(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table."""
+    lines = [f"| {' | '.join(map(str, row))} |" for row in (titles, *rows)]
+    return "\n".join([lines[0], "|---" * len(titles) + "|", *lines[1:]])
+
+
+def _constants(comparison: Comparison) -> list[str]:
     """Return the section on the candidates of each searcher that was tuned."""
     tuned = {pair: c for pair, c in comparison.choices.items() if len(c.candidates) > 1}
     if not tuned:
@@ -193,78 +268,12 @@ def _tuning(comparison: Comparison) -> list[str]:
             chosen += f" ({' and '.join(choice.at_ends)} at an end of what was tried)"
         rows.append((problem, searcher, chosen, f"{min(choice.scores):.3f}", tried))
     return [
-        "",
         "## Constants",
-        "",
         "All combinations were tried. The score of one is its simple regret on the tuning seeds "
         f"relative to that of the average one, on average over {columns} evaluations; the one with "
         "the lowest is chosen. While that was at an end of what was tried, more was tried beyond.",
-        "",
-        *_markdown(["problem", "searcher", "chosen", "score", "tried"], rows),
+        _markdown(["problem", "searcher", "chosen", "score", "tried"], rows),
     ]
-
-
-def tuning_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """Yield one plain row for each candidate that was tried on the tuning seeds."""
-    for (problem, searcher), choice in comparison.choices.items():
-        for candidate, score in zip(choice.candidates, choice.scores, strict=False):
-            yield {
-                "problem": problem,
-                "searcher": searcher,
-                "constants": in_words(candidate),
-                "score": score,
-                "chosen": candidate == choice.constants,
-            }
-
-
-def format_number(number: float) -> str:
-    """Return a number as text, with three digits."""
-    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
-
-
-def _markdown(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Return the lines of a table."""
-    lines = [f"| {' | '.join(map(str, row))} |" for row in (titles, *rows)]
-    return [lines[0], "|---" * len(titles) + "|", *lines[1:]]
-
-
-def _range(seeds: range) -> str:
-    return f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
-
-
-# -------------------------------------------------------------------------- the summary
-
-#: Verdicts on the first searcher beside another one: less regret is better.
-AHEAD, EVEN, BEHIND = "ahead", "even", "behind"
-
-
-def summary_page(comparison: Comparison, command: str | None = None) -> str:
-    """Return a page about the first of the searchers, beside each of the others."""
-    first, *others = comparison.searchers
-    marks = scored_marks(comparison.budget)
-    at = {f"{mark:,}": mark for mark in marks}
-    lines = [
-        f"# {first} beside the others",
-        "",
-        f"After {', '.join(at)} plays, over {len(comparison.seeds)} seeds. Constants of the "
-        "others are tuned for each problem, on other seeds.",
-    ]
-    if command is not None:
-        lines += ["", "    " + command]
-    lines += [
-        "",
-        "## Simple regret",
-        "",
-        "How much less than the best path the recommended one is worth: means, with 95 % bootstrap "
-        "intervals; the lowest mean of a column is bold.",
-    ]
-    for problem, curves in _by_problem(comparison.by_evaluations()):
-        lines += ["", f"### {problem}", "", *_table(curves, "simple", at)]
-    if others and len(comparison.seeds) > 1:
-        lines += _verdicts(comparison, "simple", marks)
-        lines += _verdicts(comparison, "cumulative", marks[-1:])
-    lines += _cost(comparison)
-    return "\n".join(lines) + "\n"
 
 
 def _verdicts(comparison: Comparison, measure: str, marks: list[int]) -> list[str]:
@@ -273,53 +282,28 @@ def _verdicts(comparison: Comparison, measure: str, marks: list[int]) -> list[st
     counts: dict[str, Counter[str]] = {other: Counter() for other in others}
     behind: list[str] = []
     places = [all_marks(comparison.budget).index(mark) for mark in marks]
-    for problem in comparison.problems:
-        for other in others:
-            if not {(problem, first), (problem, other)} <= comparison.runs.keys():
-                continue
-            difference = comparison.difference(problem, first, other, measure)
-            texts = []
-            for mark, place in zip(marks, places, strict=True):
-                mean, low, high = (float(part[place]) for part in difference)
-                found = AHEAD if high < 0 else BEHIND if low > 0 else EVEN
-                counts[other][found] += 1
-                if found == BEHIND:
-                    texts.append(f"by {_interval(mean, low, high)} after {mark:,} plays")
-            if texts:
-                behind.append(f"- {problem}: {other}, {', '.join(texts)}")
+    for problem, other in itertools.product(comparison.problems, others):
+        if not {(problem, first), (problem, other)} <= comparison.runs.keys():
+            continue
+        difference = comparison.difference(problem, first, other, measure)
+        texts = []
+        for mark, place in zip(marks, places, strict=True):
+            mean, low, high = (float(part[place]) for part in difference)
+            verdict = "ahead" if high < 0 else "behind" if low > 0 else "even"  # less is better
+            counts[other][verdict] += 1
+            if verdict == "behind":
+                texts.append(f"by {_interval(mean, low, high)} after {mark:,} plays")
+        if texts:
+            behind.append(f"- {problem}: {other}, {', '.join(texts)}")
     name = MEASURES[measure]
-    lines = [
-        "",
+    rows = [(o, n["ahead"], n["even"], n["behind"]) for o, n in counts.items() if n]
+    parts = [
         f"## {name[0].upper()}{name[1:]}: {first} against each",
-        "",
         "Differences seed by seed, as both had the same problems: ahead or behind where the 95 % "
         "interval of their mean lies wholly on one side of zero, even where it does not. Counted "
         f"over all problems, after {', '.join(f'{mark:,}' for mark in marks)} plays.",
-        "",
-        *_markdown(
-            [f"{first} against", AHEAD, EVEN, BEHIND],
-            [(o, n[AHEAD], n[EVEN], n[BEHIND]) for o, n in counts.items() if n],
-        ),
+        _markdown([f"{first} against", "ahead", "even", "behind"], rows),
     ]
     if not behind:
-        return [*lines, "", f"{first} is behind nowhere."]
-    return [*lines, "", f"Where {first} is behind:", "", *behind]
-
-
-def _cost(comparison: Comparison) -> list[str]:
-    """Return the section on the cost of ask and tell, which depends on the machine."""
-    cost, names = comparison.microseconds(), comparison.searchers
-    rows = [
-        [problem]
-        + [format_number(cost[problem, name]) if (problem, name) in cost else "-" for name in names]
-        for problem in comparison.problems
-    ]
-    return [
-        "",
-        "## Microseconds an evaluation",
-        "",
-        f"Of ask and tell, learning included, on average over {comparison.budget:,} evaluations, "
-        "on one machine, as busy as it was.",
-        "",
-        *_markdown(["problem", *names], rows),
-    ]
+        return [*parts, f"{first} is behind nowhere."]
+    return [*parts, f"Where {first} is behind:", "\n".join(behind)]

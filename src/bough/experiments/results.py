@@ -1,9 +1,8 @@
 """Results of a comparison: means over the seeds, with bootstrap intervals."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
+from statistics import NormalDist, median
 from typing import NamedTuple
 
 import numpy as np
@@ -104,16 +103,12 @@ class TuningChoice:
         return len(set(self.scores)) <= 1
 
 
-def _values(runs: list[Run], measure: str) -> Array:
-    """Return a measure of runs, with a row for each."""
-    return np.array([getattr(run, measure) for run in runs], dtype=float)
-
-
 @dataclass(frozen=True)
 class Comparison:
     """The result of `compare`: every run, and estimates from them.
 
-    `runs` has a run for each of `seeds`, in their order; constants were chosen on `tuning_seeds`.
+    `runs` has, by problem and searcher, a run for each of `seeds`, in their order; constants were
+    chosen on `tuning_seeds`.
     `failures` are the reasons why a searcher is not among the runs of a problem.
     """
 
@@ -128,12 +123,6 @@ class Comparison:
     choices: dict[tuple[str, str], TuningChoice] = field(default_factory=dict)
     failures: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    def _entries(self) -> Iterator[tuple[str, str, list[Run]]]:
-        for problem in self.problems:
-            for searcher in self.searchers:
-                if (problem, searcher) in self.runs:
-                    yield problem, searcher, self.runs[problem, searcher]
-
     def by_evaluations(self) -> list[Curve]:
         """Return the measures against the number of evaluations."""
         return [
@@ -143,10 +132,14 @@ class Comparison:
                 self.choices[problem, searcher].constants,
                 len(runs),
                 np.array(runs[0].marks, dtype=float),
-                {name: bootstrap(_values(runs, name)) for name in MEASURES},
+                {name: bootstrap(self._table(problem, searcher, name)) for name in MEASURES},
             )
-            for problem, searcher, runs in self._entries()
+            for (problem, searcher), runs in self.runs.items()
         ]
+
+    def _table(self, problem: str, searcher: str, measure: str) -> Array:
+        """Return a measure, with a row for each seed."""
+        return np.array([getattr(run, measure) for run in self.runs[problem, searcher]], float)
 
     def by_seconds(self) -> list[Curve]:
         """Return the measures against the seconds spent in ask and tell.
@@ -155,17 +148,13 @@ class Comparison:
         that the machine held up has no effect.
         """
         return [
-            replace(curve, at=np.median([run.seconds for run in runs], axis=0))
+            replace(curve, at=np.median(self._table(curve.problem, curve.searcher, "seconds"), 0))
             for curve in self.by_evaluations()
-            for runs in [self.runs[curve.problem, curve.searcher]]
         ]
 
     def difference(self, problem: str, one: str, other: str, measure: str = "simple") -> Estimate:
         """Return the mean excess of one searcher's measure over another's, seed by seed."""
-        runs = self.runs
-        return bootstrap(
-            _values(runs[problem, one], measure) - _values(runs[problem, other], measure)
-        )
+        return bootstrap(self._table(problem, one, measure) - self._table(problem, other, measure))
 
     def microseconds(self) -> dict[tuple[str, str], float]:
         """Return the microseconds of ask and tell per evaluation, of the median run.
@@ -173,7 +162,6 @@ class Comparison:
         The first run in a process, which includes imports, has no effect then.
         """
         return {
-            (problem, searcher): 1e6
-            * float(np.median([run.seconds[-1] / max(run.evaluations, 1) for run in runs]))
-            for problem, searcher, runs in self._entries()
+            pair: 1e6 * median(run.seconds[-1] / max(run.evaluations, 1) for run in runs)
+            for pair, runs in self.runs.items()
         }

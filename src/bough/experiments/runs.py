@@ -12,11 +12,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import cache
 from time import perf_counter
-from typing import IO, Any
+from typing import Any
 
 from bough import __version__
 from bough.exceptions import Exhausted, StudyError
@@ -61,7 +61,7 @@ class Job:
         return json.dumps(facts, sort_keys=True, default=repr)
 
 
-@lru_cache(maxsize=1)
+@cache
 def code_digest() -> str:
     """Return a digest of the code that runs depend on: runs of other code are not reused."""
     digest = hashlib.sha256()
@@ -157,18 +157,16 @@ def _regrets(problem: Problem) -> Callable[[Path], float]:
     """Return the function that maps a path to its regret; values are cached."""
     optimum = problem.optimum
     rounding = TOLERANCE * max(1.0, abs(optimum))
-    known: dict[Path, float] = {}
 
+    @cache
     def regret(path: Path) -> float:
-        if path not in known:
-            loss = optimum - problem.value(path)
-            if loss < -rounding:
-                raise ValueError(
-                    f"{problem.name} says that its optimum is {optimum!r}, but path {path} is "
-                    f"worth {optimum - loss!r}"
-                )
-            known[path] = loss if loss > rounding else 0.0
-        return known[path]
+        loss = optimum - problem.value(path)
+        if loss < -rounding:
+            raise ValueError(
+                f"{problem.name} says that its optimum is {optimum!r}, but path {path} is "
+                f"worth {optimum - loss!r}"
+            )
+        return loss if loss > rounding else 0.0
 
     return regret
 
@@ -176,7 +174,7 @@ def _regrets(problem: Problem) -> Callable[[Path], float]:
 # ------------------------------------------------------------------------- finished runs
 
 
-class Store:
+class RunStore:
     """The finished runs in a file of JSON lines, or of this process only if there is no file.
 
     A line that is incomplete, since the process was killed while it wrote, is cut off when the file
@@ -185,18 +183,18 @@ class Store:
 
     def __init__(self, path: pathlib.Path | None) -> None:
         self._runs: dict[str, Run] = {}
-        self._file: IO[str] | None = None
-        self._open = ExitStack()
+        self._path = path
         if path is None:
             return
         if not path.parent.is_dir():
             raise StudyError(f"{path} cannot be created: there is no folder {path.parent}")
-        with ExitStack() as opened:  # closes them if an error is raised
-            opened.callback(WriteLock(path).release)
+        self._lock = WriteLock(path)
+        try:
             if path.exists():
                 self._read(path)
-            self._file = opened.enter_context(path.open("a", encoding="utf-8"))
-            self._open = opened.pop_all()
+        except BaseException:
+            self.close()
+            raise
 
     def _read(self, path: pathlib.Path) -> None:
         content = path.read_bytes()
@@ -214,8 +212,7 @@ class Store:
                     "or choose another name"
                 ) from None
         if rest:
-            with path.open("r+b") as file:
-                file.truncate(len(complete))
+            os.truncate(path, len(complete))
 
     def __contains__(self, job: Job) -> bool:
         return job.key in self._runs
@@ -226,14 +223,16 @@ class Store:
     def add(self, job: Job, run: Run) -> None:
         """Store a finished run."""
         self._runs[job.key] = run
-        if self._file is not None:
-            self._file.write(json.dumps({"job": job.key, "run": asdict(run)}) + "\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"job": job.key, "run": asdict(run)}) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
 
     def close(self) -> None:
-        """Close the file, so that another process can write to it."""
-        self._open.close()
+        """Let another process write to the file."""
+        if self._path is not None:
+            self._lock.release()
 
 
 # ------------------------------------------------------------------------------ all runs
@@ -250,7 +249,7 @@ def cores() -> int:
 
 
 def run_all(
-    tasks: Sequence[Task], store: Store, *, workers: int, progress: bool | None, title: str
+    tasks: Sequence[Task], store: RunStore, *, workers: int, progress: bool | None, title: str
 ) -> dict[Job, str]:
     """Run the jobs that are not in the store yet, and store their results.
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +14,10 @@ from bough.confidence import Confidence
 from bough.experiments.figures import LINEAR, draw_panel
 from bough.experiments.results import Comparison, Estimate
 from bough.experiments.runs import MEASURES
-from bough.planning import Plan
 from bough.plotting.style import BLUE, GRAY, GREEN, ORANGE, axes, empty, labeled, literal
 from bough.plotting.view import Array, SearchView, ShownTree, observations
 from bough.searchers import GPTS
 from bough.spaces import Forest
-from bough.spaces.cells import CellIndex
-from bough.spaces.ensemble import FINER
 from bough.trees import Path
 
 
@@ -61,33 +59,37 @@ def convergence_data(source: Any) -> Convergence:
     view = SearchView.of(source)
     values, best = view.values, view.best_values
     nothing = np.empty(0)
-    if view.belief is None or (view.shown.search is None and view.shown.forest is None):
+    if view.belief is None or view.shown.search is None:
         return Convergence(values, best, nothing, nothing, nothing, nothing)
-    at, *bounds = _bounds(view.shown, view.belief, view.plan)
+    at, *bounds = _bounds(view.shown.search, view.belief, view)
     mean, lower, upper = map(view.shown.value, bounds)
     if view.sign < 0:
         mean, lower, upper = 0.0 - mean, 0.0 - upper, 0.0 - lower
     return Convergence(values, best, at, mean, lower, upper)
 
 
-def _bounds(shown: ShownTree, belief: Belief, plan: Plan | None) -> list[Array]:
+def _bounds(search: GPTS | Forest, belief: Belief, view: SearchView) -> list[Array]:
     """Return numbers of observations, and mean, lower and upper bound after each of them."""
-    search = shown.forest if shown.search is None else shown.search
-    assert search is not None  # it is one or the other
+    plan = view.plan
     exact = None  # the best value after each observation, if values are known to be exact
     all_known = math.inf  # the number of observations after which every point is known
-    if shown.forest is not None and shown.exact:
-        trials = shown.forest.trials
+    if isinstance(search, Forest) and view.shown.exact:
+        trials = search.trials
         exact = np.maximum.accumulate(trials.values)
         if len(trials.observed) >= trials.space.size:
             all_known = 1 + trials.number(max(rows[0] for rows in trials.observed.values()))
     elif plan is not None and plan.deterministic:
         exact = np.maximum.accumulate(plan.policy.known_values())
     again = Belief(belief.tree, belief.kernel, belief.noise, mean=belief.mean, arms=belief.arms)
-    count, observe = _replay(shown, belief, plan, again)
+    observe: list[Callable[[Belief], None]]
+    if plan is None:
+        observe = [reward.give_to for reward in observations(belief)]
+    else:
+        observe = [partial(plan.policy.observe, playout=play) for play in plan.policy.playouts]
     done, rows = 0, []
-    for mark in checkpoints(count):
-        observe(slice(done, mark))
+    for mark in checkpoints(len(observe)):
+        for observe_one in observe[done:mark]:
+            observe_one(again)
         done = mark
         b = _sqrt_beta(search, belief, len(again) + 1)
         recommended = again.best_observed(0.0 if belief.noise == 0.0 else 1.0)
@@ -100,43 +102,6 @@ def _bounds(shown: ShownTree, belief: Belief, plan: Plan | None) -> list[Array]:
                 lower, upper = mean, mean if mark >= all_known else max(upper, mean)
         rows.append((float(mark), mean, lower, upper))
     return list(np.array(rows).T)
-
-
-def _replay(
-    shown: ShownTree, belief: Belief, plan: Plan | None, again: Belief
-) -> tuple[int, Callable[[slice], None]]:
-    """Return the number of observations, and a function that gives some of them to a new belief."""
-    if shown.forest is not None and shown.cover is not None:
-        # Observations are placed as they were: those that were there when the partition was made
-        # by what all of them need, the others by what came before them.
-        trials, cover = shown.forest.trials, shown.cover
-        columns = trials.table(trials.rows())
-        cells = CellIndex(cover.partition, again, FINER)
-        first = cover.depths(columns[0][: cover.first])
-
-        def observe_cells(rows: slice) -> None:
-            points, values, noises = columns
-            cells.observe(points[rows], values[rows], noises[rows], first[rows])
-
-        return len(columns[1]), observe_cells
-    if plan is not None:
-        policy = plan.policy
-
-        def observe_plays(rows: slice) -> None:  # each step of a play
-            for play in policy.playouts[rows]:
-                policy.observe(again, play)
-
-        return len(policy.playouts), observe_plays
-    observed = observations(belief)
-
-    def observe(rows: slice) -> None:
-        for path, values, noises in observed[rows]:
-            if len(values) == 1:
-                again.observe(path, values[0], noise=noises[0])
-            else:
-                again.observe_steps(path, values, noise=noises)
-
-    return len(observed), observe
 
 
 def checkpoints(count: int, most: int = 200) -> list[int]:
@@ -335,7 +300,7 @@ def comparison(
     """Draw searchers side by side; return the Axes."""
     data = comparison_data(source, problem, measure)
     ax = axes(ax)
-    rows = [(literal(name), p.at, Estimate(p.mean, p.low, p.high)) for name, p in data.items()]
+    rows = [(literal(name), at, Estimate(*bounds)) for name, (at, *bounds) in data.items()]
     draw_panel(ax, rows, linear=measure in LINEAR)
     best = "best value so far"
     return labeled(ax, "evaluations", MEASURES[measure] if isinstance(source, Comparison) else best)

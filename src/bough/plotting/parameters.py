@@ -9,7 +9,7 @@ import numpy as np
 
 from bough.plotting.style import BLUE, GRAY, ORANGE, axes, empty, literal
 from bough.plotting.view import ABSENT, Array, SearchView
-from bough.spaces import Choice, Forest, Space
+from bough.spaces import Forest, Space
 
 #: Numbers with more distinct values than this are grouped into this many intervals.
 INTERVALS = 8
@@ -55,12 +55,10 @@ def slice_data(source: Any, name: str | None = None) -> Slice:
         raise ValueError(f"name must be one of the parameters ({known}), got {name!r}")
     column = view.columns[name]
     chosen = [i for i, value in enumerate(column) if value is not ABSENT]
-    values = view.values[chosen]
     ids = [view.completed[i].id for i in chosen]
-    given = [column[i] for i in chosen]
-    at, categories = numbers_of(given)
+    at, categories = numbers_of([column[i] for i in chosen])
     wide = categories is None and len(at) > 0 and at.min() > 0 and at.max() > WIDE * at.min()
-    return Slice(name, at, values, ids, categories, bool(wide))
+    return Slice(name, at, view.values[chosen], ids, categories, bool(wide))
 
 
 def numbers_of(given: Sequence[Any]) -> tuple[Array, list[str] | None]:
@@ -209,19 +207,15 @@ def slot_names(space: Space) -> list[str]:
     ['kind', 'n (kind = a)', 'n (kind = b)']
     """
     names = [slot.name for slot in space.slots]
-    full = list(names)
-
-    def spell(slots: Sequence[int], within: str) -> None:
-        for number in slots:
-            slot = space.slots[number]
-            if names.count(slot.name) > 1:
-                full[number] = f"{slot.name} ({within})"
-            for option, inner in enumerate(slot.inner):
-                assert isinstance(slot.parameter, Choice)  # nothing else has options
-                spell(inner, f"{slot.name} = {slot.parameter.options[option]}")
-
-    spell(space.roots, "")
-    return full
+    within = [""] * len(names)
+    for slot in space.slots:
+        for option, inner in enumerate(slot.inner):
+            for number in inner:
+                within[number] = f"{slot.name} = {slot.parameter.value(option)}"
+    return [
+        f"{name} ({option})" if names.count(name) > 1 else name
+        for name, option in zip(names, within, strict=True)
+    ]
 
 
 def relevance(source: Any, *, ax: Any = None) -> Any:

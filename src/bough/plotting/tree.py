@@ -122,17 +122,6 @@ def _visited(
     return below, depth, visits, totals
 
 
-def nodes_along(nodes: Explored, path: Path) -> list[int]:
-    """Return the numbers of the nodes on a path, as far as they exist."""
-    found = [0]
-    for step in path:
-        children = np.flatnonzero((nodes.parent == found[-1]) & (nodes.step == step))
-        if not len(children):
-            break
-        found.append(int(children[0]))
-    return found
-
-
 def icicle(explored: Explored) -> tuple[Array, Array]:
     """Return the left and right ends of the boxes of all nodes, between 0 and 1.
 
@@ -183,8 +172,10 @@ def tree(source: Any, *, ax: Any = None) -> Any:
     ax.add_collection(
         PatchCollection(boxes, facecolors=colors, edgecolors="white", linewidths=lines)
     )
-    if view.best_path is not None:
-        way = nodes_along(explored, view.best_path)
+    best = view.best_path
+    if best is not None:
+        number = {explored.path(n): n for n in range(len(explored.parent))}
+        way = [number[best[:i]] for i in range(len(best) + 1) if best[:i] in number]
         middle = (left[way] + right[way]) / 2
         ax.plot(middle, explored.depth[way] + 0.5, ".-", color="black", linewidth=0.8, markersize=4,
                 label="best path")  # fmt: skip

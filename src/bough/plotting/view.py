@@ -16,11 +16,9 @@ from bough.planning import Plan
 from bough.run.result import Result
 from bough.searchers import GPTS, Certificate, Searcher
 from bough.searchers.base import negative_arm, negative_certificate
-from bough.spaces import Choice, Forest, PartitionSearcher, Space
-from bough.spaces.ensemble import PartitionBelief
+from bough.spaces import Forest, PartitionSearcher, Space
 from bough.spaces.parameters import Parameter
 from bough.spaces.partition import Cell, Partition
-from bough.spaces.partition import Plan as CutPlan
 from bough.spaces.searcher import SpaceSearcher
 from bough.studies.study import Study
 from bough.studies.trials import Trial
@@ -40,6 +38,13 @@ class Observation(NamedTuple):
     path: Path
     values: list[float]
     noises: list[float]
+
+    def give_to(self, belief: Belief) -> None:
+        """Let another belief observe the reward."""
+        if len(self.values) == 1:
+            belief.observe(self.path, self.values[0], noise=self.noises[0])
+        else:
+            belief.observe_steps(self.path, self.values, noise=self.noises)
 
 
 def observations(belief: Belief) -> list[Observation]:
@@ -67,13 +72,11 @@ class ShownTree:
 
     tree: Tree | None = None
     belief: Belief | None = None  # None also before the first observation
-    search: GPTS | None = None  # the searcher with this belief, if it is one
+    search: GPTS | Forest | None = None  # the searcher with this belief, if it is one of these
     space: Space | None = None
     partition: Partition | None = None  # of the space: what the tree stands for
     number: int = 0  # of the partition,
     partitions: int = 1  # out of this many
-    forest: Forest | None = None
-    cover: PartitionBelief | None = None  # the partition of the forest, with its belief
     unit: float = 1.0
     offset: float = 0.0
 
@@ -83,9 +86,9 @@ class ShownTree:
         if isinstance(searcher, Forest):
             if not searcher.observations:
                 return cls(space=searcher.space)
-            cover = searcher.asking
-            return cls(cover.belief.tree, cover.belief, None, searcher.space, cover.partition,
-                       searcher.turn, searcher.trees, searcher, cover)  # fmt: skip
+            asking = searcher.asking
+            return cls(asking.belief.tree, asking.belief, searcher, searcher.space,
+                       asking.partition, searcher.turn, searcher.trees)  # fmt: skip
         space = None
         if isinstance(searcher, PartitionSearcher):
             space, searcher = searcher.space, searcher.search
@@ -98,12 +101,10 @@ class ShownTree:
             None if space is None else space.partition,
         )
 
-    def path(self, path: Path, params: Mapping[str, Any] | None) -> Path:
-        """Return the path of an arm in this tree, as far as nodes exist in a partition."""
-        if self.cover is None or self.space is None or params is None:
-            return path
-        there = self.cover.partition.path(self.space.point(params))
-        return there[: self.cover.belief.explored_steps(there)]
+    @property
+    def forest(self) -> Forest | None:
+        """The searcher, if it is a forest with observations."""
+        return self.search if isinstance(self.search, Forest) else None
 
     @property
     def exact(self) -> bool:
@@ -124,32 +125,16 @@ class ShownTree:
         """Return the cell or option of each node, parents first; None on a plain tree."""
         if self.partition is None:
             return None
-        names = [""]
-        places = [(Cell(self.partition), self.partition.first, 0)]
+        names, cells = [""], [Cell(self.partition)]
         for above, taken in zip(parent[1:], step[1:], strict=True):
-            text, place = _named_step(*places[above], taken)
-            names.append(text)
-            places.append(place)
+            cell = copy(cells[above])
+            cell.ranges = dict(cell.ranges)
+            slot = cell.slot  # which the children divide
+            cell.enter(taken)
+            name, parameter = self.partition.slots[slot].name, self.partition.slots[slot].parameter
+            names.append(f"{name} {_range(parameter, *cell.ranges[slot])}")
+            cells.append(cell)
         return names
-
-
-def _named_step(
-    cell: Cell, plan: CutPlan, at: int, step: int
-) -> tuple[str, tuple[Cell, CutPlan, int]]:
-    """Return the name of a step, and the place that it leads to."""
-    slots, partition = cell.partition.slots, cell.partition
-    further = copy(cell)
-    further.ranges = dict(cell.ranges)
-    further.enter(step)
-    if at == len(plan.cuts):
-        slot = slots[plan.slot]
-        assert isinstance(slot.parameter, Choice)  # cuts are all done
-        text = f"{slot.name} = {slot.parameter.options[step]}"
-        return text, (further, partition.option(plan, step), 0)
-    number = plan.cuts[at].slot
-    low, high = further.ranges[number]
-    text = f"{slots[number].name} {_range(slots[number].parameter, low, high)}"
-    return text, (further, plan, at + 1)
 
 
 def _range(parameter: Parameter, low: Any, high: Any) -> str:
@@ -296,9 +281,14 @@ class SearchView:
 
     @property
     def best_path(self) -> Path | None:
-        """The path of the best arm in that tree."""
-        best = self.best
-        return None if best is None else self.shown.path(best.path, best.params)
+        """The path of the best arm in that tree, as far as nodes exist in a partition."""
+        best, forest = self.best, self.shown.forest
+        if best is None:
+            return None
+        if forest is None or best.params is None:
+            return best.path
+        path = forest.asking.partition.path(forest.space.point(best.params))
+        return path[: forest.asking.belief.explored_steps(path)]
 
     @cached_property
     def best(self) -> Arm | None:

@@ -29,6 +29,10 @@ class Problem(ABC):
         The standard deviation of a reward (where it differs from path to path: the root of its mean
         square, over all problems of the kind).
     seed : int
+    kernel : Kernel or None
+        The kernel of the prior that this problem is drawn from, None if there is none.
+    mean : float
+        The prior mean of a path, 0 if there is no prior.
 
     Examples
     --------
@@ -49,22 +53,14 @@ class Problem(ABC):
     """
 
     name: str
+    kernel: Kernel | None = None
+    mean: float = 0.0
 
     def __init__(self, tree: Tree, *, noise: float, seed: int) -> None:
         self.tree = tree
         self.noise = at_least_zero(noise, "noise")
         self.seed = whole(seed, "seed", least=0)
         self._random = np.random.default_rng([self.seed, 1])
-
-    @property
-    def kernel(self) -> Kernel | None:
-        """The kernel of the prior that this problem is drawn from, None if there is none."""
-        return None
-
-    @property
-    def mean(self) -> float:
-        """The prior mean of a path, 0 if there is no prior."""
-        return 0.0
 
     @abstractmethod
     def _value(self, path: Path) -> float:
@@ -80,20 +76,7 @@ class Problem(ABC):
 
     def value(self, path: Sequence[int]) -> float:
         """Return the value of a complete path, without noise."""
-        return self._value(self._checked(path))
-
-    def _checked(self, path: Sequence[int]) -> Path:
-        """Return a complete path as a tuple of ints, or raise."""
-        counts = self.tree.counts
-        # A shortcut for the usual case: a searcher asks for a tuple of ints already.
-        if (
-            counts is not None
-            and type(path) is tuple
-            and len(path) == len(counts)
-            and all(type(k) is int and 0 <= k < c for k, c in zip(path, counts, strict=True))
-        ):
-            return path
-        return self.tree.complete(path)
+        return self._value(self.tree.complete(path))
 
     def __call__(self, path: Sequence[int]) -> float:
         """Return the reward of playing a complete path: its value plus noise."""
@@ -135,27 +118,20 @@ class Enumerated(Problem):
                 f"{MOST_ARMS:,}, got {tree!r}"
             )
         super().__init__(tree, noise=noise, seed=seed)
+        self._shape = tuple(int(count) for count in tree.counts or ())
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The number of children of a node, at each depth."""
-        return tuple(int(count) for count in self.tree.counts or ())
-
     @abstractmethod
-    def _evaluate_all(self) -> NDArray[np.float64]:
-        """Return the value of every path, in the order of paths; called once."""
-
-    @cached_property
     def _values(self) -> NDArray[np.float64]:
-        return self._evaluate_all()
+        """The value of every path, in the order of paths."""
 
     def _value(self, path: Path) -> float:
         number = 0
-        for step, count in zip(path, self.tree.counts or (), strict=True):
-            number = number * int(count) + step
+        for step, count in zip(path, self._shape, strict=True):
+            number = number * count + step
         return float(self._values[number])
 
     def _solve(self) -> tuple[float, Path]:
         number = int(self._values.argmax())
-        path = np.unravel_index(number, self.shape) if self.shape else ()
+        path = np.unravel_index(number, self._shape) if self._shape else ()
         return float(self._values[number]), tuple(int(step) for step in path)

@@ -6,9 +6,9 @@ for Himmelblau, "Applied Nonlinear Programming" (1972).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -82,8 +82,6 @@ _HARTMANN6_CENTERS = (
     (0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650),
     (0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381),
 )
-
-
 _HARTMANN3_RATES = ((3.0, 10.0, 30.0), (0.1, 10.0, 35.0)) * 2
 _HARTMANN3_CENTERS = (
     (0.3689, 0.1170, 0.2673),
@@ -97,39 +95,35 @@ def _hartmann(x: Sequence[Array]) -> Array:
     tables: Any = (_HARTMANN3_RATES, _HARTMANN3_CENTERS)
     if len(x) == 6:
         tables = (_HARTMANN6_RATES, _HARTMANN6_CENTERS)
-    total: Array = np.zeros(())
+    total = np.zeros(())
     for weight, rates, centers in zip(_HARTMANN_WEIGHTS, *tables, strict=True):
-        square: Array = np.zeros(())
-        for coordinate, rate, center in zip(x, rates, centers, strict=True):
-            square = square + rate * (coordinate - center) ** 2
+        terms = zip(x, rates, centers, strict=True)
+        square = _sum(rate * (coordinate - center) ** 2 for coordinate, rate, center in terms)
         total = total - weight * np.exp(-square)
     return total
 
 
+def _sum(terms: Iterable[Array], start: Array | float = 0.0) -> Array:
+    """Return the sum of arrays that broadcast."""
+    return sum(terms, start=np.asarray(start))
+
+
 def _rastrigin(x: Sequence[Array]) -> Array:
-    total: Array = np.full((), 10.0 * len(x))
-    for coordinate in x:
-        total = total + (coordinate**2 - 10 * np.cos(2 * math.pi * coordinate))
-    return total
+    waves = (coordinate**2 - 10 * np.cos(2 * math.pi * coordinate) for coordinate in x)
+    return _sum(waves, 10.0 * len(x))
 
 
 def _ackley(x: Sequence[Array]) -> Array:
-    square: Array = np.zeros(())
-    waves: Array = np.zeros(())
-    for coordinate in x:
-        square = square + coordinate**2
-        waves = waves + np.cos(2 * math.pi * coordinate)
-    root = np.sqrt(square / len(x))
+    root = np.sqrt(_sum(coordinate**2 for coordinate in x) / len(x))
+    waves = _sum(np.cos(2 * math.pi * coordinate) for coordinate in x)
     return -20 * np.exp(-0.2 * root) - np.exp(waves / len(x)) + 20 + math.e
 
 
 def _levy(x: Sequence[Array]) -> Array:
     w = [1 + (coordinate - 1) / 4 for coordinate in x]
-    total: Array = np.sin(math.pi * w[0]) ** 2
-    for one in w[:-1]:
-        total = total + (one - 1) ** 2 * (1 + 10 * np.sin(math.pi * one + 1) ** 2)
-    total = total + (w[-1] - 1) ** 2 * (1 + np.sin(2 * math.pi * w[-1]) ** 2)
-    return total
+    waves = [(one - 1) ** 2 * (1 + 10 * np.sin(math.pi * one + 1) ** 2) for one in w[:-1]]
+    last = (w[-1] - 1) ** 2 * (1 + np.sin(2 * math.pi * w[-1]) ** 2)
+    return _sum([*waves, last], np.sin(math.pi * w[0]) ** 2)
 
 
 def _rosenbrock(x: Sequence[Array]) -> Array:
@@ -173,30 +167,24 @@ HARTMANN6 = Function(
 )
 
 
-def rastrigin(dimension: int = 2) -> Function:
-    """Return the Rastrigin function of a dimension."""
-    dimension = whole(dimension, "dimension", least=1)
-    box, where = ((-5.12, 5.12),) * dimension, ((0.0,) * dimension,)
-    return Function("rastrigin", _rastrigin, box, 0.0, where, noise=0.7)
+def _of_any_dimension(
+    name: str, formula: Callable[[Sequence[Array]], Array], bound: float, best: float, noise: float
+) -> Callable[[int], Function]:
+    """Return a function of the dimension; the minimum, 0, is where all coordinates are `best`."""
+
+    def make(dimension: int = 2) -> Function:
+        dimension = whole(dimension, "dimension", least=1)
+        box, where = ((-bound, bound),) * dimension, ((best,) * dimension,)
+        return Function(name, formula, box, 0.0, where, noise)
+
+    return make
 
 
-def ackley(dimension: int = 2) -> Function:
-    """Return the Ackley function of a dimension."""
-    dimension = whole(dimension, "dimension", least=1)
-    box, where = ((-32.768, 32.768),) * dimension, ((0.0,) * dimension,)
-    return Function("ackley", _ackley, box, 0.0, where, noise=0.15)
-
-
-def levy(dimension: int = 2) -> Function:
-    """Return the Levy function of a dimension."""
-    box, where = ((-10.0, 10.0),) * dimension, ((1.0,) * dimension,)
-    return Function("levy", _levy, box, 0.0, where, noise=1.8)
-
-
-def rosenbrock(dimension: int = 2) -> Function:
-    """Return the Rosenbrock function of a dimension, on the smaller of its usual boxes."""
-    box, where = ((-2.048, 2.048),) * dimension, ((1.0,) * dimension,)
-    return Function("rosenbrock", _rosenbrock, box, 0.0, where, noise=60.0)
+rastrigin = _of_any_dimension("rastrigin", _rastrigin, 5.12, best=0.0, noise=0.7)
+ackley = _of_any_dimension("ackley", _ackley, 32.768, best=0.0, noise=0.15)
+levy = _of_any_dimension("levy", _levy, 10.0, best=1.0, noise=1.8)
+#: On the smaller of its usual boxes.
+rosenbrock = _of_any_dimension("rosenbrock", _rosenbrock, 2.048, best=1.0, noise=60.0)
 
 
 class Partitioned(Enumerated):
@@ -265,8 +253,9 @@ class Partitioned(Enumerated):
             centers.append(_center(low, high, cell, self.parts**self.cuts))
         return tuple(centers)
 
-    def _evaluate_all(self) -> Array:
-        return _values(self.function, self.cuts, self.parts)
+    @cached_property
+    def _values(self) -> Array:
+        return _cell_values(self.function, self.cuts, self.parts)
 
 
 def _center(low: float, high: float, cell: int, cells: int) -> float:
@@ -274,7 +263,7 @@ def _center(low: float, high: float, cell: int, cells: int) -> float:
 
 
 @lru_cache(maxsize=8)  # every seed has the same function
-def _values(function: Function, cuts: int, parts: int) -> Array:
+def _cell_values(function: Function, cuts: int, parts: int) -> Array:
     """Return minus the function at the centers of all cells, in the order of their paths."""
     dimension, cells = len(function.box), parts**cuts
     points = []

@@ -1,7 +1,7 @@
 """Problems by name, with parameters: `trap`, `drawn:gaussian:3`, `smooth:20:5:noise=0.3`."""
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -18,17 +18,11 @@ def _partitioned(
     cuts: int,
     parts: int,
     dimension: int = 2,
-    noise: float | None = None,
-    noisy: bool = False,
+    noise: float = 0.0,
     seed: int = 0,
 ) -> Partitioned:
-    """Partition the box of a function; its noisy version has the noise of the function."""
-    chosen = function(dimension)
-    if noise is None:
-        noise = chosen.noise if noisy else 0.0
-    problem = Partitioned(chosen, cuts, parts, noise=noise, seed=seed)
-    problem.name = f"noisy-{chosen.name}" if noisy else chosen.name
-    return problem
+    """Partition the box of a function of a dimension."""
+    return Partitioned(function(dimension), cuts, parts, noise=noise, seed=seed)
 
 
 def _test_functions() -> dict[str, Callable[..., Problem]]:
@@ -46,9 +40,9 @@ def _test_functions() -> dict[str, Callable[..., Problem]]:
     ]
     makers: dict[str, Callable[..., Problem]] = {}
     for function, cuts, parts in usual:
-        name = function(2).name
+        name, noise = function(2).name, function(2).noise
         make = partial(_partitioned, function, cuts=cuts, parts=parts)
-        makers[name], makers[f"noisy-{name}"] = make, partial(make, noisy=True)
+        makers[name], makers[f"noisy-{name}"] = make, partial(make, noise=noise)
     return makers
 
 
@@ -93,12 +87,7 @@ def named(text: str, *, seed: int = 0, **given: Any) -> Problem:
     """
     name = kind_of(text)
     if name is None:
-        near = difflib.get_close_matches(text.split(":")[0], BY_NAME, n=1)
-        raise ValueError(
-            f"there is no problem {text!r}"
-            + (f" (did you mean {near[0]!r}?)" if near else "")
-            + f"; there are {', '.join(sorted(BY_NAME))}"
-        )
+        raise ValueError(unknown_name("problem", text, text.split(":")[0], BY_NAME))
     places, keywords = parameters(text[len(name) + 1 :])
     for key in (*given, "seed"):
         if key in keywords:
@@ -109,3 +98,10 @@ def named(text: str, *, seed: int = 0, **given: Any) -> Problem:
         raise ValueError(f"problem {text!r}: {error}") from None
     problem.name = text
     return problem
+
+
+def unknown_name(kind: str, text: str, name: str, known: Collection[str]) -> str:
+    """Return the message about a text whose name is not known, with the nearest of those known."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"there is no {kind} {text!r}{hint}; there are {', '.join(sorted(known))}"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,22 +38,12 @@ class EdgeRewards(Problem):
     def __init__(
         self, branching: int, depth: int, weights: list[float], *, noise: float, seed: int
     ) -> None:
-        tree = Tree(whole(branching, "branching", least=1), depth)
-        super().__init__(tree, noise=noise, seed=seed)
+        self._branching = whole(branching, "branching", least=1)
+        super().__init__(Tree(self._branching, depth), noise=noise, seed=seed)
         self._weights = weights
-
-    @property
-    def kernel(self) -> Kernel:
-        """The variances of the steps: those of uniform rewards, times the squares of the weights.
-
-        The steps are uniform, not normal: the covariances are those of the prior, not the law.
-        """
-        return Chi.of_increments([0.0, *(w * w / 12 for w in self._weights)])
-
-    @property
-    def mean(self) -> float:
-        """The prior mean of a path: every reward is 1/2 on average."""
-        return math.fsum(self._weights) / 2
+        # The steps are uniform, not normal: the prior has their means and variances, not their law.
+        self.kernel = Chi.of_increments([0.0, *(w * w / 12 for w in weights)])
+        self.mean = math.fsum(weights) / 2
 
     def _rewards(self, path: Path) -> list[float]:
         """Return the unweighted rewards along a validated path."""
@@ -71,8 +61,7 @@ class EdgeRewards(Problem):
         return total
 
     def _solve(self) -> tuple[float, Path]:
-        branching = int(self.tree.branching(())) if self.tree.depth else 1
-        return _best_path(branching, tuple(self._weights), self.seed)
+        return _best_path(self._branching, tuple(self._weights), self.seed)
 
 
 @lru_cache(maxsize=1024)  # a comparison makes the same problem for every searcher
@@ -149,11 +138,7 @@ class Smooth(EdgeRewards):
         self.discount = _checked_discount(discount)
         shares = _shares(discount ** np.arange(whole(depth, "depth", least=0)))
         super().__init__(branching, depth, shares, noise=noise, seed=seed)
-
-    @property
-    def mean(self) -> float:
-        """The prior mean of a path: exactly 1/2, where weights that sum to 1 would be rounded."""
-        return 0.5 if self.tree.depth else 0.0
+        self.mean = 0.5 if self.tree.depth else 0.0  # the sum of the weights is rounded
 
 
 class Rough(EdgeRewards):
@@ -245,18 +230,14 @@ class DiscountedBandits(EdgeRewards):
         if noise is None:
             noise = math.sqrt(self._VARIANCES[rewards]) * self._length if weights else 0.0
         super().__init__(branching, depth, weights, noise=noise, seed=seed)
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel of discounted sums; steps have the variance of the uniform law."""
-        return Discounted(self.discount, 1 / 12)
+        self.kernel = Discounted(self.discount, 1 / 12)
 
     def steps(self, path: Sequence[int]) -> list[float]:
         """Play a path, and return the discounted rewards of its steps, which sum to the reward.
 
         They are the `steps` argument of `Searcher.tell`.
         """
-        means = self._rewards(self._checked(path))
+        means = self._rewards(self.tree.complete(path))
         if self._drawn:
             paid = self._draw(means)
         else:
@@ -314,24 +295,15 @@ class Drawn(Enumerated):
         if not isinstance(kernel, Kernel):
             raise TypeError(f"kernel must be a kernel such as Gaussian(3.0), got {kernel!r}")
         super().__init__(Tree(branching, depth), noise=noise, seed=seed)
-        self._kernel = kernel
+        self.kernel = kernel
+        self.mean = real(mean, "mean")
         self._increments = kernel.increments(self.tree.depth)
-        self._mean = real(mean, "mean")
 
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel that it was drawn from."""
-        return self._kernel
-
-    @property
-    def mean(self) -> float:
-        """The prior mean of a path."""
-        return self._mean
-
-    def _evaluate_all(self) -> NDArray[np.float64]:
+    @cached_property
+    def _values(self) -> NDArray[np.float64]:
         rng = np.random.default_rng([self.seed, 0])
-        values = np.full(1, self._mean)
-        for variance, count in zip(self._increments, (1, *self.shape), strict=True):
+        values = np.full(1, self.mean)
+        for variance, count in zip(self._increments, (1, *self._shape), strict=True):
             values = np.repeat(values, count)
             values += math.sqrt(variance) * rng.standard_normal(len(values))
         return values
@@ -347,7 +319,20 @@ def drawn_from(family: type[Kernel]) -> Callable[..., Drawn]:
     return draw
 
 
-class Trap(Problem):
+class _HiddenPath(Problem):
+    """A problem whose best path, of the value 1, is drawn by the seed."""
+
+    def __init__(self, branching: int, depth: int, *, noise: float, seed: int) -> None:
+        tree = Tree(whole(branching, "branching", least=1), depth)
+        super().__init__(tree, noise=noise, seed=seed)
+        rng = np.random.default_rng([self.seed, 0])
+        self._hidden: Path = tuple(rng.integers(branching, size=tree.depth).tolist())
+
+    def _solve(self) -> tuple[float, Path]:
+        return 1.0, self._hidden
+
+
+class Trap(_HiddenPath):
     """A binary tree in which a step towards the best path looks worse than turning away.
 
     After Coquelin and Munos, "Bandit algorithms for tree search" (UAI 2007); see also Orseau and
@@ -369,8 +354,7 @@ class Trap(Problem):
     name = "trap"
 
     def __init__(self, depth: int = 10, *, noise: float = 0.0, seed: int = 0) -> None:
-        super().__init__(Tree(2, whole(depth, "depth", least=1)), noise=noise, seed=seed)
-        self._hidden = _hidden_path(self.seed, 2, self.tree.depth)
+        super().__init__(2, whole(depth, "depth", least=1), noise=noise, seed=seed)
 
     def _value(self, path: Path) -> float:
         for d, (step, good) in enumerate(zip(path, self._hidden, strict=True)):
@@ -378,11 +362,8 @@ class Trap(Problem):
                 return (self.tree.depth - 1 - d) / self.tree.depth
         return 1.0
 
-    def _solve(self) -> tuple[float, Path]:
-        return 1.0, self._hidden
 
-
-class Needle(Problem):
+class Needle(_HiddenPath):
     """A needle in a haystack: one path has the value 1, every other one 0.
 
     No searcher can do better than to try path after path without repeating itself.
@@ -397,19 +378,10 @@ class Needle(Problem):
     def __init__(
         self, branching: int = 10, depth: int = 3, *, noise: float = 0.1, seed: int = 0
     ) -> None:
-        tree = Tree(whole(branching, "branching", least=1), depth)
-        super().__init__(tree, noise=noise, seed=seed)
-        self._hidden = _hidden_path(self.seed, branching, tree.depth)
+        super().__init__(branching, depth, noise=noise, seed=seed)
 
     def _value(self, path: Path) -> float:
         return 1.0 if path == self._hidden else 0.0
-
-    def _solve(self) -> tuple[float, Path]:
-        return 1.0, self._hidden
-
-
-def _hidden_path(seed: int, branching: int, depth: int) -> Path:
-    return tuple(np.random.default_rng([seed, 0]).integers(branching, size=depth).tolist())
 
 
 class HiddenScore(Problem):

@@ -19,6 +19,7 @@ from bough.plotting.beliefs import step_names
 from bough.plotting.parameters import numbers_of
 from bough.plotting.view import ABSENT, SearchView, columns_of
 from bough.run.render import arm_facts, certificate_facts, finite
+from bough.trees import Tree
 
 #: Number of nodes of the tree on the page, the most visited ones: about 1 MB.
 MOST_NODES = 20_000
@@ -56,7 +57,7 @@ def _summary(view: SearchView) -> dict[str, Any]:
         "stopped_by": view.stopped_by,
         "searcher": searcher,
         "trials": {state: states.count(state) for state in ("completed", "failed", "running")},
-        "arms": _arms(None if tree is None else tree.log_arms, tree),
+        "arms": _arms(tree),
         "depth": None if tree is None else tree.depth,
         "space": _space(view),
         "plan": view.plan is not None,
@@ -96,13 +97,13 @@ def _params(params: Any) -> dict[str, Any] | None:
     }
 
 
-def _arms(log_arms: float | None, tree: Any) -> str | None:
+def _arms(tree: Tree | None) -> str | None:
     """Return the number of paths as text."""
-    if log_arms is None:
+    if tree is None or tree.log_arms is None:
         return None
-    if log_arms < math.log(1e11):  # as many digits as fit on a tile
-        return f"{round(math.exp(log_arms)) if tree.arms is None else tree.arms:,}"
-    return f"about 10^{log_arms / math.log(10):.0f}"
+    if tree.log_arms < math.log(1e11):  # as many digits as fit on a tile
+        return f"{round(math.exp(tree.log_arms)) if tree.arms is None else tree.arms:,}"
+    return f"about 10^{tree.log_arms / math.log(10):.0f}"
 
 
 def _certificate(view: SearchView) -> dict[str, Any] | None:

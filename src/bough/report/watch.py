@@ -81,7 +81,6 @@ class Watch(ThreadingHTTPServer):
         self.follower = Follower(file)
         self.follower.refresh()
         self._lock = threading.Lock()
-        self._latest: tuple[str, dict[str, Any]] = ("", {})  # the last snapshot, and its version
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
@@ -109,11 +108,9 @@ class Watch(ThreadingHTTPServer):
             now = f"{reloads}.{number}"
             if version == now:
                 return None
-            if self._latest[0] != now:
-                self._latest = (now, snapshot(study))
             known = version.startswith(f"{reloads}.") and settled <= len(study.trials)
             trials = trial_columns(study, settled if known else 0)
-            return {"version": now, "snapshot": self._latest[1], "trials": trials}
+            return {"version": now, "snapshot": snapshot(study), "trials": trials}
 
     def server_close(self) -> None:
         """Close the socket and the file."""
