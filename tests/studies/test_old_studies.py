@@ -92,3 +92,31 @@ def test_an_option_at_its_default_that_no_longer_exists_changes_nothing(tmp_path
     with again:
         assert "differs" not in str(caught[0].message)
         assert list(again.trials) == list(study.trials)
+
+
+@pytest.mark.parametrize(("factor", "resumed"), [(1 + 1e-14, True), (1 + 1e-5, False)])
+def test_a_study_of_another_machine_whose_parameters_differ_by_rounding(factor, resumed, tmp_path):
+    """They are kept as recorded, and the search is resumed, not loaded as observations."""
+    file, copy = tmp_path / "run.db", tmp_path / "copy.db"
+    space = bough.Space(x=bough.Float(0.0, 1.0))
+    with bough.Study.create(file, space, rng=0) as study:
+        for _ in range(12):
+            trial = study.ask()
+            study.tell(trial, -((trial.params["x"] - 0.3) ** 2))
+        trial = study.ask()  # still running
+        study.ask()
+    lines = [json.loads(line) for line in export_lines(file)[0]]
+    for line in lines:
+        if line.get("kind") == "ask" and line["trial"] in (3, 7, 12):
+            line["body"] = json.dumps({"x": json.loads(line["body"])["x"] * factor})
+    import_lines([json.dumps(line) for line in lines], copy)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        again = bough.Study.open(copy)
+    assert ["differs" in str(w.message) for w in caught] == ([] if resumed else [True])
+    with again:
+        assert again.trials[7].params["x"] == study.trials[7].params["x"] * factor
+        assert again.searcher.observations == 12
+        again.tell(12, 0.5)
+        assert [p.id for p in again.trials if p.state == "running"] == [13]
+        assert len(again.searcher.pending) == resumed

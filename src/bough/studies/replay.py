@@ -1,6 +1,7 @@
 """Replay: the trials of a study, and its searcher resumed by repeating the recorded operations."""
 
 import json
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,6 +10,8 @@ from bough.exceptions import Exhausted, StudyError
 from bough.studies.journal import Operation
 from bough.studies.trials import Domain, Trial
 
+#: The relative difference that a parameter may have on another machine.
+ROUNDING = 1e-9
 #: A recorded fit of hyperparameters: see `Searcher.fits`.
 Fit = dict[str, Any]
 
@@ -22,7 +25,8 @@ class Replay:
 
     A searcher is resumed through its documented methods: each recorded ask is compared with what it
     asks now and with its `random_state` afterwards, and `replay_fits` makes it take the recorded
-    hyperparameters, since an optimizer may end elsewhere on another machine.
+    hyperparameters, since an optimizer may end elsewhere on another machine. A parameter that
+    differs by rounding, as linear algebra does between machines, counts as the same.
     """
 
     def __init__(self, domain: Domain, search: Any, sign: float) -> None:
@@ -33,6 +37,7 @@ class Replay:
         self.queue: deque[Any] = deque()
         self.failed = 0
         self._fits = 0  # the number of the searcher's fits that are recorded
+        self._rounded: dict[int, Any] = {}  # what it asked for now, where that differs by rounding
 
     def run(self, operations: list[Operation]) -> Difference | None:
         """Repeat all operations, and return the first difference, at which it ends."""
@@ -76,7 +81,7 @@ class Replay:
                 trial = self.trials[id_]
                 try:
                     if trial.value is None:
-                        self.search.fail(trial.candidate)
+                        self.fail(trial)
                     else:
                         self.observe(trial, trial.value, trial.noise)
                 except ValueError as error:
@@ -107,7 +112,7 @@ class Replay:
             except ValueError as error:
                 raise Difference(f"trial {id_} differs: telling it gives {error!r}") from error
         elif kind == "fail":
-            self.search.fail(self.trials[id_].candidate)
+            self.fail(self.trials[id_])
         self.note(operation)
 
     def _ask_again(self, operation: Operation) -> None:
@@ -118,7 +123,10 @@ class Replay:
             candidate = None
         now = "null" if candidate is None else self.domain.write(candidate)
         then = operation.body
-        same = json.loads(now) == json.loads(then)
+        same = now == then
+        if not same and _agree(json.loads(now), json.loads(then)):
+            same = True
+            self._rounded[len(self.trials)] = candidate
         if not same or self.search.random_state != operation.state:
             here = "nothing" if candidate is None else str(candidate)
             there = "nothing" if then == "null" else str(self._read(operation))
@@ -131,7 +139,12 @@ class Replay:
 
     def observe(self, trial: Trial, value: float, noise: float | None) -> None:
         """Let the searcher observe the value of a trial."""
-        self.search.tell(trial.candidate, self.sign * value, noise=noise)
+        candidate = self._rounded.get(trial.id, trial.candidate)
+        self.search.tell(candidate, self.sign * value, noise=noise)
+
+    def fail(self, trial: Trial) -> None:
+        """Tell the searcher that a trial has failed."""
+        self.search.fail(self._rounded.get(trial.id, trial.candidate))
 
     def note(self, operation: Operation) -> None:
         """Update the trials by an operation, without the searcher."""
@@ -170,6 +183,17 @@ class Replay:
         fits = [] if self.search is None else self.search.fits(self._fits)
         self._fits += len(fits)
         return [json.dumps(fit) for fit in fits]
+
+
+def _agree(now: Any, then: Any) -> bool:
+    """Return whether two candidates, as they are recorded, are equal up to rounding."""
+    if isinstance(now, float) and isinstance(then, float):
+        return math.isclose(now, then, rel_tol=ROUNDING)
+    if isinstance(now, dict) and isinstance(then, dict):
+        return now.keys() == then.keys() and all(_agree(now[name], then[name]) for name in now)
+    if isinstance(now, list) and isinstance(then, list):
+        return len(now) == len(then) and all(map(_agree, now, then))
+    return bool(now == then)
 
 
 def _observed(operation: Operation) -> tuple[float, float | None]:

@@ -256,7 +256,7 @@ class Study:
             trial = self._running(trial_or_id)
             operation = Operation.now("fail", trial.id, json.dumps(str(reason)))
             self._journal.append([operation])
-            self._replay.search.fail(trial.candidate)
+            self._replay.fail(trial)
             self._replay.note(operation)
 
     def enqueue(self, params_or_path: Mapping[str, Any] | Sequence[int]) -> None:
