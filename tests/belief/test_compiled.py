@@ -18,7 +18,6 @@ from bough.belief.nodes import NODE
 from bough.belief.rng import SplitMix64
 from bough.searchers.baselines.tallies import bernoulli_upper
 from bough.spaces import cells
-from bough.spaces.partition import PartitionTree
 
 MODULES = [
     "bough." + name
@@ -109,9 +108,8 @@ def place(module):
     """Return what points of a space, placed in its fixed partition, give."""
     model = bough.Choice({"a": Space(x=Float(0, 1), n=Int(1, 50, log=True)), "b": None})
     space = Space(model=model, y=Float(-1, 1))
-    tree = PartitionTree(space.partition, log_arms=space.log_cells)
-    belief = module.Belief(tree, kernels.Geometric(0.8), 0.2, mean=0.1)
-    index, rng = module.cells.CellIndex(space.partition, belief, 3), module.SplitMix64(5)
+    belief = module.Belief(space.tree, kernels.Geometric(0.8), 0.2, mean=0.1)
+    index, rng = module.cells.CellIndex(space.partition, belief), module.SplitMix64(5)
     points = [space.point(space.decode(random_path(space.tree, i))) for i in range(30)]
     table = np.array([[np.nan if x is None else x for x in point] for point in points])
     values, noises = np.sin(np.arange(30.0)), np.where(np.arange(30) % 3, np.nan, 0.5)
@@ -122,7 +120,7 @@ def place(module):
         seen.append(index.highest(1.0, rng))
         seen.append([index.posterior(k) for k in range(i + 6)])
         seen.append(index.best_played(1.0))
-    seen += [index.paths(table).tolist(), index.path(table[0])]
+    seen += [index.paths(table).tolist()]
     seen += [found.tolist() for found in index.steps()]
     return seen, bits(belief)
 

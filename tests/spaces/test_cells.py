@@ -12,11 +12,9 @@ from bough import Belief, Choice, Float, Int, Space
 from bough.belief.rng import SplitMix64
 from bough.kernels import Geometric
 from bough.learning.posterior import paths_of
-from bough.spaces.cells import CellIndex
-from bough.spaces.ensemble import NO_DEPTHS, shared_steps
-from bough.spaces.partition import PartitionTree
+from bough.spaces.cells import FINER, CellIndex
+from bough.spaces.ensemble import shared_steps
 
-FINER = 3
 MIXED = Space(
     kind=Choice({"a": Space(u=Float(0, 1), n=Int(1, 50, log=True)), "b": Space(u=Float(-2, 2))}),
     many=Choice(range(100)),
@@ -28,18 +26,17 @@ def random_cells(space, rng, count=40):
     """Return the index of a random partition, and random points, also as an array."""
     slots = len(space.slots)
     partition = random_partition(space, rng)
-    tree = PartitionTree(partition, log_arms=1.0 + space.log_cells)
-    belief = Belief(tree, Geometric(0.8), noise=0.1)
+    belief = Belief(partition.tree(1.0 + space.log_cells), Geometric(0.8), noise=0.1)
     points = [space.point(space.decode(random_path(space.tree, rng))) for _ in range(count)]
     table = np.array([[math.nan if x is None else float(x) for x in point] for point in points])
-    return CellIndex(partition, belief, FINER), points, table.reshape(count, slots)
+    return CellIndex(partition, belief), points, table.reshape(count, slots)
 
 
 def observe(cells, table, rng):
     """Observe random rewards, some with a noise of their own, and return them."""
     values = rng.standard_normal(len(table))
     noises = np.where(rng.random(len(table)) < 0.3, 0.5, np.nan)
-    cells.observe(table, values, noises, NO_DEPTHS)
+    cells.observe(table, values, noises, np.zeros(0, dtype=np.int32))
     return values, noises
 
 
@@ -47,11 +44,8 @@ def observe(cells, table, rng):
 def test_paths_are_those_of_the_partition(space, seed):
     cells, points, table = random_cells(space, np.random.default_rng(seed), 8)
     steps = cells.paths(table)
-    for point, row, position in zip(points, steps.tolist(), table, strict=True):
-        path = cells.partition.path(point)
-        assert tuple(k for k in row if k >= 0) == path
-        counts = [cells.partition(path[:i]) for i in range(len(path) + 1)]
-        assert cells.path(position) == (path, counts)
+    for point, row in zip(points, steps.tolist(), strict=True):
+        assert tuple(k for k in row if k >= 0) == cells.partition.path(point)
 
 
 @given(st.integers(0, 30), st.integers(0, 6), st.integers(0, 2**32 - 1))

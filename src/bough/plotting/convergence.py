@@ -19,7 +19,6 @@ from bough.plotting.view import Array, SearchView, ShownTree, observations
 from bough.searchers import GPTS
 from bough.spaces import Forest
 from bough.spaces.cells import CellIndex
-from bough.spaces.ensemble import FINER
 from bough.trees import Path
 
 
@@ -111,7 +110,7 @@ def _replay(
         # by what all of them need, the others by what came before them.
         trials, cover = shown.forest.trials, shown.cover
         columns = trials.table(trials.rows())
-        cells = CellIndex(cover.partition, again, FINER)
+        cells = CellIndex(cover.partition, again)
         first = cover.depths(columns[0][: cover.first])
 
         def observe_cells(rows: slice) -> None:

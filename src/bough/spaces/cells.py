@@ -20,22 +20,21 @@ if not cython.compiled:
 
 from bough.belief.nodes import aligned
 
+#: The number of steps from the last node with observations to that of a new observation. What
+#: varies further down counts as noise until the partitions are replaced.
+FINER = 3
 CUT = np.dtype([("share", np.float64), ("slot", np.int32), ("last", np.int32)], align=True)
 
 
 class CellIndex:
-    """Cells of a partition as nodes of the belief about its tree.
+    """Cells of a partition as nodes of the belief about its tree."""
 
-    A new observation is `finer` steps below the last node with observations on its path.
-    """
-
-    def __init__(self, partition, belief, finer):
+    def __init__(self, partition, belief):
         self.partition = partition
         self.belief = belief
         self.nodes = belief.node_array
         self.posterior_ = belief.propagation
         self.search = belief.arm_search
-        self.finer = finer
         counts = partition.counts
         self.single = np.array([count is not None for count in counts], dtype=np.int32)
         self.size = np.array([1.0 if count is None else float(count) for count in counts])
@@ -51,7 +50,7 @@ class CellIndex:
         self._add_plan(partition.first)
 
     def __reduce__(self):
-        return CellIndex, (self.partition, self.belief, self.finer)
+        return CellIndex, (self.partition, self.belief)
 
     # ------------------------------------------------------------------ cuts
 
@@ -119,13 +118,6 @@ class CellIndex:
             p = self._plan_after(p, nodes.steps[at])
             at += 1
 
-    def path(self, point):
-        """Return the complete path of a point, and the numbers of children along it."""
-        nodes = self.nodes
-        length = self._descend(point)
-        path = [int(nodes.steps[i]) for i in range(length)]
-        return tuple(path), [int(nodes.widths[i]) for i in range(length + 1)]
-
     # ------------------------------------------------------------------ observations
 
     def paths(self, points):
@@ -157,7 +149,7 @@ class CellIndex:
                 length: cython.int = min(given[row], ends)
             else:
                 nodes.locate(ends)
-                length = min(nodes.observed_on_trail() + self.finer, ends)
+                length = min(nodes.observed_on_trail() + FINER, ends)
             own_noise = not isnan(noise[row])
             share = 1.0
             if own_noise:

@@ -11,9 +11,9 @@ from bough.belief.belief import Belief
 from bough.learning import WEAK, LogNormal, Prior
 from bough.learning.learner import Learner
 from bough.learning.model import Settings
-from bough.spaces.cells import CellIndex
+from bough.spaces.cells import FINER, CellIndex
 from bough.spaces.parameters import Choice, Point
-from bough.spaces.partition import Partition, PartitionTree, longest_path
+from bough.spaces.partition import Partition
 from bough.spaces.space import LEVELS as FIXED_LEVELS
 from bough.spaces.space import Space
 from bough.spaces.trials import Trials
@@ -28,9 +28,6 @@ LEVELS = 24
 FIRST_SHARE, LAST_SHARE = 0.3, 0.7
 #: The standard deviation of priorities between partitions, which have their cuts in random orders.
 SHUFFLE = 1.0
-#: The number of steps from the last node with observations to that of a new observation. What
-#: varies further down counts as noise until the partitions are replaced.
-FINER = 3
 #: The least factor, as a power of 2, by which the variance falls when a cell gets half as wide.
 ROUGHEST = 0.6
 #: Hyperparameters are fitted and all partitions replaced when the number of rewards has grown by
@@ -46,8 +43,6 @@ PENALTY = 0.25
 CHOICES_FIRST = 1.5
 #: Weight of the prior in the relevance of a parameter: 1 step determined, and found as expected.
 SHRINKAGE = 1.0
-#: No depths are given.
-NO_DEPTHS = np.zeros(0, dtype=np.int32)
 
 
 class PartitionBelief:
@@ -69,14 +64,13 @@ class PartitionBelief:
         self.partition = partition
         self.first = first
         self._penalized = penalized
-        # A tree whose nodes all have two children needs no function.
-        self._tree: PartitionTree | None = None
-        if not all(slot.parameter.count is None for slot in space.slots):
-            log_cells = space.log_cells + (LEVELS - FIXED_LEVELS) * math.log(2.0) * len(space.slots)
-            self._tree = PartitionTree(partition, log_arms=log_cells)
-        tree = self._tree or Tree(2, partition.depth)
+        if all(count is None for count in partition.counts):
+            tree = Tree(2, partition.depth)  # which needs no function
+        else:
+            further = (LEVELS - FIXED_LEVELS) * math.log(2.0) * len(space.slots)
+            tree = partition.tree(space.log_cells + further)
         self.belief = Belief(tree, settings.kernel, settings.noise, mean=settings.mean)
-        self.cells = CellIndex(partition, self.belief, FINER)
+        self.cells = CellIndex(partition, self.belief)
         self._pending: dict[Point, tuple[int, int]] = {}  # tickets, and tokens of the belief
 
     def catch_up(self, trials: Trials) -> None:
@@ -89,9 +83,7 @@ class PartitionBelief:
         if known == len(trials) + (len(trials.failed) if self._penalized else 0):
             return
         points, values, noises = trials.table(trials.rows(known, failures=self._penalized))
-        depths = NO_DEPTHS
-        if not known and self.first:
-            depths = self.depths(points[: self.first])
+        depths = self.depths(points[: 0 if known else self.first])
         self.cells.observe(points, values, noises, depths)
 
     def depths(self, points: Array) -> NDArray[np.int32]:
@@ -106,10 +98,7 @@ class PartitionBelief:
                 del self._pending[point]
         for point, ticket in tickets.items():
             if point not in self._pending:
-                row = np.array([math.nan if p is None else float(p) for p in point])
-                path, widths = self.cells.path(row)
-                if self._tree is not None:
-                    self._tree.expect(path, widths)
+                path = self.partition.path(point)
                 node = path[: self.belief.observed_steps(path) + FINER]
                 self._pending[point] = ticket, self.belief.pend(node, depth=len(path))
 
@@ -145,7 +134,7 @@ class Ensemble:
         self.count = count
         self._trials = trials
         # Even values of a deterministic function vary within a cell like noise, so some is fitted.
-        depth = min(longest_path(space.slots, space.roots, LEVELS), DEPTH)
+        depth = Partition(space.slots, space.roots, levels=LEVELS, depth=DEPTH).depth
         self.learner = Learner(None, noise or None, None, depth, prior_of(space))
         # Rewards that agree do not prove that there is no noise: near an optimum they do anyway.
         self.learner.watching = False

@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bough.spaces.parameters import Choice, Point, Slot
 from bough.trees import Path, Tree
 
@@ -72,11 +74,11 @@ class Partition:
         self.slots = slots
         self.counts = [slot.parameter.count for slot in slots]
         self._roots = tuple(roots)
-        self._levels = levels
         self._shares = shares
         self._priority = [0.0] * len(slots) if priority is None else list(priority)
-        self._cuts = _cuts_of(slots, levels)
-        self.depth = int(min(longest_path(slots, roots, levels), depth))
+        each = np.broadcast_to(levels, len(slots)).tolist()
+        self._cuts = list(map(_most_cuts, slots, each))
+        self.depth = int(min(self._longest_path(roots), depth))
         self._between: dict[tuple[int, int, int, float], int] = {}
         self._last: list[tuple[Path, Cell]] = []  # that was called for, to continue from there
         queue: list[tuple[float, int, int]] = []
@@ -85,6 +87,11 @@ class Partition:
         self._lay_out(self.first)
 
     # ------------------------------------------------------------------ plans
+
+    def _longest_path(self, active: Sequence[int]) -> int:
+        """Return the length of the longest path if its depth has no limit."""
+        inner = [max(map(self._longest_path, self.slots[i].inner), default=0) for i in active]
+        return sum(self._cuts[i] for i in active) + sum(inner)
 
     def _push(self, queue: list[tuple[float, int, int]], slots: Sequence[int]) -> None:
         for slot in slots:
@@ -168,38 +175,21 @@ class Partition:
             cell.enter(step)
         return cell
 
+    def tree(self, log_cells: float) -> Tree:
+        """Return the tree, given the logarithm of the number of leaves."""
+        return Tree(self, self.depth, log_arms=log_cells if self.depth else None)
+
     def _key(self) -> tuple[Any, ...]:
-        return self._levels, self.depth, self._priority, self._shares, self._roots, self.slots
+        return self._cuts, self.depth, self._priority, self._shares, self._roots, self.slots
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Partition) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((self._levels, self.depth, len(self.slots)))
+        return hash((*self._cuts, self.depth))
 
     def __repr__(self) -> str:
         return f"<partition by {', '.join(repr(slot.name) for slot in self.slots)}>"
-
-
-class PartitionTree(Tree):
-    """The tree of a partition, which checks a path faster that was announced by `expect`."""
-
-    def __init__(self, partition: Partition, *, log_arms: float) -> None:
-        super().__init__(partition, partition.depth, log_arms=log_arms if partition.depth else None)
-        self._path: Path = ()
-        self._widths: list[int] = []
-
-    def expect(self, path: Path, widths: list[int]) -> None:
-        """Announce a valid path, with the number of children of each node on it."""
-        self._path = path
-        self._widths = widths
-
-    def walk(self, path: Sequence[int]) -> tuple[Path, list[float]]:
-        """Check a path, unless it is a prefix of the one that was announced."""
-        length = len(path)
-        if type(path) is tuple and 0 < length < len(self._widths) and path == self._path[:length]:
-            return path, self._widths[: length + 1]  # type: ignore[return-value]
-        return super().walk(path)
 
 
 class Cell:
@@ -260,26 +250,11 @@ class Cell:
         self._divide()
 
 
-def longest_path(slots: Sequence[Slot], roots: Sequence[int], levels: int | Sequence[int]) -> int:
-    """Return the length of the longest path of a partition without a limit on its depth."""
-    cuts = _cuts_of(slots, levels)
-
-    def longest(active: Sequence[int]) -> int:
-        return sum(cuts[i] + max(map(longest, slots[i].inner), default=0) for i in active)
-
-    return longest(roots)
-
-
-def _cuts_of(slots: Sequence[Slot], levels: int | Sequence[int]) -> list[int]:
-    """Return the maximum number of cuts of each parameter."""
-    each = [levels] * len(slots) if isinstance(levels, int) else levels
-    found = []
-    for slot, continuous in zip(slots, each, strict=True):
-        count = slot.parameter.count
-        if isinstance(slot.parameter, Choice):
-            found.append(1)
-        elif count is None:
-            found.append(continuous)
-        else:
-            found.append(math.ceil(math.log2(count)) + SPARE_CUTS if count > 1 else 0)
-    return found
+def _most_cuts(slot: Slot, levels: int) -> int:
+    """Return the maximum number of cuts of a parameter."""
+    count = slot.parameter.count
+    if isinstance(slot.parameter, Choice):
+        return 1
+    if count is None:
+        return levels
+    return math.ceil(math.log2(count)) + SPARE_CUTS if count > 1 else 0
