@@ -1,4 +1,4 @@
-"""The record of trials: states, rows and tickets."""
+"""The record of trials: states, rows and pending points."""
 
 import numpy as np
 from small_spaces import BOX
@@ -35,19 +35,19 @@ def test_a_failure_that_is_observed_later_has_no_row():
         assert trials.table(trials.rows(failures=failures))[1].tolist() == [2.0, 4.0]
 
 
-def test_tickets_change_when_a_point_is_asked_for_again():
+def test_the_number_of_a_point_changes_when_it_is_asked_for_again():
     trials = Trials(BOX, None)
     for point in (A, B, A):
         trials.pend(point)
-    first = dict(trials.tickets)
-    assert list(trials.pending) == [A, B, A]
+    first = trials.pending_numbers()
+    assert list(trials.pending.values()) == [A, B, A]
     trials.settle(A)
-    assert list(trials.pending) == [B, A]
-    assert trials.tickets[B] == first[B]
-    assert trials.tickets[A] != first[A]
+    assert list(trials.pending.values()) == [B, A]
+    assert trials.pending_numbers()[B] == first[B]
+    assert trials.pending_numbers()[A] != first[A]
     trials.settle(A)
     trials.settle(C)  # which is not pending
-    assert trials.tickets == {B: first[B]}
+    assert trials.pending_numbers() == {B: first[B]}
 
 
 def test_repetitions_show_whether_there_is_noise():

@@ -71,7 +71,7 @@ class PartitionBelief:
             tree = partition.tree(space.log_cells + further)
         self.belief = Belief(tree, settings.kernel, settings.noise, mean=settings.mean)
         self.cells = CellIndex(partition, self.belief)
-        self._pending: dict[Point, tuple[int, int]] = {}  # tickets, and tokens of the belief
+        self._pending: dict[Point, tuple[int, int]] = {}  # numbers, and tokens of the belief
 
     def catch_up(self, trials: Trials) -> None:
         """Observe the rewards that are new.
@@ -90,17 +90,17 @@ class PartitionBelief:
         """Return depths of nodes that suit all of some points: a little below where they part."""
         return shared_steps(self.cells.paths(points)) + FINER
 
-    def set_pending(self, tickets: Mapping[Point, int]) -> None:
-        """Count the points with these tickets as pending, and no others."""
-        for point, (ticket, token) in list(self._pending.items()):
-            if tickets.get(point) != ticket:
+    def set_pending(self, numbers: Mapping[Point, int]) -> None:
+        """Count these points as pending, and no others; another number is another evaluation."""
+        for point, (number, token) in list(self._pending.items()):
+            if numbers.get(point) != number:
                 self.belief.forget(token)
                 del self._pending[point]
-        for point, ticket in tickets.items():
+        for point, number in numbers.items():
             if point not in self._pending:
                 path = self.partition.path(point)
                 node = path[: self.belief.observed_steps(path) + FINER]
-                self._pending[point] = ticket, self.belief.pend(node, depth=len(path))
+                self._pending[point] = number, self.belief.pend(node, depth=len(path))
 
     def relevance(self) -> Array:
         """Return the factors by which the variance of each parameter's steps should be multiplied.
@@ -235,8 +235,7 @@ class Ensemble:
     def best_rows(self, deviations: float, rng: np.random.Generator) -> set[int]:
         """Return, by each belief, the last row of the cell with the best mean - deviations std."""
         best = [belief.cells.best_played(deviations) for belief in self.beliefs(rng)]
-        rows = self._trials.rows()
-        return set(best if isinstance(rows, slice) else rows[best].tolist())
+        return set(self._trials.rows()[best].tolist())
 
 
 def random_partition(space: Space, priority: Array, rng: np.random.Generator) -> Partition:

@@ -133,7 +133,7 @@ class Forest(SpaceSearcher):
         if trials.noisy and len(trials) >= self._again:
             self._again = len(trials) + AGAIN
             best = self._best_point("lower")
-            return None if best in trials.pending else best
+            return None if best in trials.pending.values() else best
         if trials.noisy is not None or self._checked:
             return None
         if len(trials.observed) < max(min(CHECK, self.space.size - len(trials.failed)), 1):
@@ -170,7 +170,7 @@ class Forest(SpaceSearcher):
 
     def _is_new(self, point: Point) -> bool:
         """Return whether evaluating a point would be informative."""
-        if point in self.trials.pending or point in self.trials.failed:
+        if point in self.trials.pending.values() or point in self.trials.failed:
             return False
         return self.trials.noisy is True or point not in self.trials.observed
 
@@ -178,9 +178,9 @@ class Forest(SpaceSearcher):
         """Return a point of the cell with the highest upper confidence bound."""
         trials, penalized = self.trials, self._risk.penalized
         found = self._ensemble.belief(self.turn, self._rng, penalized=penalized)
-        # (Failures have negative tickets.)
+        # (The numbers of failures are negative.)
         failed = {} if penalized else {point: ~row for point, row in trials.failed.items()}
-        found.set_pending(failed | trials.tickets)
+        found.set_pending(failed | trials.pending_numbers())
         plays = len(trials) + len(trials.failed) + len(trials.pending)
         sqrt_beta = self.confidence.sqrt_beta(plays + 1, found.belief.tree.log_arms or 0.0)
         cell = found.partition.cell(found.cells.highest(sqrt_beta, self._random))
@@ -223,7 +223,7 @@ class Forest(SpaceSearcher):
     def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
         """Record the reward of params, asked for or not; again is another observation."""
         trials = self.trials
-        point = self._point_of(params)
+        point = self.space.point(params)
         reward = moderate(real(value, "value"), "value")
         if noise is not None:
             noise = moderate(at_least_zero(noise, "noise"), "noise")
@@ -243,13 +243,6 @@ class Forest(SpaceSearcher):
         """Fit the hyperparameters to all observations now."""
         self._ensemble.learn_now(self._rng)
 
-    def _point_of(self, params: Mapping[str, Any]) -> Point:
-        """Return the point of params, which need not be checked if they were asked for last."""
-        pending = self.trials.pending
-        if pending and self.trials.is_of(pending[-1], params):
-            return pending[-1]
-        return self.space.point(params)
-
     def pend(self, params: Mapping[str, Any]) -> None:
         """Count params as asked for: their evaluation has begun elsewhere."""
         self.trials.pend(self.space.point(params))
@@ -260,7 +253,7 @@ class Forest(SpaceSearcher):
         They are not asked for again, and are not an observation. A failure of params that have been
         observed is taken for chance.
         """
-        point = self._point_of(params)
+        point = self.space.point(params)
         self.trials.settle(point)
         self.trials.keep(point, params)
         self._risk.note(point, failed=True)
@@ -274,7 +267,7 @@ class Forest(SpaceSearcher):
         It is as if they had not been asked for. If the evaluation has failed, call `fail` instead.
         """
         point = self.space.point(params)
-        if point not in self.trials.pending:
+        if point not in self.trials.pending.values():
             raise ValueError(
                 f"params {params!r} are not pending: they were told or never asked for"
             )
@@ -291,7 +284,7 @@ class Forest(SpaceSearcher):
     @property
     def pending(self) -> tuple[dict[str, Any], ...]:
         """The params that were asked for and neither told nor forgotten yet, the oldest first."""
-        return tuple(map(self.trials.params_of, self.trials.pending))
+        return tuple(map(self.trials.params_of, self.trials.pending.values()))
 
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the observed points."""
