@@ -200,9 +200,9 @@ class Trials:
         """Return the slots of the numbers that are active for a point, and can vary."""
         return [i for i in self._numeric if point[i] is not None]
 
-    def kind(self, point: Point) -> tuple[float, ...]:
-        """Return the options that a point has chosen; -1 for choices that are not active."""
-        return tuple(-1.0 if point[i] is None else float(point[i] or 0) for i in self.choices)
+    def kind(self, point: Point) -> Point:
+        """Return the options that a point has chosen; None for choices that are not active."""
+        return tuple(point[i] for i in self.choices)
 
     def coordinates_of(self, point: Point) -> list[float]:
         """Return the coordinates of the active numbers of a point."""

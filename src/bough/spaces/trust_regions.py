@@ -11,7 +11,7 @@ that is good in one good point is good in another.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from operator import sub
 
 import numpy as np
@@ -89,7 +89,7 @@ class Quadratic:
         d = len(self.center)
         curvature = np.diag(-self.coefficients[d + 1 : 2 * d + 1])
         if self.mixed:
-            i, j = _pairs(d)
+            i, j = np.triu_indices(d, 1)
             curvature[i, j] = curvature[j, i] = -self.coefficients[2 * d + 1 :]
         step = solve(curvature, self.coefficients[1 : d + 1])
         return None if step is None else self.center + self.radius * step
@@ -121,13 +121,6 @@ def fit_quadratic(
     return Quadratic(center, radius, coefficients, mixed, near)
 
 
-@lru_cache(maxsize=16)
-def _pairs(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the pairs of different parameters."""
-    i, j = np.triu_indices(d, 1)
-    return i, j
-
-
 # ---------------------------------------------------------------------- regions
 
 
@@ -135,7 +128,7 @@ def _pairs(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 class TrustRegion:
     """A good point, and the radius within which its local model is trusted."""
 
-    kind: tuple[float, ...]  # the choices of its points
+    kind: Point  # the choices of its points
     center: list[float]
     row: int  # of the observation at the center
     value: float
@@ -146,13 +139,9 @@ class TrustRegion:
         """Whether it is so small that there is nothing more to gain."""
         return self.radius <= LEAST
 
-    def contains(self, coordinates: list[float]) -> bool:
-        """Return whether coordinates belong to the region."""
-        reach = max(APART, self.radius)
-        for a, b in zip(coordinates, self.center, strict=True):  # noqa: SIM110 - twice as fast
-            if not -reach <= a - b <= reach:
-                return False
-        return True
+    def distance(self, coordinates: list[float]) -> float:
+        """Return the maximum-norm distance of coordinates from the center."""
+        return max(map(abs, map(sub, coordinates, self.center)), default=0.0)
 
     def move(self, coordinates: list[float], row: int, value: float) -> None:
         """Move the center to a better point."""
@@ -249,19 +238,18 @@ class TrustRegions:
 
         `is_new` returns whether evaluating a point would be informative.
         """
-        region = None
         if len(self._trials) < FEWEST:
             return None, None
         if self._trials.choices and rng.random() < OTHER_CHOICE:
             point: Point | None = self._with_another_choice(rng)
-        elif (region := self._choose(rng)) is None:
-            point = self._with_another_number(rng)
-        else:
+        elif region := self._choose(rng):
             point = self._maximum_in(region, noise, rng)
-            if point is None or not is_new(point):
-                region.resize(success=False)
-                return None, None
-            return point, region
+            if point is not None and is_new(point):
+                return point, region
+            region.resize(success=False)
+            return None, None
+        else:
+            point = self._with_another_number(rng)
         return None if point is None or self._risk.excludes(point) else point, None
 
     def _choose(self, rng: np.random.Generator) -> TrustRegion | None:
@@ -356,22 +344,17 @@ class TrustRegions:
             region.move(coordinates, row, reward)
             self._sort()
 
-    def _add(
-        self, row: int, kind: tuple[float, ...], coordinates: list[float], value: float
-    ) -> None:
+    def _add(self, row: int, kind: Point, coordinates: list[float], value: float) -> None:
         """Move the region of a reward that no region asked for there, or make a new one."""
-        first = True
-        for region in self.regions:
-            if region.kind != kind:
-                continue
-            first = False
-            if region.contains(coordinates):
+        alike = [region for region in self.regions if region.kind == kind]
+        for region in alike:
+            distance = region.distance(coordinates)
+            if distance <= max(APART, region.radius):
                 if value > region.value:
-                    distance = max(map(abs, map(sub, coordinates, region.center)))
                     region.move(coordinates, row, value)
                     region.radius = max(region.radius, distance)
                 return
-        if (first or value >= self._good) and coordinates:
+        if (not alike or value >= self._good) and coordinates:
             self.regions.append(TrustRegion(kind, coordinates, row, value))
             self._sort()
             self._drop([region for region in self.regions if not region.converged], MOST_ACTIVE)
