@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from small_spaces import random_partition, random_path, spaces
 
 from bough import Belief, Choice, Float, Int, Space
-from bough.belief.rng import SplitMix64
 from bough.kernels import Geometric
 from bough.learning.posterior import paths_of
 from bough.spaces.cells import FINER, CellIndex
@@ -72,21 +71,6 @@ def test_observing_points_is_observing_their_nodes(space, seed):
     assert belief.observations.tobytes() == old.observations.tobytes()
 
 
-def test_the_highest_cell_is_the_largest_without_a_node():
-    rng = np.random.default_rng(0)
-    cells, _, table = random_cells(MIXED, rng)
-    observe(cells, table, rng)
-    for seed in range(20):
-        # A search caches bounds, so that the next one draws less: each has its own belief.
-        belief, again = (
-            pickle.loads(pickle.dumps(cells.belief)),
-            pickle.loads(pickle.dumps(cells)),
-        )
-        arm = belief.highest_upper(1.0, rng=seed)
-        path = arm.path[: belief.explored_steps(arm.path) + 1]
-        assert again.highest(1.0, SplitMix64(seed)) == path
-
-
 def test_slots_of_nodes_are_those_that_their_steps_cut():
     rng = np.random.default_rng(1)
     cells, _, table = random_cells(MIXED, rng, 200)
@@ -111,5 +95,5 @@ def test_pickle():
     again = pickle.loads(pickle.dumps(cells))
     assert len(again.belief) == 40
     assert again.posterior(7) == cells.posterior(7)
-    assert again.highest(1.0, 3) == cells.highest(1.0, 3)
+    assert again.best_played(1.0) == cells.best_played(1.0)
     assert (again.paths(table) == cells.paths(table)).all()

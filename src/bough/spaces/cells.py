@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import fabs, isnan, sqrt
+from cython.cimports.libc.math import isnan, sqrt
 
 if not cython.compiled:
-    from math import fabs, isnan, sqrt
+    from math import isnan, sqrt
 
     from bough.belief.nodes import GROUP, NONE, TINY
 
@@ -238,34 +238,9 @@ class CellIndex:
                 return i
         return NONE
 
-    def highest(self, sqrt_beta, rng):
-        """Return the path of the cell with the highest upper confidence bound.
-
-        It is the largest cell around the arm with that bound that has no node yet.
-        """
-        path = self.search.highest_upper(sqrt_beta, rng).path
-        return path[: self.nodes.array[self.search.best_node].depth + 1]
-
 
 # ---------------------------------------------------------------------- local quadratic models
 # (Calling NumPy for arrays this small would cost more than the arithmetic.)
-
-
-def distances(coordinates, center, radius):
-    """Return the maximum-norm distance of each row from a center, in units of the radius."""
-    x: cython.double[:, :] = coordinates
-    c: cython.double[::1] = center
-    inverse: cython.double[::1] = 1.0 / radius  # a division takes longer than everything else
-    found = np.empty(len(coordinates))
-    farthest: cython.double[::1] = found
-    for i in range(x.shape[0]):
-        most: cython.double = 0.0
-        for j in range(x.shape[1]):
-            away: cython.double = fabs(x[i, j] - c[j]) * inverse[j]
-            if away > most:
-                most = away
-        farthest[i] = most
-    return found
 
 
 def terms(coordinates, center, radius, mixed):

@@ -183,7 +183,9 @@ class Forest(SpaceSearcher):
         found.set_pending(failed | trials.pending_numbers())
         plays = len(trials) + len(trials.failed) + len(trials.pending)
         sqrt_beta = self.confidence.sqrt_beta(plays + 1, found.belief.tree.log_arms or 0.0)
-        cell = found.partition.cell(found.cells.highest(sqrt_beta, self._random))
+        path = found.belief.highest_upper(sqrt_beta, rng=self._random).path
+        # The largest cell around this arm that has no node yet.
+        cell = found.partition.cell(path[: found.belief.explored_steps(path) + 1])
         if self._where == "centre":
             point = self.space.center(cell)
             if self._is_new(point):

@@ -17,7 +17,7 @@ from operator import sub
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.spaces.cells import distances, solve, terms
+from bough.spaces.cells import solve, terms
 from bough.spaces.failures import FailureRisk
 from bough.spaces.parameters import Point
 from bough.spaces.space import Space
@@ -105,7 +105,7 @@ def fit_quadratic(
     wanted = full if mixed else 1 + 2 * d
     if len(coordinates) < wanted + 2:
         return None
-    distance = distances(coordinates, center, radius)
+    distance = (np.abs(coordinates - center) * (1.0 / radius)).max(axis=1)
     count = min(len(coordinates), int((NOISY_SHARE if noisy else EXACT_SHARE) * wanted) + 2)
     near = distance.argpartition(count - 1)[:count]
     weights = 1.0 / (1.0 + distance[near] ** 2)
