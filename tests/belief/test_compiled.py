@@ -120,7 +120,7 @@ def place(module):
         seen.append([index.posterior(k) for k in range(i + 6)])
         seen.append(index.best_played(1.0))
     seen += [index.paths(table).tolist()]
-    seen += [found.tolist() for found in index.steps()]
+    seen += [found.tolist() for found in index.step_posteriors()]
     return seen, bits(belief)
 
 
@@ -139,13 +139,15 @@ def test_the_source_has_quadratics_with_the_same_bits(source):
     rng = np.random.default_rng(0)
     places, centre, radius = rng.random((20, 3)), rng.random(3), 0.1 + rng.random(3)
     for mixed in (False, True):
-        fast, slow = (m.cells.terms(places, centre, radius, mixed) for m in (Compiled, source))
+        fast, slow = (
+            m.cells.quadratic_terms(places, centre, radius, mixed) for m in (Compiled, source)
+        )
         assert fast.tobytes() == slow.tobytes()
     matrix = places.T @ places
-    fast, slow = (m.cells.solve(matrix, centre) for m in (Compiled, source))
+    fast, slow = (m.cells.cholesky_solve(matrix, centre) for m in (Compiled, source))
     assert fast.tobytes() == slow.tobytes()
     assert fast == pytest.approx(np.linalg.solve(matrix, centre))
-    assert cells.solve(-matrix, centre) is None
+    assert cells.cholesky_solve(-matrix, centre) is None
 
 
 def select(module, noise, branching):

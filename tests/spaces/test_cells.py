@@ -76,7 +76,7 @@ def test_slots_of_nodes_are_those_that_their_steps_cut():
     cells, _, table = random_cells(MIXED, rng, 200)
     observe(cells, table, rng)
     belief = cells.belief
-    slots, _, _ = cells.steps()
+    slots, _, _ = cells.step_posteriors()
     group = belief.nodes["count"] < 0
     assert group.any()  # the choice of many options
     assert slots[0] == -1

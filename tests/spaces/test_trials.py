@@ -3,13 +3,13 @@
 import numpy as np
 from small_spaces import BOX
 
-from bough.spaces.trials import Trials
+from bough.spaces.trials import TrialTable
 
 A, B, C = (0.1, 0.2), (0.3, 0.4), (0.5, 0.6)
 
 
 def test_rows_with_and_without_failures():
-    trials = Trials(BOX, None)
+    trials = TrialTable(BOX, None)
     assert trials.observe(A, 1.0, None) == 0
     trials.fail(B, -2.0)
     assert trials.observe(C, 3.0, 0.5) == 2
@@ -26,7 +26,7 @@ def test_rows_with_and_without_failures():
 
 
 def test_a_failure_that_is_observed_later_has_no_row():
-    trials = Trials(BOX, None)
+    trials = TrialTable(BOX, None)
     trials.fail(A, -1.0)
     trials.observe(B, 2.0, None)
     trials.observe(A, 4.0, None)
@@ -36,7 +36,7 @@ def test_a_failure_that_is_observed_later_has_no_row():
 
 
 def test_the_number_of_a_point_changes_when_it_is_asked_for_again():
-    trials = Trials(BOX, None)
+    trials = TrialTable(BOX, None)
     for point in (A, B, A):
         trials.pend(point)
     first = trials.pending_numbers()
@@ -51,7 +51,7 @@ def test_the_number_of_a_point_changes_when_it_is_asked_for_again():
 
 
 def test_repetitions_show_whether_there_is_noise():
-    exact, noisy, given = (Trials(BOX, None) for _ in range(3))
+    exact, noisy, given = (TrialTable(BOX, None) for _ in range(3))
     for trials in (exact, noisy):
         trials.observe(A, 1.0, None)
         assert trials.noisy is None

@@ -19,8 +19,7 @@ from bough.searchers.base import negative_arm, negative_certificate
 from bough.spaces import Choice, Forest, PartitionSearcher, Space
 from bough.spaces.ensemble import PartitionBelief
 from bough.spaces.parameters import Parameter
-from bough.spaces.partition import Cell, Partition
-from bough.spaces.partition import Plan as CutPlan
+from bough.spaces.partition import Cell, CutPlan, Partition
 from bough.spaces.searcher import SpaceSearcher
 from bough.studies.study import Study
 from bough.studies.trials import Trial

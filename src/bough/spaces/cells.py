@@ -161,7 +161,7 @@ class CellIndex:
             s2 = posterior.variance_of(own_noise, share, length, ends)
             posterior.observe_at_trail(None, value[row], s2, own_noise, ends, share)
 
-    def steps(self):
+    def step_posteriors(self):
         """Return the slot that the step to each node cuts, and the step's posterior.
 
         That is its mean and its variance. The slot is -1 for the root, and for groups of children,
@@ -243,7 +243,7 @@ class CellIndex:
 # (Calling NumPy for arrays this small would cost more than the arithmetic.)
 
 
-def terms(coordinates, center, radius, mixed):
+def quadratic_terms(coordinates, center, radius, mixed):
     """Return the terms of a quadratic in each row: 1, s, s^2/2, and products if it is mixed.
 
     s is the distance from the center in units of the radius.
@@ -270,7 +270,7 @@ def terms(coordinates, center, radius, mixed):
     return found
 
 
-def solve(matrix, vector):
+def cholesky_solve(matrix, vector):
     """Solve a system with a symmetric matrix by Cholesky; None if it is not positive definite."""
     lower = np.array(matrix)
     solution = np.array(vector)

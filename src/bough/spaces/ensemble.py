@@ -16,7 +16,7 @@ from bough.spaces.parameters import Choice, Point
 from bough.spaces.partition import Partition
 from bough.spaces.space import LEVELS as FIXED_LEVELS
 from bough.spaces.space import Space
-from bough.spaces.trials import Trials
+from bough.spaces.trials import TrialTable
 from bough.trees import Tree
 
 Array = NDArray[np.float64]
@@ -73,7 +73,7 @@ class PartitionBelief:
         self.cells = CellIndex(partition, self.belief)
         self._pending: dict[Point, tuple[int, int]] = {}  # numbers, and tokens of the belief
 
-    def catch_up(self, trials: Trials) -> None:
+    def catch_up(self, trials: TrialTable) -> None:
         """Observe the rewards that are new.
 
         Partitions take turns, so each has some to catch up with. The time when it does makes no
@@ -112,7 +112,7 @@ class PartitionBelief:
         (MacKay 1992).
         """
         v = self.belief.nodes["v"]
-        slots, means, variances = self.cells.steps()
+        slots, means, variances = self.cells.step_posteriors()
         here = (v > 0.0) & (slots >= 0)
         v, slots = v[here], slots[here]
         count = len(self.space.slots)
@@ -129,7 +129,7 @@ class Ensemble:
     a standard deviation; None to fit it.
     """
 
-    def __init__(self, space: Space, count: int, trials: Trials, noise: float | None) -> None:
+    def __init__(self, space: Space, count: int, trials: TrialTable, noise: float | None) -> None:
         self.space = space
         self.count = count
         self._trials = trials
@@ -194,7 +194,7 @@ class Ensemble:
         if self._beliefs and not self._penalized:
             self.replace_penalized()
 
-    def doubt(self, rng: np.random.Generator) -> None:
+    def restart_with_noise(self, rng: np.random.Generator) -> None:
         """Fit again after this reward, the first to differ from one of the same point.
 
         The fits so far assumed exact rewards, and beliefs took the two rewards for those of two
@@ -203,14 +203,14 @@ class Ensemble:
         self._replace(rng)
         self.learner.next = 0
 
-    def learn(self, reward: float, rng: np.random.Generator) -> None:
+    def refit_if_due(self, reward: float, rng: np.random.Generator) -> None:
         """Fit the hyperparameters after a reward, if it is time."""
         if self.learner.only_zeros:
             self.learner.note([reward])
         if self.learner.is_due(len(self._trials)):
-            self.learn_now(rng)
+            self.refit(rng)
 
-    def learn_now(self, rng: np.random.Generator) -> None:
+    def refit(self, rng: np.random.Generator) -> None:
         """Fit the hyperparameters and the relevance of parameters, and replace the partitions."""
         count = len(self._trials)
         found = self.belief(count % self.count, rng)

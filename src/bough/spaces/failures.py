@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.spaces.parameters import Point
-from bough.spaces.trials import Trials
+from bough.spaces.trials import TrialTable
 
 #: The number of latest evaluations among which neighbors are searched.
 POOL = 2000
@@ -23,12 +23,12 @@ class FailureRisk:
     If failures are `penalized`, the next point is not at risk; else they are treated as pending.
     """
 
-    def __init__(self, trials: Trials) -> None:
+    def __init__(self, trials: TrialTable) -> None:
         self._trials = trials
         self.penalized = False
         self.at_risk = self.confirmed = 0  # evaluations of points at risk, and those that failed
 
-    def note(self, point: Point, *, failed: bool) -> None:
+    def record(self, point: Point, *, failed: bool) -> None:
         """Record the outcome of an evaluation, before it is added to the trials."""
         if self._is_at_risk(point):
             self.at_risk += 1

@@ -19,7 +19,7 @@ from bough.spaces.failures import FailureRisk
 from bough.spaces.parameters import Point
 from bough.spaces.searcher import PartitionSearcher, SpaceCertificate, SpaceSearcher
 from bough.spaces.space import Space
-from bough.spaces.trials import Trials
+from bough.spaces.trials import TrialTable
 from bough.spaces.trust_regions import TrustRegions
 
 #: The default number of partitions.
@@ -57,7 +57,7 @@ class Forest(SpaceSearcher):
 
     Attributes
     ----------
-    trials : Trials
+    trials : TrialTable
         The evaluations so far, to be read only.
 
     Examples
@@ -94,7 +94,7 @@ class Forest(SpaceSearcher):
         self.confidence = confidence or Confidence(scale=SCALE)
         self._where = point
         noise = None if noise is None else moderate(at_least_zero(noise, "noise"), "noise")
-        self.trials = Trials(space, None if noise is None else noise > 0.0)
+        self.trials = TrialTable(space, None if noise is None else noise > 0.0)
         self._ensemble = Ensemble(space, self.trees, self.trials, noise)
         self._learner = self._ensemble.learner
         self._risk = FailureRisk(self.trials)
@@ -116,7 +116,6 @@ class Forest(SpaceSearcher):
     # ------------------------------------------------------------------ ask
 
     def ask(self) -> dict[str, Any]:
-        """Return params to evaluate; raise `Exhausted` if nothing is left to learn."""
         point = self._repetition()
         if point is None:
             point = self._choose()
@@ -153,7 +152,7 @@ class Forest(SpaceSearcher):
         # (The params of a point may have another point, by rounding.)
         params = self.space.params(point)
         point = self.space.point(params)
-        self.trials.keep(point, params)
+        self.trials.keep_params(point, params)
         if region is not None:
             self._trust_regions.asked_by[point] = region
         return point
@@ -223,27 +222,25 @@ class Forest(SpaceSearcher):
     # ------------------------------------------------------------------ tell
 
     def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
-        """Record the reward of params, asked for or not; again is another observation."""
         trials = self.trials
         point = self.space.point(params)
         reward = moderate(real(value, "value"), "value")
         if noise is not None:
             noise = moderate(at_least_zero(noise, "noise"), "noise")
         trials.settle(point)
-        trials.keep(point, params)
-        self._risk.note(point, failed=False)
+        trials.keep_params(point, params)
+        self._risk.record(point, failed=False)
         recovered, was_noisy = point in trials.failed, trials.noisy
         row = trials.observe(point, reward, noise)
         if recovered:
             self._ensemble.replace_penalized()
         if trials.noisy and not was_noisy and len(trials.observed[point]) > 1:
-            self._ensemble.doubt(self._rng)
+            self._ensemble.restart_with_noise(self._rng)
         self._trust_regions.observe(row, self._noise)
-        self._ensemble.learn(reward, self._rng)
+        self._ensemble.refit_if_due(reward, self._rng)
 
     def refit(self) -> None:
-        """Fit the hyperparameters to all observations now."""
-        self._ensemble.learn_now(self._rng)
+        self._ensemble.refit(self._rng)
 
     def pend(self, params: Mapping[str, Any]) -> None:
         """Count params as asked for: their evaluation has begun elsewhere."""
@@ -257,8 +254,8 @@ class Forest(SpaceSearcher):
         """
         point = self.space.point(params)
         self.trials.settle(point)
-        self.trials.keep(point, params)
-        self._risk.note(point, failed=True)
+        self.trials.keep_params(point, params)
+        self._risk.record(point, failed=True)
         self._trust_regions.fail(point)
         if point not in self.trials.observed and point not in self.trials.failed:
             self._ensemble.fail(point)
@@ -271,7 +268,7 @@ class Forest(SpaceSearcher):
         point = self.space.point(params)
         if point not in self.trials.pending.values():
             raise ValueError(
-                f"params {params!r} are not pending: they were told or never asked for"
+                f"params {params!r} are not pending: they were observed or never asked for"
             )
         self.trials.settle(point)
         self._trust_regions.asked_by.pop(point, None)
@@ -280,16 +277,13 @@ class Forest(SpaceSearcher):
 
     @property
     def observations(self) -> int:
-        """The number of observations."""
         return len(self.trials)
 
     @property
     def pending(self) -> tuple[dict[str, Any], ...]:
-        """The params that were asked for and neither told nor forgotten yet, the oldest first."""
         return tuple(map(self.trials.params_of, self.trials.pending.values()))
 
     def best(self, rule: str | None = None) -> Arm:
-        """Return the best of the observed points."""
         check_rule(rule)
         trials = self.trials
         if not len(trials):
@@ -318,7 +312,7 @@ class Forest(SpaceSearcher):
         rows = {trials.best}
         rows |= self._ensemble.best_rows(deviations, self._rng)
         rows.update(region.row for region in self._trust_regions.regions[:BEST_REGIONS])
-        rows.update(trials.highest())
+        rows.update(trials.highest_rows())
         points = list(dict.fromkeys(trials[row].point for row in sorted(rows)))
         beliefs = [self._posterior(point) for point in points]
         scores = [mean - deviations * std for mean, std in beliefs]

@@ -31,7 +31,7 @@ class Cut(NamedTuple):
     last: bool  # whether all remaining values become children
 
 
-class Plan:
+class CutPlan:
     """Cuts in order, then the end or a choice with a plan for each option."""
 
     __slots__ = ("cuts", "depth", "options", "queue", "slot")
@@ -41,7 +41,7 @@ class Plan:
         self.queue = queue  # what remains to be cut after its choice: priority, slot, level
         self.cuts: list[Cut] = []
         self.slot = -1  # of the choice
-        self.options: list[Plan | None] = []
+        self.options: list[CutPlan | None] = []
 
 
 class Partition:
@@ -83,7 +83,7 @@ class Partition:
         self._last: list[tuple[Path, Cell]] = []  # that was called for, to continue from there
         queue: list[tuple[float, int, int]] = []
         self._push(queue, roots)
-        self.first = Plan(0, queue)
+        self.first = CutPlan(0, queue)
         self._lay_out(self.first)
 
     # ------------------------------------------------------------------ plans
@@ -98,7 +98,7 @@ class Partition:
             if self._cuts[slot]:
                 heapq.heappush(queue, (-self._priority[slot], slot, 0))
 
-    def _lay_out(self, plan: Plan) -> None:
+    def _lay_out(self, plan: CutPlan) -> None:
         """Put cuts in order up to the next choice."""
         queue, depth = plan.queue, plan.depth
         while queue and depth < self.depth:
@@ -115,14 +115,14 @@ class Partition:
             if level + 1 < self._cuts[slot]:
                 heapq.heappush(queue, (key + FALL, slot, level + 1))
 
-    def option(self, plan: Plan, choice: int) -> Plan:
+    def option(self, plan: CutPlan, choice: int) -> CutPlan:
         """Return the plan that follows an option of a plan's choice."""
         found = plan.options[choice]
         if found is None:
             inner = self.slots[plan.slot].inner
             queue = list(plan.queue)
             self._push(queue, inner[choice])
-            found = Plan(plan.depth + len(plan.cuts) + 1, queue)
+            found = CutPlan(plan.depth + len(plan.cuts) + 1, queue)
             self._lay_out(found)
             for i in range(len(inner)):  # options without parameters share a plan
                 if i == choice or not (inner[i] or inner[choice]):

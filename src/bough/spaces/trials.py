@@ -1,4 +1,4 @@
-"""Trials: the one record of what happened to each point, pending, observed or failed."""
+"""The table of trials: what happened to each point, pending, observed or failed."""
 
 import math
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Observation(NamedTuple):
     noise: float | None
 
 
-class Trials:
+class TrialTable:
     """The evaluations of a search.
 
     Those that have ended are the rows of a table, in the order in which they ended.
@@ -140,7 +140,7 @@ class Trials:
 
     # ------------------------------------------------------------------ params as they were given
 
-    def keep(self, point: Point, params: Mapping[str, Any]) -> None:
+    def keep_params(self, point: Point, params: Mapping[str, Any]) -> None:
         """Keep the params of a point as they were first given: those of the point are rounded."""
         if point not in self._params:
             self._params[point] = dict(params)
@@ -170,10 +170,10 @@ class Trials:
         """Return the observations in order."""
         return [self._ended[row] for row in self.rows().tolist()]
 
-    def highest(self) -> list[int]:
+    def highest_rows(self) -> list[int]:
         """Return the rows of the highest rewards."""
-        best = self.values.argsort(kind="stable")[-SHORT_LIST:]
-        return self.rows()[best].tolist()
+        rows: list[int] = self.rows()[self.values.argsort(kind="stable")].tolist()
+        return rows[-SHORT_LIST:]
 
     @property
     def values(self) -> Array:

@@ -17,11 +17,11 @@ from operator import sub
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.spaces.cells import solve, terms
+from bough.spaces.cells import cholesky_solve, quadratic_terms
 from bough.spaces.failures import FailureRisk
 from bough.spaces.parameters import Point
 from bough.spaces.space import Space
-from bough.spaces.trials import Trials
+from bough.spaces.trials import TrialTable
 
 Array = NDArray[np.float64]
 
@@ -81,7 +81,9 @@ class Quadratic:
 
     def __call__(self, coordinates: Array) -> Array:
         """Return its values at some coordinates."""
-        values: Array = terms(coordinates, self.center, self.radius, self.mixed) @ self.coefficients
+        values: Array = (
+            quadratic_terms(coordinates, self.center, self.radius, self.mixed) @ self.coefficients
+        )
         return values
 
     def maximum(self) -> Array | None:
@@ -91,7 +93,7 @@ class Quadratic:
         if self.mixed:
             i, j = np.triu_indices(d, 1)
             curvature[i, j] = curvature[j, i] = -self.coefficients[2 * d + 1 :]
-        step = solve(curvature, self.coefficients[1 : d + 1])
+        step = cholesky_solve(curvature, self.coefficients[1 : d + 1])
         return None if step is None else self.center + self.radius * step
 
 
@@ -109,12 +111,12 @@ def fit_quadratic(
     count = min(len(coordinates), int((NOISY_SHARE if noisy else EXACT_SHARE) * wanted) + 2)
     near = distance.argpartition(count - 1)[:count]
     weights = 1.0 / (1.0 + distance[near] ** 2)
-    weighted = terms(coordinates[near], center, radius, mixed) * weights[:, None]
+    weighted = quadratic_terms(coordinates[near], center, radius, mixed) * weights[:, None]
     y = values[near]
     shift = y.sum() / count
     gram = weighted.T @ weighted
     gram.flat[:: wanted + 1] += RIDGE * gram.trace()
-    coefficients = solve(gram, weighted.T @ (weights * (y - shift)))
+    coefficients = cholesky_solve(gram, weighted.T @ (weights * (y - shift)))
     if coefficients is None:  # rounding: the data are nearly all in one place
         return None
     coefficients[0] += shift
@@ -220,7 +222,7 @@ class TrustRegions:
         The region that asked for each point that is being evaluated for one.
     """
 
-    def __init__(self, space: Space, trials: Trials, risk: FailureRisk) -> None:
+    def __init__(self, space: Space, trials: TrialTable, risk: FailureRisk) -> None:
         self._space = space
         self._trials = trials
         self._risk = risk
