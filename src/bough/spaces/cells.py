@@ -77,10 +77,7 @@ class CellIndex:
         return found
 
     def _descend(self, point):
-        """Leave the path of a point in the belief's `steps`, and return its length.
-
-        The number of children of each node on it is left in `widths`.
-        """
+        """Write the path of a point to `nodes.steps` and `nodes.widths`; return its length."""
         nodes = self.nodes
         for slot in range(self.size.shape[0]):
             self.low[slot] = 0.0
@@ -162,10 +159,9 @@ class CellIndex:
             posterior.observe_at_trail(None, value[row], s2, own_noise, ends, share)
 
     def step_posteriors(self):
-        """Return the slot that the step to each node cuts, and the step's posterior.
+        """Return the slot that the step to each node cuts, and the step's mean and variance.
 
-        That is its mean and its variance. The slot is -1 for the root, and for groups of children,
-        which have no step.
+        The slot is -1 for the root, and for groups of children, which have no step.
         """
         nodes = self.nodes
         slots = np.full(nodes.used, NONE, dtype=np.int32)

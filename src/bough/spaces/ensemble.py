@@ -74,11 +74,7 @@ class PartitionBelief:
         self._pending: dict[Point, tuple[int, int]] = {}  # numbers, and tokens of the belief
 
     def catch_up(self, trials: TrialTable) -> None:
-        """Observe the rewards that are new.
-
-        Partitions take turns, so each has some to catch up with. The time when it does makes no
-        difference: queries in between do not change a search.
-        """
+        """Observe the rewards that are new; queries in between make no difference."""
         known = len(self.belief)
         if known == len(trials) + (len(trials.failed) if self._penalized else 0):
             return
@@ -148,7 +144,7 @@ class Ensemble:
     def belief(
         self, turn: int, rng: np.random.Generator, *, penalized: bool = False
     ) -> PartitionBelief:
-        """Return the belief about a partition; one that penalizes failures, if there are any."""
+        """Return the belief about a partition, or the one that penalizes failures."""
         if not self._beliefs:
             self._replace(rng)
         found = (self._penalized if penalized else self._beliefs)[turn]
@@ -171,10 +167,9 @@ class Ensemble:
     def replace_penalized(self) -> None:
         """Replace the beliefs that penalize failures, if there are any."""
         self._penalized = []
-        failures = len(self._trials.failed)
-        if failures:
+        if self._trials.failed:
             self._trials.set_penalty(self.penalty())
-            first = len(self._trials) + failures
+            first = len(self._trials) + len(self._trials.failed)
             self._penalized = [
                 PartitionBelief(self.space, belief.partition, self.settings, first, penalized=True)
                 for belief in self._beliefs
@@ -195,11 +190,7 @@ class Ensemble:
             self.replace_penalized()
 
     def restart_with_noise(self, rng: np.random.Generator) -> None:
-        """Fit again after this reward, the first to differ from one of the same point.
-
-        The fits so far assumed exact rewards, and beliefs took the two rewards for those of two
-        points of a cell; new ones take them for what they are.
-        """
+        """Replace all beliefs, which took two rewards of a point for those of two points."""
         self._replace(rng)
         self.learner.next = 0
 

@@ -123,11 +123,7 @@ class Forest(SpaceSearcher):
         return self.trials.params_of(point)
 
     def _repetition(self) -> Point | None:
-        """Return the best point, if it is time to evaluate it again.
-
-        If there is noise, that is done regularly: the point that is believed to be the best is so
-        partly by luck, and only more of its values can show how much.
-        """
+        """Return the best point, if it is time to evaluate it again: it may be best by luck."""
         trials = self.trials
         if trials.noisy and len(trials) >= self._again:
             self._again = len(trials) + AGAIN
@@ -300,7 +296,7 @@ class Forest(SpaceSearcher):
         )  # fmt: skip
 
     def _best_point(self, rule: str) -> Point:
-        """Return the best of the observed points.
+        """Return the best of the observed points by a rule.
 
         With noise, the candidates are the best point by each belief, the centers of the best trust
         regions, and the points with the highest rewards.
@@ -309,10 +305,9 @@ class Forest(SpaceSearcher):
         if rule == "observed":
             return trials[trials.best].point
         deviations = 1.0 if rule == "lower" else 0.0
-        rows = {trials.best}
+        rows = {trials.best, *trials.highest_rows()}
         rows |= self._ensemble.best_rows(deviations, self._rng)
         rows.update(region.row for region in self._trust_regions.regions[:BEST_REGIONS])
-        rows.update(trials.highest_rows())
         points = list(dict.fromkeys(trials[row].point for row in sorted(rows)))
         beliefs = [self._posterior(point) for point in points]
         scores = [mean - deviations * std for mean, std in beliefs]
@@ -327,10 +322,8 @@ class Forest(SpaceSearcher):
 
     def _sqrt_beta(self, found: PartitionBelief) -> float:
         """Return the sqrt_beta with which the confidence bounds of a belief hold."""
-        belief = found.belief
-        return Confidence(self.confidence.delta).sqrt_beta(
-            len(belief) + 1, belief.tree.log_arms or 0.0
-        )
+        count, log_arms = len(found.belief) + 1, found.belief.tree.log_arms or 0.0
+        return Confidence(self.confidence.delta).sqrt_beta(count, log_arms)
 
     @property
     def certificate(self) -> SpaceCertificate:

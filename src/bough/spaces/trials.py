@@ -64,11 +64,9 @@ class TrialTable:
         self._discrete = [i for i in numeric if slots[i].parameter.count is not None]
         self._ended: list[Observation] = []
         self._count = 0  # of observations
-        self._states = np.empty(16, dtype=np.int8)
-        self._positions = np.empty((16, len(slots)))
-        self._coordinates = np.empty((16, len(slots)))
-        self._values = np.empty(16)
-        self._noises = np.empty(16)
+        columns: list[Any] = [("state", int), ("value", float), ("noise", float)]
+        columns += [(name, float, (len(slots),)) for name in ("positions", "coordinates")]
+        self._table = np.empty(16, dtype=columns)
 
     def __len__(self) -> int:
         """Return the number of observations."""
@@ -110,7 +108,7 @@ class TrialTable:
         earlier.append(row)
         self._count += 1
         if self.failed and point in self.failed:
-            self._states[self.failed.pop(point)] = RECOVERED
+            self._table["state"][self.failed.pop(point)] = RECOVERED
         if self.best < 0 or value > self._ended[self.best].value:
             self.best = row
         return row
@@ -121,20 +119,16 @@ class TrialTable:
 
     def set_penalty(self, penalty: float) -> None:
         """Replace the penalties of all failures."""
-        self._values[list(self.failed.values())] = penalty
+        self._table["value"][list(self.failed.values())] = penalty
 
     def _append(self, trial: Observation, state: int) -> int:
         row = len(self._ended)
-        if row == len(self._values):
-            for name in ("_states", "_positions", "_coordinates", "_values", "_noises"):
-                array = getattr(self, name)
-                setattr(self, name, np.concatenate([array, np.empty_like(array)]))
-        point = trial.point
-        self._states[row] = state
-        self._positions[row] = [math.nan if p is None else p for p in point]
-        self._coordinates[row] = self._coordinates_of(point)
-        self._values[row] = trial.value
-        self._noises[row] = math.nan if trial.noise is None else trial.noise
+        if row == len(self._table):
+            self._table = np.concatenate([self._table, self._table])
+        point, value, noise = trial
+        positions = [math.nan if p is None else p for p in point]
+        noise = math.nan if noise is None else noise
+        self._table[row] = state, value, noise, positions, self._coordinates_of(point)
         self._ended.append(trial)
         return row
 
@@ -154,16 +148,16 @@ class TrialTable:
 
     def rows(self, first: int = 0, *, failures: bool = False) -> Rows:
         """Return the rows of the observations from the given one on, and of failures if asked."""
-        states = self._states[: len(self._ended)]
+        states = self._table["state"][: len(self._ended)]
         return np.flatnonzero(states != RECOVERED if failures else states == OBSERVED)[first:]
 
     def number(self, row: int) -> int:
         """Return the number of observations before a row."""
-        return int(np.count_nonzero(self._states[:row] == OBSERVED))
+        return int(np.count_nonzero(self._table["state"][:row] == OBSERVED))
 
     def is_failed(self, rows: Rows) -> NDArray[np.bool_]:
         """Return whether rows are failures."""
-        failed: NDArray[np.bool_] = self._states[rows] == FAILED
+        failed: NDArray[np.bool_] = self._table["state"][rows] == FAILED
         return failed
 
     def observations(self) -> list[Observation]:
@@ -178,11 +172,12 @@ class TrialTable:
     @property
     def values(self) -> Array:
         """The rewards of the observations in order."""
-        return self._values[self.rows()]
+        return self._table["value"][self.rows()]
 
     def table(self, rows: Rows) -> tuple[Array, Array, Array]:
         """Return positions, values (of failures, the penalty) and noises (or NaN) of rows."""
-        return self._positions[rows], self._values[rows], self._noises[rows]
+        table = self._table
+        return table["positions"][rows], table["value"][rows], table["noise"][rows]
 
     # ------------------------------------------------------------------ coordinates
 
@@ -225,9 +220,9 @@ class TrialTable:
         Only the last observations, `most` of them, are considered; failures count if asked for.
         """
         rows = self.rows(failures=failures)[-most:]
-        coordinates = self._coordinates[rows]
+        coordinates = self._table["coordinates"][rows]
         mine = [i for i in self.choices if point[i] is not None]
         if mine:
             same = (coordinates[:, mine] == [point[i] for i in mine]).all(axis=1)
             rows, coordinates = rows[same], coordinates[same]
-        return rows, coordinates.take(self.active(point), axis=1), self._values[rows]
+        return rows, coordinates.take(self.active(point), axis=1), self._table["value"][rows]

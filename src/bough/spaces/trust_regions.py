@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from operator import sub
+from operator import attrgetter, sub
 
 import numpy as np
 from numpy.typing import NDArray
@@ -312,10 +312,8 @@ class TrustRegions:
         """Return a good point with another option of one choice."""
         point = self._good_point(rng)
         slots = self._space.slots
-        made = [
-            i for i in self._trials.choices
-            if point[i] is not None and slots[i].parameter.count != 1
-        ]  # fmt: skip
+        active = [i for i in self._trials.choices if point[i] is not None]
+        made = [i for i in active if slots[i].parameter.count != 1]
         if not made:
             return self._space.random_point(rng)
         slot = made[int(rng.integers(len(made)))]
@@ -363,7 +361,7 @@ class TrustRegions:
             self._drop([region for region in self.regions if region.converged], MOST_CONVERGED)
 
     def _sort(self) -> None:
-        self.regions.sort(key=lambda region: region.value, reverse=True)
+        self.regions.sort(key=attrgetter("value"), reverse=True)
 
     def _drop(self, some: list[TrustRegion], most: int) -> None:
         """If there are too many, drop the worst of those whose choices a better one has."""
