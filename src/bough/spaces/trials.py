@@ -15,6 +15,8 @@ Rows = NDArray[np.intp]
 
 #: States of a row. A failure of a point that is observed later counts no more.
 OBSERVED, FAILED, RECOVERED = 0, 1, 2
+#: The number of latest trials that models of a neighborhood consider.
+LATEST = 2000
 #: The number of highest rewards that are listed: with noise, the highest may be a lucky one.
 SHORT_LIST = 8
 
@@ -186,9 +188,8 @@ class TrialTable:
         row = [math.nan if p is None else p for p in point]
         for i in self._discrete:
             if point[i] is not None:
-                parameter: Any = self.space.slots[i].parameter
-                index = int(row[i])
-                row[i] = float(0.5 * (parameter.edge(index) + parameter.edge(index + 1)))
+                edge, index = self.space.slots[i].parameter.edge, int(row[i])
+                row[i] = 0.5 * (edge(index) + edge(index + 1))
         return row
 
     def active(self, point: Point) -> list[int]:
@@ -206,20 +207,14 @@ class TrialTable:
 
     def spacing(self, slot: int, position: float | None) -> float:
         """Return the distance that reaches the neighbors of a discrete value; 0 for a real one."""
-        parameter = self.space.slots[slot].parameter
-        if isinstance(parameter, Choice) or parameter.count is None:
+        if slot not in self._discrete:
             return 0.0
-        i = int(position or 0)
-        return 1.5 * (parameter.edge(i + 1) - parameter.edge(i))
+        edge, i = self.space.slots[slot].parameter.edge, int(position or 0)
+        return 1.5 * (edge(i + 1) - edge(i))
 
-    def alike(
-        self, point: Point, most: int, *, failures: bool = False
-    ) -> tuple[Rows, Array, Array]:
-        """Return the rows with the same choices as a point, their coordinates, and their values.
-
-        Only the last observations, `most` of them, are considered; failures count if asked for.
-        """
-        rows = self.rows(failures=failures)[-most:]
+    def alike(self, point: Point, *, failures: bool = False) -> tuple[Rows, Array, Array]:
+        """Return the latest rows with the choices of a point, their coordinates and values."""
+        rows = self.rows(failures=failures)[-LATEST:]
         coordinates = self._table["coordinates"][rows]
         mine = [i for i in self.choices if point[i] is not None]
         if mine:

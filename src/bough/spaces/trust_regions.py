@@ -21,9 +21,7 @@ from bough.spaces.cells import cholesky_solve, quadratic_terms
 from bough.spaces.failures import FailureRisk
 from bough.spaces.parameters import Point
 from bough.spaces.space import Space
-from bough.spaces.trials import TrialTable
-
-Array = NDArray[np.float64]
+from bough.spaces.trials import Array, TrialTable
 
 #: The largest number of parameters of a quadratic with mixed terms.
 MIXED = 10
@@ -52,8 +50,6 @@ NO_GAIN = 0.3
 
 #: The number of rewards below which there are no trust regions.
 FEWEST = 4
-#: The number of latest rewards that models are fitted to.
-POOL = 2000
 #: Probability of changing a choice of a good point, if there are choices.
 OTHER_CHOICE = 0.2
 #: Probability of changing a number of a good point, once the best region is this small.
@@ -162,14 +158,14 @@ class TrustRegion:
         noise: float,
         small: float,
         rng: np.random.Generator,
-        fails: Callable[[Array], NDArray[np.bool_]] | None = None,
+        safe: Callable[[Array], Array],
     ) -> tuple[Array | None, int | None]:
         """Return where the local model is highest; None if there is no candidate.
 
         If there is noise, also return the index of the best of the data by the model. The data are
         all observations with the same choices; `least` is the spacing of discrete values along each
-        parameter, `small` the largest gain that counts as none, and `fails` returns whether
-        coordinates are at risk of failing.
+        parameter, `small` the largest gain that counts as none, and `safe` returns the
+        coordinates that are not at risk of failing.
         """
         center = np.array(self.center)
         radius = np.maximum(self.radius, least)
@@ -178,7 +174,7 @@ class TrustRegion:
         candidates = low + (high - low) * rng.random((CANDIDATES, len(low)))
         model = fit_quadratic(coordinates, values, center, radius, noisy=False)
         if model is None:
-            candidates = _safe(candidates, fails)
+            candidates = safe(candidates)
             return (candidates[0] if len(candidates) else None), None
         noisy = noise > 0.0 and float(np.ptp(model(candidates))) < BLURRED * noise
         if noisy:
@@ -186,7 +182,7 @@ class TrustRegion:
         maximum = model.maximum()
         if maximum is not None:
             candidates[-1] = np.minimum(np.maximum(maximum, low), high)
-        candidates = _safe(candidates, fails)
+        candidates = safe(candidates)
         if not len(candidates):
             return None, None
         fitted = model(candidates)
@@ -201,11 +197,6 @@ class TrustRegion:
                 highest = int(inside[fitted.argmax()])
                 self.value = float(fitted.max())
         return best, highest
-
-
-def _safe(candidates: Array, fails: Callable[[Array], NDArray[np.bool_]] | None) -> Array:
-    """Return the candidates that are not at risk of failing."""
-    return candidates if fails is None else candidates[~fails(candidates)]
 
 
 # ---------------------------------------------------------------------- all regions of a search
@@ -272,11 +263,11 @@ class TrustRegions:
         trials = self._trials
         center = trials[region.row].point
         active = trials.active(center)
-        rows, coordinates, values = trials.alike(center, POOL)
+        rows, coordinates, values = trials.alike(center)
         least = np.array([trials.spacing(i, center[i]) for i in active])
-        fails = partial(self._risk.are_at_risk, center) if self._risk.penalized else None
+        safe = partial(self._risk.safe, center)
         small = SMALL * self._spread
-        found, best = region.propose(coordinates, values, least, noise, small, rng, fails)
+        found, best = region.propose(coordinates, values, least, noise, small, rng, safe)
         if found is None:
             return None
         if best is not None:
