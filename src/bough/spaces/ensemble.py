@@ -1,7 +1,7 @@
 """The ensemble of a forest: random partitions of a space, a belief about each, and one prior."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from bough.learning.learner import Learner
 from bough.learning.model import Settings
 from bough.spaces.cells import FINER, CellIndex
 from bough.spaces.parameters import Choice, Point
-from bough.spaces.partition import Partition
+from bough.spaces.partition import Partition, largest_sum
 from bough.spaces.space import LEVELS as FIXED_LEVELS
 from bough.spaces.space import Space
 from bough.spaces.trials import TrialTable
@@ -246,12 +246,7 @@ def prior_of(space: Space) -> Prior:
     falls by a factor of 4 if rewards are smooth. Much rougher rewards could not be distinguished
     from noise, which is small as a rule: the best point is evaluated again.
     """
-
-    def parallel(slots: Sequence[int]) -> int:
-        inner = [max(map(parallel, space.slots[i].inner), default=0) for i in slots]
-        return len(slots) + sum(inner)
-
-    d = max(parallel(space.roots), 1)
+    d = max(largest_sum(space.slots, space.roots, [1] * len(space.slots)), 1)
     ratio = LogNormal(median=2.0 ** (-2.0 / d), sigma=0.5, low=1e-2, high=2.0 ** (-ROUGHEST / d))
     noise = replace(WEAK.noise, median=0.1)
     return replace(WEAK, hyperparameters={"ratio": ratio}, noise=noise)

@@ -246,7 +246,7 @@ class Forest(SpaceSearcher):
         """Record that evaluating params failed, asked for or not, and avoid their neighborhood.
 
         They are not asked for again, and are not an observation. A failure of params that have been
-        observed is taken for chance.
+        observed is attributed to chance.
         """
         point = self.space.point(params)
         self.trials.settle(point)

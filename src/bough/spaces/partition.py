@@ -8,6 +8,7 @@ next choice, and a plan for each of its options.
 import heapq
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,17 +32,15 @@ class Cut(NamedTuple):
     last: bool  # whether all remaining values become children
 
 
+@dataclass(slots=True, eq=False)
 class CutPlan:
     """Cuts in order, then the end or a choice with a plan for each option."""
 
-    __slots__ = ("cuts", "depth", "options", "queue", "slot")
-
-    def __init__(self, depth: int, queue: list[tuple[float, int, int]]) -> None:
-        self.depth = depth  # of the node where it begins
-        self.queue = queue  # what remains to be cut after its choice: priority, slot, level
-        self.cuts: list[Cut] = []
-        self.slot = -1  # of the choice
-        self.options: list[CutPlan | None] = []
+    depth: int  # of the node where it begins
+    queue: list[tuple[float, int, int]]  # what remains to be cut: priority, slot, level
+    cuts: list[Cut] = field(default_factory=list)
+    slot: int = -1  # of the choice
+    options: list["CutPlan | None"] = field(default_factory=list)
 
 
 class Partition:
@@ -78,7 +77,7 @@ class Partition:
         self._priority = [0.0] * len(slots) if priority is None else list(priority)
         each = np.broadcast_to(levels, len(slots)).tolist()
         self._cuts = list(map(_most_cuts, slots, each))
-        self.depth = int(min(self._longest_path(roots), depth))
+        self.depth = int(min(largest_sum(slots, roots, self._cuts), depth))
         self._between: dict[tuple[int, int, int, float], int] = {}
         self._last: list[tuple[Path, Cell]] = []  # that was called for, to continue from there
         queue: list[tuple[float, int, int]] = []
@@ -87,11 +86,6 @@ class Partition:
         self._lay_out(self.first)
 
     # ------------------------------------------------------------------ plans
-
-    def _longest_path(self, active: Sequence[int]) -> int:
-        """Return the length of the longest path if its depth has no limit."""
-        inner = [max(map(self._longest_path, self.slots[i].inner), default=0) for i in active]
-        return sum(self._cuts[i] for i in active) + sum(inner)
 
     def _push(self, queue: list[tuple[float, int, int]], slots: Sequence[int]) -> None:
         for slot in slots:
@@ -248,6 +242,15 @@ class Cell:
             self._plan = self.partition.option(self._plan, child)
             self._done = 0
         self._divide()
+
+
+def largest_sum(slots: Sequence[Slot], active: Sequence[int], weights: Sequence[int]) -> int:
+    """Return the largest sum of weights of slots that are active together."""
+    total = 0
+    for i in active:
+        inner = (largest_sum(slots, option, weights) for option in slots[i].inner)
+        total += weights[i] + max(inner, default=0)
+    return total
 
 
 def _most_cuts(slot: Slot, levels: int) -> int:

@@ -41,7 +41,7 @@ class SpaceSearcher(Resumable, ABC):
 
     @abstractmethod
     def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
-        """Record the reward of params, asked for or not; again is another observation."""
+        """Record the reward of params, asked for or not; each call is another observation."""
 
     @abstractmethod
     def forget(self, params: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from bough.spaces.space import Space
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-#: States of a row. A failure of a point that is observed later counts no more.
+#: States of a row. A failure of a point that is observed later no longer counts.
 OBSERVED, FAILED, RECOVERED = 0, 1, 2
 #: The number of latest trials that models of a neighborhood consider.
 LATEST = 2000
