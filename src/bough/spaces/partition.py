@@ -22,6 +22,8 @@ FALL = math.log(4.0)
 #: Cuts of a discrete parameter beyond those needed if all were in the middle; the last one splits
 #: all remaining values at once.
 SPARE_CUTS = 2
+#: A heap of cuts: the negative priority, the slot, and the number of its cuts before.
+Queue = list[tuple[float, int, int]]
 
 
 class Cut(NamedTuple):
@@ -37,7 +39,7 @@ class CutPlan:
     """Cuts in order, then the end or a choice with a plan for each option."""
 
     depth: int  # of the node where it begins
-    queue: list[tuple[float, int, int]]  # what remains to be cut: priority, slot, level
+    queue: Queue  # what remains to be cut
     cuts: list[Cut] = field(default_factory=list)
     slot: int = -1  # of the choice
     options: list["CutPlan | None"] = field(default_factory=list)
@@ -80,44 +82,37 @@ class Partition:
         self.depth = int(min(largest_sum(slots, roots, self._cuts), depth))
         self._between: dict[tuple[int, int, int, float], int] = {}
         self._last: list[tuple[Path, Cell]] = []  # that was called for, to continue from there
-        queue: list[tuple[float, int, int]] = []
-        self._push(queue, roots)
-        self.first = CutPlan(0, queue)
-        self._lay_out(self.first)
+        self.first = self._plan(0, [], roots)
 
     # ------------------------------------------------------------------ plans
 
-    def _push(self, queue: list[tuple[float, int, int]], slots: Sequence[int]) -> None:
-        for slot in slots:
+    def _plan(self, depth: int, queue: Queue, activated: Sequence[int]) -> CutPlan:
+        """Return the cuts up to the next choice, those of activated slots included."""
+        for slot in activated:
             if self._cuts[slot]:
                 heapq.heappush(queue, (-self._priority[slot], slot, 0))
-
-    def _lay_out(self, plan: CutPlan) -> None:
-        """Put cuts in order up to the next choice."""
-        queue, depth = plan.queue, plan.depth
-        while queue and depth < self.depth:
+        plan = CutPlan(depth, queue)
+        while queue and depth + len(plan.cuts) < self.depth:
             key, slot, level = heapq.heappop(queue)
             parameter = self.slots[slot].parameter
             if isinstance(parameter, Choice):
                 plan.slot = slot
                 plan.options = [None] * parameter.count
-                return
+                break
             share = 0.5 if self._shares is None else self._shares[slot][level]
             last = parameter.count is not None and level + 1 == self._cuts[slot]
             plan.cuts.append(Cut(slot, share, last))
-            depth += 1
             if level + 1 < self._cuts[slot]:
                 heapq.heappush(queue, (key + FALL, slot, level + 1))
+        return plan
 
     def option(self, plan: CutPlan, choice: int) -> CutPlan:
         """Return the plan that follows an option of a plan's choice."""
         found = plan.options[choice]
         if found is None:
             inner = self.slots[plan.slot].inner
-            queue = list(plan.queue)
-            self._push(queue, inner[choice])
-            found = CutPlan(plan.depth + len(plan.cuts) + 1, queue)
-            self._lay_out(found)
+            depth = plan.depth + len(plan.cuts) + 1
+            found = self._plan(depth, list(plan.queue), inner[choice])
             for i in range(len(inner)):  # options without parameters share a plan
                 if i == choice or not (inner[i] or inner[choice]):
                     plan.options[i] = found
