@@ -66,8 +66,22 @@ class Bough:
         return self.search.best().params
 
 
-class Optuna:
-    """A sampler of Optuna, which recommends the params with the best value."""
+class BestSeen:
+    """An optimizer that recommends the params with the best value."""
+
+    _best: tuple[float, Params] | None = None
+
+    def tell(self, params: Params, value: float) -> None:
+        if self._best is None or value < self._best[0]:
+            self._best = value, params
+
+    def best(self) -> Params:
+        assert self._best is not None
+        return self._best[1]
+
+
+class Optuna(BestSeen):
+    """A sampler of Optuna."""
 
     def __init__(self, problem: Problem, seed: int, kind: str) -> None:
         import optuna
@@ -90,7 +104,6 @@ class Optuna:
         }
         self._study = optuna.create_study(sampler=make[kind]())
         self._space = problem.space
-        self._best: tuple[float, Params] | None = None
         self._trial: Any = None
 
     def ask(self) -> Params:
@@ -101,12 +114,7 @@ class Optuna:
 
     def tell(self, params: Params, value: float) -> None:
         self._study.tell(self._trial, value)
-        if self._best is None or value < self._best[0]:
-            self._best = value, params
-
-    def best(self) -> Params:
-        assert self._best is not None
-        return self._best[1]
+        super().tell(params, value)
 
 
 def suggest(trial: Any, space: Space, params: Params, prefix: str = "") -> None:
@@ -131,7 +139,7 @@ def suggest(trial: Any, space: Space, params: Params, prefix: str = "") -> None:
             suggest(trial, inner, params, f"{full}.{option}.")
 
 
-class PyXAB:
+class PyXAB(BestSeen):
     """HOO of PyXAB, on boxes.
 
     Its bounds are for rewards with a range of 1, so values are divided by the range of those at
@@ -153,7 +161,6 @@ class PyXAB:
         values = [problem.function(dict(zip(self._names, x, strict=True))) for x in places]
         self._range = max(values) - min(values)
         self._time = 0
-        self._best: tuple[float, Params] | None = None
 
     def ask(self) -> Params:
         self._time += 1
@@ -162,12 +169,7 @@ class PyXAB:
 
     def tell(self, params: Params, value: float) -> None:
         self._algorithm.receive_reward(self._time, -value / self._range)
-        if self._best is None or value < self._best[0]:
-            self._best = value, params
-
-    def best(self) -> Params:
-        assert self._best is not None
-        return self._best[1]
+        super().tell(params, value)
 
 
 def make_optimiser(name: str, problem: Problem, seed: int) -> Optimiser:

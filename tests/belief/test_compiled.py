@@ -18,7 +18,6 @@ from bough.belief.nodes import NODE
 from bough.belief.rng import SplitMix64
 from bough.searchers.baselines.tallies import bernoulli_upper
 from bough.spaces import cells
-from bough.spaces.partition import PartitionTree
 
 MODULES = [
     "bough." + name
@@ -109,9 +108,8 @@ def place(module):
     """Return what points of a space, placed in its fixed partition, give."""
     model = bough.Choice({"a": Space(x=Float(0, 1), n=Int(1, 50, log=True)), "b": None})
     space = Space(model=model, y=Float(-1, 1))
-    tree = PartitionTree(space.partition, log_arms=space.log_cells)
-    belief = module.Belief(tree, kernels.Geometric(0.8), 0.2, mean=0.1)
-    index, rng = module.cells.CellIndex(space.partition, belief, 3), module.SplitMix64(5)
+    belief = module.Belief(space.tree, kernels.Geometric(0.8), 0.2, mean=0.1)
+    index = module.cells.CellIndex(space.partition, belief)
     points = [space.point(space.decode(random_path(space.tree, i))) for i in range(30)]
     table = np.array([[np.nan if x is None else x for x in point] for point in points])
     values, noises = np.sin(np.arange(30.0)), np.where(np.arange(30) % 3, np.nan, 0.5)
@@ -119,11 +117,10 @@ def place(module):
     for i in range(0, 30, 6):
         depths = np.full(2, 4, dtype=np.int32)
         index.observe(table[i : i + 6], values[i : i + 6], noises[i : i + 6], depths)
-        seen.append(index.highest(1.0, rng))
         seen.append([index.posterior(k) for k in range(i + 6)])
         seen.append(index.best_played(1.0))
-    seen += [index.paths(table).tolist(), index.path(table[0])]
-    seen += [found.tolist() for found in index.steps()]
+    seen += [index.paths(table).tolist()]
+    seen += [found.tolist() for found in index.step_posteriors()]
     return seen, bits(belief)
 
 
@@ -142,16 +139,18 @@ def test_the_source_has_quadratics_with_the_same_bits(source):
     rng = np.random.default_rng(0)
     places, centre, radius = rng.random((20, 3)), rng.random(3), 0.1 + rng.random(3)
     for mixed in (False, True):
-        fast, slow = (m.cells.terms(places, centre, radius, mixed) for m in (Compiled, source))
+        fast, slow = (
+            m.cells.quadratic_terms(places, centre, radius, mixed) for m in (Compiled, source)
+        )
         assert fast.tobytes() == slow.tobytes()
     fast, slow = (m.cells.distances(places, centre, radius) for m in (Compiled, source))
     assert fast.tobytes() == slow.tobytes()
     assert fast == pytest.approx(np.abs((places - centre) / radius).max(axis=1))
     matrix = places.T @ places
-    fast, slow = (m.cells.solve(matrix, centre) for m in (Compiled, source))
+    fast, slow = (m.cells.cholesky_solve(matrix, centre) for m in (Compiled, source))
     assert fast.tobytes() == slow.tobytes()
     assert fast == pytest.approx(np.linalg.solve(matrix, centre))
-    assert cells.solve(-matrix, centre) is None
+    assert cells.cholesky_solve(-matrix, centre) is None
 
 
 def select(module, noise, branching):

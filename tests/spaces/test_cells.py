@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 from small_spaces import random_partition, random_path, spaces
 
 from bough import Belief, Choice, Float, Int, Space
-from bough.belief.rng import SplitMix64
 from bough.kernels import Geometric
 from bough.learning.posterior import paths_of
-from bough.spaces.cells import CellIndex
-from bough.spaces.ensemble import NO_DEPTHS, shared_steps
-from bough.spaces.partition import PartitionTree
+from bough.spaces.cells import FINER, CellIndex
+from bough.spaces.ensemble import shared_steps
 
-FINER = 3
 MIXED = Space(
     kind=Choice({"a": Space(u=Float(0, 1), n=Int(1, 50, log=True)), "b": Space(u=Float(-2, 2))}),
     many=Choice(range(100)),
@@ -28,18 +25,17 @@ def random_cells(space, rng, count=40):
     """Return the index of a random partition, and random points, also as an array."""
     slots = len(space.slots)
     partition = random_partition(space, rng)
-    tree = PartitionTree(partition, log_arms=1.0 + space.log_cells)
-    belief = Belief(tree, Geometric(0.8), noise=0.1)
+    belief = Belief(partition.tree(1.0 + space.log_cells), Geometric(0.8), noise=0.1)
     points = [space.point(space.decode(random_path(space.tree, rng))) for _ in range(count)]
     table = np.array([[math.nan if x is None else float(x) for x in point] for point in points])
-    return CellIndex(partition, belief, FINER), points, table.reshape(count, slots)
+    return CellIndex(partition, belief), points, table.reshape(count, slots)
 
 
 def observe(cells, table, rng):
     """Observe random rewards, some with a noise of their own, and return them."""
     values = rng.standard_normal(len(table))
     noises = np.where(rng.random(len(table)) < 0.3, 0.5, np.nan)
-    cells.observe(table, values, noises, NO_DEPTHS)
+    cells.observe(table, values, noises, np.zeros(0, dtype=np.int32))
     return values, noises
 
 
@@ -47,11 +43,8 @@ def observe(cells, table, rng):
 def test_paths_are_those_of_the_partition(space, seed):
     cells, points, table = random_cells(space, np.random.default_rng(seed), 8)
     steps = cells.paths(table)
-    for point, row, position in zip(points, steps.tolist(), table, strict=True):
-        path = cells.partition.path(point)
-        assert tuple(k for k in row if k >= 0) == path
-        counts = [cells.partition(path[:i]) for i in range(len(path) + 1)]
-        assert cells.path(position) == (path, counts)
+    for point, row in zip(points, steps.tolist(), strict=True):
+        assert tuple(k for k in row if k >= 0) == cells.partition.path(point)
 
 
 @given(st.integers(0, 30), st.integers(0, 6), st.integers(0, 2**32 - 1))
@@ -78,27 +71,12 @@ def test_observing_points_is_observing_their_nodes(space, seed):
     assert belief.observations.tobytes() == old.observations.tobytes()
 
 
-def test_the_highest_cell_is_the_largest_without_a_node():
-    rng = np.random.default_rng(0)
-    cells, _, table = random_cells(MIXED, rng)
-    observe(cells, table, rng)
-    for seed in range(20):
-        # A search caches bounds, so that the next one draws less: each has its own belief.
-        belief, again = (
-            pickle.loads(pickle.dumps(cells.belief)),
-            pickle.loads(pickle.dumps(cells)),
-        )
-        arm = belief.highest_upper(1.0, rng=seed)
-        path = arm.path[: belief.explored_steps(arm.path) + 1]
-        assert again.highest(1.0, SplitMix64(seed)) == path
-
-
 def test_slots_of_nodes_are_those_that_their_steps_cut():
     rng = np.random.default_rng(1)
     cells, _, table = random_cells(MIXED, rng, 200)
     observe(cells, table, rng)
     belief = cells.belief
-    slots, _, _ = cells.steps()
+    slots, _, _ = cells.step_posteriors()
     group = belief.nodes["count"] < 0
     assert group.any()  # the choice of many options
     assert slots[0] == -1
@@ -117,5 +95,5 @@ def test_pickle():
     again = pickle.loads(pickle.dumps(cells))
     assert len(again.belief) == 40
     assert again.posterior(7) == cells.posterior(7)
-    assert again.highest(1.0, 3) == cells.highest(1.0, 3)
+    assert again.best_played(1.0) == cells.best_played(1.0)
     assert (again.paths(table) == cells.paths(table)).all()

@@ -93,7 +93,7 @@ def test_posterior_of_steps():
     belief = found.belief
     paths = paths_of(belief, range(len(belief.nodes)))
     draws = belief.sample(paths, 4000, rng=0)
-    _, means, variances = found.cells.steps()
+    _, means, variances = found.cells.step_posteriors()
     numbers = {path: i for i, path in enumerate(paths)}
     for i, path in enumerate(paths):
         if path:

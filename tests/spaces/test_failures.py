@@ -14,7 +14,7 @@ import bough
 from bough import Choice, Exhausted, Float, Forest, Int, Space, Study
 from bough.spaces import PartitionSearcher
 from bough.spaces.failures import FailureRisk
-from bough.spaces.trials import Trials
+from bough.spaces.trials import TrialTable
 
 FEW = Space(a=Int(1, 3), b=Choice(["x", "y"]))
 MIXED = Space(kind=Choice({"a": Space(u=Float(0, 1), n=Int(1, 5)), "b": Space(u=Float(-2, 2))}))
@@ -122,7 +122,7 @@ POINTS = st.lists(
 
 @given(POINTS, st.integers(0, 2**31))
 def test_points_are_at_risk_if_the_nearest_one_with_the_same_choices_failed(known, seed):
-    trials = Trials(MIXED, None)
+    trials = TrialTable(MIXED, None)
     risk = FailureRisk(trials)
     places = {}
     for point, failed in known:
@@ -175,7 +175,7 @@ def test_failures_are_poor_rewards_only_in_the_choice_of_points():
     search = Forest(BOX, rng=0)
     play(search, failing(right_side), 41)
     ensemble, trials = search._ensemble, search.trials
-    ensemble.learn_now(search._rng)  # which replaces the partitions
+    ensemble.refit(search._rng)  # which replaces the partitions
     poor = float(np.quantile(trials.values, 0.25))
     rows = sorted(trials.failed.values())
     for turn in range(search.trees):

@@ -341,15 +341,21 @@ def test_it_finds_the_right_option():
 
 
 def test_better_than_random_search_with_noise():
-    ours, chance = [], []
-    for seed in range(12):
+    """The margins are several standard errors of the mean, which is 0.004 for 24 seeds.
+
+    Over 100 seeds the mean is -0.019, with a standard deviation of 0.018. That of random search is
+    -0.055, and its mean over 10,000 runs has no error to speak of.
+    """
+    ours = []
+    for seed in range(24):
         search = Forest(BOX, rng=seed)
         play(search, noisy(bowl, seed, 0.1), 80)
         ours.append(bowl(search.best().params))
-        rng = np.random.default_rng(seed)
-        drawn = [{"x": rng.uniform(-1, 1), "y": rng.uniform(0, 5)} for _ in range(80)]
-        chance.append(bowl(max(drawn, key=noisy(bowl, seed, 0.1))))
-    assert np.mean(ours) > np.mean(chance)
+    rng = np.random.default_rng(0)
+    rewards = bowl({"x": rng.uniform(-1, 1, (10_000, 80)), "y": rng.uniform(0, 5, (10_000, 80))})
+    chosen = (rewards + 0.1 * rng.standard_normal(rewards.shape)).argmax(axis=1)
+    chance = rewards[np.arange(10_000), chosen].mean()
+    assert np.mean(ours) > chance
     assert np.mean(ours) > -0.03
 
 

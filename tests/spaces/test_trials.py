@@ -1,15 +1,15 @@
-"""The record of trials: states, rows and tickets."""
+"""The record of trials: states, rows and pending points."""
 
 import numpy as np
 from small_spaces import BOX
 
-from bough.spaces.trials import Trials
+from bough.spaces.trials import TrialTable
 
 A, B, C = (0.1, 0.2), (0.3, 0.4), (0.5, 0.6)
 
 
 def test_rows_with_and_without_failures():
-    trials = Trials(BOX, None)
+    trials = TrialTable(BOX, None)
     assert trials.observe(A, 1.0, None) == 0
     trials.fail(B, -2.0)
     assert trials.observe(C, 3.0, 0.5) == 2
@@ -26,7 +26,7 @@ def test_rows_with_and_without_failures():
 
 
 def test_a_failure_that_is_observed_later_has_no_row():
-    trials = Trials(BOX, None)
+    trials = TrialTable(BOX, None)
     trials.fail(A, -1.0)
     trials.observe(B, 2.0, None)
     trials.observe(A, 4.0, None)
@@ -35,23 +35,23 @@ def test_a_failure_that_is_observed_later_has_no_row():
         assert trials.table(trials.rows(failures=failures))[1].tolist() == [2.0, 4.0]
 
 
-def test_tickets_change_when_a_point_is_asked_for_again():
-    trials = Trials(BOX, None)
+def test_the_number_of_a_point_changes_when_it_is_asked_for_again():
+    trials = TrialTable(BOX, None)
     for point in (A, B, A):
         trials.pend(point)
-    first = dict(trials.tickets)
-    assert list(trials.pending) == [A, B, A]
+    first = trials.pending_numbers()
+    assert list(trials.pending.values()) == [A, B, A]
     trials.settle(A)
-    assert list(trials.pending) == [B, A]
-    assert trials.tickets[B] == first[B]
-    assert trials.tickets[A] != first[A]
+    assert list(trials.pending.values()) == [B, A]
+    assert trials.pending_numbers()[B] == first[B]
+    assert trials.pending_numbers()[A] != first[A]
     trials.settle(A)
     trials.settle(C)  # which is not pending
-    assert trials.tickets == {B: first[B]}
+    assert trials.pending_numbers() == {B: first[B]}
 
 
 def test_repetitions_show_whether_there_is_noise():
-    exact, noisy, given = (Trials(BOX, None) for _ in range(3))
+    exact, noisy, given = (TrialTable(BOX, None) for _ in range(3))
     for trials in (exact, noisy):
         trials.observe(A, 1.0, None)
         assert trials.noisy is None

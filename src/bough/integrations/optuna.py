@@ -44,7 +44,6 @@ from bough.spaces.parameters import LARGEST_INT, Parameter
 
 __all__ = ["GPTSSampler"]
 
-FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 #: An integer of at most this many values may decide on other parameters, as a number of layers.
 FEW_VALUES = 32
 
@@ -88,7 +87,7 @@ class GPTSSampler(BaseSampler):
         self._latest: Distributions = {}
         self._rows: dict[int, dict[str, Any]] = {}  # the params of finished trials
         self._values: dict[int, float] = {}
-        self._unfinished: set[int] = set()
+        self._running: list[FrozenTrial] = []
         self._seen = 0  # trials that were read
         self._space: Space | None = None
         self._forest: Forest | None = None
@@ -98,7 +97,7 @@ class GPTSSampler(BaseSampler):
         self._pending: dict[int, dict[str, Any]] = {}  # by the number of the trial
 
     def reseed_rng(self) -> None:
-        """Draw other numbers from now on than a copy of this sampler in another process."""
+        """Draw other random numbers than a copy of this sampler in another process."""
         with self._lock:
             self._seed = np.random.default_rng()
             self._random_sampler.reseed_rng()
@@ -165,15 +164,14 @@ class GPTSSampler(BaseSampler):
             self._reset()
             self._storage, self._study_id = weakref.ref(study._storage), study._study_id
         trials = study.get_trials(deepcopy=False)
-        for number in [*sorted(self._unfinished), *range(self._seen, len(trials))]:
-            trial = trials[number]
-            if trial.state not in FINISHED:
-                self._unfinished.add(number)
-                continue
-            self._unfinished.discard(number)
-            self._read_finished(study, trial)
+        unread = [*(trials[before.number] for before in self._running), *trials[self._seen :]]
+        self._running = []
+        for trial in unread:
+            if trial.state.is_finished():
+                self._read_finished(study, trial)
+            else:
+                self._running.append(trial)
         self._seen = len(trials)
-        self._running = [trials[number] for number in sorted(self._unfinished)]
 
     def _read_finished(self, study: Study, trial: FrozenTrial) -> None:
         for name, distribution in trial.distributions.items():

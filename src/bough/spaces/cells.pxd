@@ -17,7 +17,6 @@ cdef class CellIndex:
     cdef Nodes nodes  # the parts of the belief
     cdef Posterior posterior_
     cdef ArmSearch search
-    cdef readonly int finer
 
     # Of each parameter: whether it is discrete, and the end of its positions.
     cdef int[::1] single

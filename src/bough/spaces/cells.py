@@ -20,22 +20,21 @@ if not cython.compiled:
 
 from bough.belief.nodes import aligned
 
+#: The number of steps from the last node with observations to that of a new observation. What
+#: varies further down counts as noise until the partitions are replaced.
+FINER = 3
 CUT = np.dtype([("share", np.float64), ("slot", np.int32), ("last", np.int32)], align=True)
 
 
 class CellIndex:
-    """Cells of a partition as nodes of the belief about its tree.
+    """Cells of a partition as nodes of the belief about its tree."""
 
-    A new observation is `finer` steps below the last node with observations on its path.
-    """
-
-    def __init__(self, partition, belief, finer):
+    def __init__(self, partition, belief):
         self.partition = partition
         self.belief = belief
         self.nodes = belief.node_array
         self.posterior_ = belief.propagation
         self.search = belief.arm_search
-        self.finer = finer
         counts = partition.counts
         self.single = np.array([count is not None for count in counts], dtype=np.int32)
         self.size = np.array([1.0 if count is None else float(count) for count in counts])
@@ -51,7 +50,7 @@ class CellIndex:
         self._add_plan(partition.first)
 
     def __reduce__(self):
-        return CellIndex, (self.partition, self.belief, self.finer)
+        return CellIndex, (self.partition, self.belief)
 
     # ------------------------------------------------------------------ cuts
 
@@ -78,10 +77,7 @@ class CellIndex:
         return found
 
     def _descend(self, point):
-        """Leave the path of a point in the belief's `steps`, and return its length.
-
-        The number of children of each node on it is left in `widths`.
-        """
+        """Write the path of a point to `nodes.steps` and `nodes.widths`; return its length."""
         nodes = self.nodes
         for slot in range(self.size.shape[0]):
             self.low[slot] = 0.0
@@ -119,13 +115,6 @@ class CellIndex:
             p = self._plan_after(p, nodes.steps[at])
             at += 1
 
-    def path(self, point):
-        """Return the complete path of a point, and the numbers of children along it."""
-        nodes = self.nodes
-        length = self._descend(point)
-        path = [int(nodes.steps[i]) for i in range(length)]
-        return tuple(path), [int(nodes.widths[i]) for i in range(length + 1)]
-
     # ------------------------------------------------------------------ observations
 
     def paths(self, points):
@@ -157,7 +146,7 @@ class CellIndex:
                 length: cython.int = min(given[row], ends)
             else:
                 nodes.locate(ends)
-                length = min(nodes.observed_on_trail() + self.finer, ends)
+                length = min(nodes.observed_on_trail() + FINER, ends)
             own_noise = not isnan(noise[row])
             share = 1.0
             if own_noise:
@@ -169,11 +158,10 @@ class CellIndex:
             s2 = posterior.variance_of(own_noise, share, length, ends)
             posterior.observe_at_trail(None, value[row], s2, own_noise, ends, share)
 
-    def steps(self):
-        """Return the slot that the step to each node cuts, and the step's posterior.
+    def step_posteriors(self):
+        """Return the slot that the step to each node cuts, and the step's mean and variance.
 
-        That is its mean and its variance. The slot is -1 for the root, and for groups of children,
-        which have no step.
+        The slot is -1 for the root, and for groups of children, which have no step.
         """
         nodes = self.nodes
         slots = np.full(nodes.used, NONE, dtype=np.int32)
@@ -246,14 +234,6 @@ class CellIndex:
                 return i
         return NONE
 
-    def highest(self, sqrt_beta, rng):
-        """Return the path of the cell with the highest upper confidence bound.
-
-        It is the largest cell around the arm with that bound that has no node yet.
-        """
-        path = self.search.highest_upper(sqrt_beta, rng).path
-        return path[: self.nodes.array[self.search.best_node].depth + 1]
-
 
 # ---------------------------------------------------------------------- local quadratic models
 # (Calling NumPy for arrays this small would cost more than the arithmetic.)
@@ -276,7 +256,7 @@ def distances(coordinates, center, radius):
     return found
 
 
-def terms(coordinates, center, radius, mixed):
+def quadratic_terms(coordinates, center, radius, mixed):
     """Return the terms of a quadratic in each row: 1, s, s^2/2, and products if it is mixed.
 
     s is the distance from the center in units of the radius.
@@ -303,7 +283,7 @@ def terms(coordinates, center, radius, mixed):
     return found
 
 
-def solve(matrix, vector):
+def cholesky_solve(matrix, vector):
     """Solve a system with a symmetric matrix by Cholesky; None if it is not positive definite."""
     lower = np.array(matrix)
     solution = np.array(vector)

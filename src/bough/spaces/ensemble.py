@@ -1,7 +1,7 @@
 """The ensemble of a forest: random partitions of a space, a belief about each, and one prior."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +11,12 @@ from bough.belief.belief import Belief
 from bough.learning import WEAK, LogNormal, Prior
 from bough.learning.learner import Learner
 from bough.learning.model import Settings
-from bough.spaces.cells import CellIndex
+from bough.spaces.cells import FINER, CellIndex
 from bough.spaces.parameters import Choice, Point
-from bough.spaces.partition import Partition, PartitionTree, longest_path
+from bough.spaces.partition import Partition, largest_sum
 from bough.spaces.space import LEVELS as FIXED_LEVELS
 from bough.spaces.space import Space
-from bough.spaces.trials import Trials
+from bough.spaces.trials import TrialTable
 from bough.trees import Tree
 
 Array = NDArray[np.float64]
@@ -28,9 +28,6 @@ LEVELS = 24
 FIRST_SHARE, LAST_SHARE = 0.3, 0.7
 #: The standard deviation of priorities between partitions, which have their cuts in random orders.
 SHUFFLE = 1.0
-#: The number of steps from the last node with observations to that of a new observation. What
-#: varies further down counts as noise until the partitions are replaced.
-FINER = 3
 #: The least factor, as a power of 2, by which the variance falls when a cell gets half as wide.
 ROUGHEST = 0.6
 #: Hyperparameters are fitted and all partitions replaced when the number of rewards has grown by
@@ -46,8 +43,6 @@ PENALTY = 0.25
 CHOICES_FIRST = 1.5
 #: Weight of the prior in the relevance of a parameter: 1 step determined, and found as expected.
 SHRINKAGE = 1.0
-#: No depths are given.
-NO_DEPTHS = np.zeros(0, dtype=np.int32)
 
 
 class PartitionBelief:
@@ -69,49 +64,39 @@ class PartitionBelief:
         self.partition = partition
         self.first = first
         self._penalized = penalized
-        # A tree whose nodes all have two children needs no function.
-        self._tree: PartitionTree | None = None
-        if not all(slot.parameter.count is None for slot in space.slots):
-            log_cells = space.log_cells + (LEVELS - FIXED_LEVELS) * math.log(2.0) * len(space.slots)
-            self._tree = PartitionTree(partition, log_arms=log_cells)
-        tree = self._tree or Tree(2, partition.depth)
+        if all(count is None for count in partition.counts):
+            tree = Tree(2, partition.depth)  # which needs no function
+        else:
+            further = (LEVELS - FIXED_LEVELS) * math.log(2.0) * len(space.slots)
+            tree = partition.tree(space.log_cells + further)
         self.belief = Belief(tree, settings.kernel, settings.noise, mean=settings.mean)
-        self.cells = CellIndex(partition, self.belief, FINER)
-        self._pending: dict[Point, tuple[int, int]] = {}  # tickets, and tokens of the belief
+        self.cells = CellIndex(partition, self.belief)
+        self._pending: dict[Point, tuple[int, int]] = {}  # numbers, and tokens of the belief
 
-    def catch_up(self, trials: Trials) -> None:
-        """Observe the rewards that are new.
-
-        Partitions take turns, so each has some to catch up with. The time when it does makes no
-        difference: queries in between do not change a search.
-        """
+    def catch_up(self, trials: TrialTable) -> None:
+        """Observe the rewards that are new; queries in between make no difference."""
         known = len(self.belief)
         if known == len(trials) + (len(trials.failed) if self._penalized else 0):
             return
         points, values, noises = trials.table(trials.rows(known, failures=self._penalized))
-        depths = NO_DEPTHS
-        if not known and self.first:
-            depths = self.depths(points[: self.first])
+        depths = np.zeros(0, np.int32) if known else self.depths(points[: self.first])
         self.cells.observe(points, values, noises, depths)
 
     def depths(self, points: Array) -> NDArray[np.int32]:
         """Return depths of nodes that suit all of some points: a little below where they part."""
         return shared_steps(self.cells.paths(points)) + FINER
 
-    def set_pending(self, tickets: Mapping[Point, int]) -> None:
-        """Count the points with these tickets as pending, and no others."""
-        for point, (ticket, token) in list(self._pending.items()):
-            if tickets.get(point) != ticket:
+    def set_pending(self, numbers: Mapping[Point, int]) -> None:
+        """Count these points as pending, and no others; another number is another evaluation."""
+        for point, (number, token) in list(self._pending.items()):
+            if numbers.get(point) != number:
                 self.belief.forget(token)
                 del self._pending[point]
-        for point, ticket in tickets.items():
+        for point, number in numbers.items():
             if point not in self._pending:
-                row = np.array([math.nan if p is None else float(p) for p in point])
-                path, widths = self.cells.path(row)
-                if self._tree is not None:
-                    self._tree.expect(path, widths)
+                path = self.partition.path(point)
                 node = path[: self.belief.observed_steps(path) + FINER]
-                self._pending[point] = ticket, self.belief.pend(node, depth=len(path))
+                self._pending[point] = number, self.belief.pend(node, depth=len(path))
 
     def relevance(self) -> Array:
         """Return the factors by which the variance of each parameter's steps should be multiplied.
@@ -123,7 +108,7 @@ class PartitionBelief:
         (MacKay 1992).
         """
         v = self.belief.nodes["v"]
-        slots, means, variances = self.cells.steps()
+        slots, means, variances = self.cells.step_posteriors()
         here = (v > 0.0) & (slots >= 0)
         v, slots = v[here], slots[here]
         count = len(self.space.slots)
@@ -140,12 +125,12 @@ class Ensemble:
     a standard deviation; None to fit it.
     """
 
-    def __init__(self, space: Space, count: int, trials: Trials, noise: float | None) -> None:
+    def __init__(self, space: Space, count: int, trials: TrialTable, noise: float | None) -> None:
         self.space = space
         self.count = count
         self._trials = trials
         # Even values of a deterministic function vary within a cell like noise, so some is fitted.
-        depth = min(longest_path(space.slots, space.roots, LEVELS), DEPTH)
+        depth = Partition(space.slots, space.roots, levels=LEVELS, depth=DEPTH).depth
         self.learner = Learner(None, noise or None, None, depth, prior_of(space))
         # Rewards that agree do not prove that there is no noise: near an optimum they do anyway.
         self.learner.watching = False
@@ -159,7 +144,7 @@ class Ensemble:
     def belief(
         self, turn: int, rng: np.random.Generator, *, penalized: bool = False
     ) -> PartitionBelief:
-        """Return the belief about a partition; one that penalizes failures, if there are any."""
+        """Return the belief about a partition, or the one that penalizes failures."""
         if not self._beliefs:
             self._replace(rng)
         found = (self._penalized if penalized else self._beliefs)[turn]
@@ -182,10 +167,9 @@ class Ensemble:
     def replace_penalized(self) -> None:
         """Replace the beliefs that penalize failures, if there are any."""
         self._penalized = []
-        failures = len(self._trials.failed)
-        if failures:
+        if self._trials.failed:
             self._trials.set_penalty(self.penalty())
-            first = len(self._trials) + failures
+            first = len(self._trials) + len(self._trials.failed)
             self._penalized = [
                 PartitionBelief(self.space, belief.partition, self.settings, first, penalized=True)
                 for belief in self._beliefs
@@ -205,23 +189,19 @@ class Ensemble:
         if self._beliefs and not self._penalized:
             self.replace_penalized()
 
-    def doubt(self, rng: np.random.Generator) -> None:
-        """Fit again after this reward, the first to differ from one of the same point.
-
-        The fits so far assumed exact rewards, and beliefs took the two rewards for those of two
-        points of a cell; new ones take them for what they are.
-        """
+    def restart_with_noise(self, rng: np.random.Generator) -> None:
+        """Replace all beliefs, which took two rewards of a point for those of two points."""
         self._replace(rng)
         self.learner.next = 0
 
-    def learn(self, reward: float, rng: np.random.Generator) -> None:
+    def refit_if_due(self, reward: float, rng: np.random.Generator) -> None:
         """Fit the hyperparameters after a reward, if it is time."""
         if self.learner.only_zeros:
             self.learner.note([reward])
         if self.learner.is_due(len(self._trials)):
-            self.learn_now(rng)
+            self.refit(rng)
 
-    def learn_now(self, rng: np.random.Generator) -> None:
+    def refit(self, rng: np.random.Generator) -> None:
         """Fit the hyperparameters and the relevance of parameters, and replace the partitions."""
         count = len(self._trials)
         found = self.belief(count % self.count, rng)
@@ -246,8 +226,7 @@ class Ensemble:
     def best_rows(self, deviations: float, rng: np.random.Generator) -> set[int]:
         """Return, by each belief, the last row of the cell with the best mean - deviations std."""
         best = [belief.cells.best_played(deviations) for belief in self.beliefs(rng)]
-        rows = self._trials.rows()
-        return set(best if isinstance(rows, slice) else rows[best].tolist())
+        return set(self._trials.rows()[best].tolist())
 
 
 def random_partition(space: Space, priority: Array, rng: np.random.Generator) -> Partition:
@@ -267,12 +246,7 @@ def prior_of(space: Space) -> Prior:
     falls by a factor of 4 if rewards are smooth. Much rougher rewards could not be distinguished
     from noise, which is small as a rule: the best point is evaluated again.
     """
-
-    def parallel(slots: Sequence[int]) -> int:
-        inner = [max(map(parallel, space.slots[i].inner), default=0) for i in slots]
-        return len(slots) + sum(inner)
-
-    d = max(parallel(space.roots), 1)
+    d = max(largest_sum(space.slots, space.roots, [1] * len(space.slots)), 1)
     ratio = LogNormal(median=2.0 ** (-2.0 / d), sigma=0.5, low=1e-2, high=2.0 ** (-ROUGHEST / d))
     noise = replace(WEAK.noise, median=0.1)
     return replace(WEAK, hyperparameters={"ratio": ratio}, noise=noise)

@@ -11,10 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.spaces.parameters import Point
-from bough.spaces.trials import Trials
-
-#: The number of latest evaluations among which neighbors are searched.
-POOL = 2000
+from bough.spaces.trials import Array, TrialTable
 
 
 class FailureRisk:
@@ -23,12 +20,12 @@ class FailureRisk:
     If failures are `penalized`, the next point is not at risk; else they are treated as pending.
     """
 
-    def __init__(self, trials: Trials) -> None:
+    def __init__(self, trials: TrialTable) -> None:
         self._trials = trials
         self.penalized = False
         self.at_risk = self.confirmed = 0  # evaluations of points at risk, and those that failed
 
-    def note(self, point: Point, *, failed: bool) -> None:
+    def record(self, point: Point, *, failed: bool) -> None:
         """Record the outcome of an evaluation, before it is added to the trials."""
         if self._is_at_risk(point):
             self.at_risk += 1
@@ -52,12 +49,16 @@ class FailureRisk:
             return False
         return bool(self.are_at_risk(point, np.array([self._trials.coordinates_of(point)]))[0])
 
-    def are_at_risk(self, point: Point, coordinates: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def safe(self, point: Point, coordinates: Array) -> Array:
+        """Return the coordinates that are not at risk; all, unless failures are penalized."""
+        return coordinates[~self.are_at_risk(point, coordinates)] if self.penalized else coordinates
+
+    def are_at_risk(self, point: Point, coordinates: Array) -> NDArray[np.bool_]:
         """Return whether the nearest neighbors of some coordinates have failed.
 
         The rows of coordinates are those of points with the same choices as the given one.
         """
-        rows, known, _ = self._trials.alike(point, POOL, failures=True)
+        rows, known, _ = self._trials.alike(point, failures=True)
         failed = self._trials.is_failed(rows)
         # (Relative to one of them, to avoid cancellation if all of them are close.)
         there, here = known - coordinates[0], coordinates - coordinates[0]

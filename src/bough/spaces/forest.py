@@ -19,7 +19,7 @@ from bough.spaces.failures import FailureRisk
 from bough.spaces.parameters import Point
 from bough.spaces.searcher import PartitionSearcher, SpaceCertificate, SpaceSearcher
 from bough.spaces.space import Space
-from bough.spaces.trials import Trials
+from bough.spaces.trials import TrialTable
 from bough.spaces.trust_regions import TrustRegions
 
 #: The default number of partitions.
@@ -57,7 +57,7 @@ class Forest(SpaceSearcher):
 
     Attributes
     ----------
-    trials : Trials
+    trials : TrialTable
         The evaluations so far, to be read only.
 
     Examples
@@ -94,7 +94,7 @@ class Forest(SpaceSearcher):
         self.confidence = confidence or Confidence(scale=SCALE)
         self._where = point
         noise = None if noise is None else moderate(at_least_zero(noise, "noise"), "noise")
-        self.trials = Trials(space, None if noise is None else noise > 0.0)
+        self.trials = TrialTable(space, None if noise is None else noise > 0.0)
         self._ensemble = Ensemble(space, self.trees, self.trials, noise)
         self._learner = self._ensemble.learner
         self._risk = FailureRisk(self.trials)
@@ -116,7 +116,6 @@ class Forest(SpaceSearcher):
     # ------------------------------------------------------------------ ask
 
     def ask(self) -> dict[str, Any]:
-        """Return params to evaluate; raise `Exhausted` if nothing is left to learn."""
         point = self._repetition()
         if point is None:
             point = self._choose()
@@ -124,16 +123,12 @@ class Forest(SpaceSearcher):
         return self.trials.params_of(point)
 
     def _repetition(self) -> Point | None:
-        """Return the best point, if it is time to evaluate it again.
-
-        If there is noise, that is done regularly: the point that is believed to be the best is so
-        partly by luck, and only more of its values can show how much.
-        """
+        """Return the best point, if it is time to evaluate it again: it may be best by luck."""
         trials = self.trials
         if trials.noisy and len(trials) >= self._again:
             self._again = len(trials) + AGAIN
             best = self._best_point("lower")
-            return None if best in trials.pending else best
+            return None if best in trials.pending.values() else best
         if trials.noisy is not None or self._checked:
             return None
         if len(trials.observed) < max(min(CHECK, self.space.size - len(trials.failed)), 1):
@@ -153,7 +148,7 @@ class Forest(SpaceSearcher):
         # (The params of a point may have another point, by rounding.)
         params = self.space.params(point)
         point = self.space.point(params)
-        self.trials.keep(point, params)
+        self.trials.keep_params(point, params)
         if region is not None:
             self._trust_regions.asked_by[point] = region
         return point
@@ -170,7 +165,7 @@ class Forest(SpaceSearcher):
 
     def _is_new(self, point: Point) -> bool:
         """Return whether evaluating a point would be informative."""
-        if point in self.trials.pending or point in self.trials.failed:
+        if point in self.trials.pending.values() or point in self.trials.failed:
             return False
         return self.trials.noisy is True or point not in self.trials.observed
 
@@ -178,12 +173,14 @@ class Forest(SpaceSearcher):
         """Return a point of the cell with the highest upper confidence bound."""
         trials, penalized = self.trials, self._risk.penalized
         found = self._ensemble.belief(self.turn, self._rng, penalized=penalized)
-        # (Failures have negative tickets.)
+        # (The numbers of failures are negative.)
         failed = {} if penalized else {point: ~row for point, row in trials.failed.items()}
-        found.set_pending(failed | trials.tickets)
+        found.set_pending(failed | trials.pending_numbers())
         plays = len(trials) + len(trials.failed) + len(trials.pending)
         sqrt_beta = self.confidence.sqrt_beta(plays + 1, found.belief.tree.log_arms or 0.0)
-        cell = found.partition.cell(found.cells.highest(sqrt_beta, self._random))
+        path = found.belief.highest_upper(sqrt_beta, rng=self._random).path
+        # The largest cell around this arm that has no node yet.
+        cell = found.partition.cell(path[: found.belief.explored_steps(path) + 1])
         if self._where == "centre":
             point = self.space.center(cell)
             if self._is_new(point):
@@ -221,34 +218,25 @@ class Forest(SpaceSearcher):
     # ------------------------------------------------------------------ tell
 
     def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
-        """Record the reward of params, asked for or not; again is another observation."""
         trials = self.trials
-        point = self._point_of(params)
+        point = self.space.point(params)
         reward = moderate(real(value, "value"), "value")
         if noise is not None:
             noise = moderate(at_least_zero(noise, "noise"), "noise")
         trials.settle(point)
-        trials.keep(point, params)
-        self._risk.note(point, failed=False)
+        trials.keep_params(point, params)
+        self._risk.record(point, failed=False)
         recovered, was_noisy = point in trials.failed, trials.noisy
         row = trials.observe(point, reward, noise)
         if recovered:
             self._ensemble.replace_penalized()
         if trials.noisy and not was_noisy and len(trials.observed[point]) > 1:
-            self._ensemble.doubt(self._rng)
+            self._ensemble.restart_with_noise(self._rng)
         self._trust_regions.observe(row, self._noise)
-        self._ensemble.learn(reward, self._rng)
+        self._ensemble.refit_if_due(reward, self._rng)
 
     def refit(self) -> None:
-        """Fit the hyperparameters to all observations now."""
-        self._ensemble.learn_now(self._rng)
-
-    def _point_of(self, params: Mapping[str, Any]) -> Point:
-        """Return the point of params, which need not be checked if they were asked for last."""
-        pending = self.trials.pending
-        if pending and self.trials.is_of(pending[-1], params):
-            return pending[-1]
-        return self.space.point(params)
+        self._ensemble.refit(self._rng)
 
     def pend(self, params: Mapping[str, Any]) -> None:
         """Count params as asked for: their evaluation has begun elsewhere."""
@@ -258,12 +246,12 @@ class Forest(SpaceSearcher):
         """Record that evaluating params failed, asked for or not, and avoid their neighborhood.
 
         They are not asked for again, and are not an observation. A failure of params that have been
-        observed is taken for chance.
+        observed is attributed to chance.
         """
-        point = self._point_of(params)
+        point = self.space.point(params)
         self.trials.settle(point)
-        self.trials.keep(point, params)
-        self._risk.note(point, failed=True)
+        self.trials.keep_params(point, params)
+        self._risk.record(point, failed=True)
         self._trust_regions.fail(point)
         if point not in self.trials.observed and point not in self.trials.failed:
             self._ensemble.fail(point)
@@ -274,9 +262,9 @@ class Forest(SpaceSearcher):
         It is as if they had not been asked for. If the evaluation has failed, call `fail` instead.
         """
         point = self.space.point(params)
-        if point not in self.trials.pending:
+        if point not in self.trials.pending.values():
             raise ValueError(
-                f"params {params!r} are not pending: they were told or never asked for"
+                f"params {params!r} are not pending: they were observed or never asked for"
             )
         self.trials.settle(point)
         self._trust_regions.asked_by.pop(point, None)
@@ -285,16 +273,13 @@ class Forest(SpaceSearcher):
 
     @property
     def observations(self) -> int:
-        """The number of observations."""
         return len(self.trials)
 
     @property
     def pending(self) -> tuple[dict[str, Any], ...]:
-        """The params that were asked for and neither told nor forgotten yet, the oldest first."""
-        return tuple(map(self.trials.params_of, self.trials.pending))
+        return tuple(map(self.trials.params_of, self.trials.pending.values()))
 
     def best(self, rule: str | None = None) -> Arm:
-        """Return the best of the observed points."""
         check_rule(rule)
         trials = self.trials
         if not len(trials):
@@ -311,7 +296,7 @@ class Forest(SpaceSearcher):
         )  # fmt: skip
 
     def _best_point(self, rule: str) -> Point:
-        """Return the best of the observed points.
+        """Return the best of the observed points by a rule.
 
         With noise, the candidates are the best point by each belief, the centers of the best trust
         regions, and the points with the highest rewards.
@@ -320,10 +305,9 @@ class Forest(SpaceSearcher):
         if rule == "observed":
             return trials[trials.best].point
         deviations = 1.0 if rule == "lower" else 0.0
-        rows = {trials.best}
+        rows = {trials.best, *trials.highest_rows()}
         rows |= self._ensemble.best_rows(deviations, self._rng)
         rows.update(region.row for region in self._trust_regions.regions[:BEST_REGIONS])
-        rows.update(trials.highest())
         points = list(dict.fromkeys(trials[row].point for row in sorted(rows)))
         beliefs = [self._posterior(point) for point in points]
         scores = [mean - deviations * std for mean, std in beliefs]
@@ -338,10 +322,8 @@ class Forest(SpaceSearcher):
 
     def _sqrt_beta(self, found: PartitionBelief) -> float:
         """Return the sqrt_beta with which the confidence bounds of a belief hold."""
-        belief = found.belief
-        return Confidence(self.confidence.delta).sqrt_beta(
-            len(belief) + 1, belief.tree.log_arms or 0.0
-        )
+        count, log_arms = len(found.belief) + 1, found.belief.tree.log_arms or 0.0
+        return Confidence(self.confidence.delta).sqrt_beta(count, log_arms)
 
     @property
     def certificate(self) -> SpaceCertificate:

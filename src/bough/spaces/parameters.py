@@ -140,7 +140,6 @@ class Float(Numeric):
 
     @cached_property
     def count(self) -> int | None:
-        """The number of values; None for a continuum."""
         if self.step is None:
             return 1 if self.low == self.high else None
         return int((self.high - self.low) / self.step + self._grid_tolerance()) + 1
@@ -171,7 +170,6 @@ class Float(Numeric):
         return math.log(ratio) if ratio < math.inf else math.log(number) - math.log(self.low)
 
     def value(self, position: float) -> float:
-        """Return the value at a position."""
         if self.step is not None:  # 0.3, not the 0.30000000000000004 of 3 * 0.1
             exact = Decimal(repr(self.low)) + int(position) * Decimal(repr(self.step))
             return min(float(exact), self.high)
@@ -184,7 +182,6 @@ class Float(Numeric):
         return min(max(value, self.low), self.high)
 
     def position(self, value: Any, name: str) -> float:
-        """Return the position of a value; raise if it is not one of this parameter."""
         number = real(value, name)
         if self.step is not None:
             place = (number - self.low) / self.step
@@ -233,15 +230,12 @@ class Int(Numeric):
 
     @cached_property
     def count(self) -> int:
-        """The number of values."""
         return (self.high - self.low) // self.step + 1
 
     def value(self, position: int) -> int:
-        """Return the value at a position."""
         return self.low + position * self.step
 
     def position(self, value: Any, name: str) -> int:
-        """Return the position of a value; raise if it is not one of this parameter."""
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # as data frames and JSON return it
         number = whole(value, name, least=-LARGEST_INT, most=LARGEST_INT)
@@ -253,14 +247,12 @@ class Int(Numeric):
     # On a log scale, i takes the interval from i - 1/2 to i + 1/2.
 
     def edge(self, i: int) -> float:
-        """Return the left end of the interval of the i-th value, between 0 and 1."""
         if not self.log:
             return super().edge(i)
         first = self.low - 0.5
         return math.log((first + i) / first) / math.log((first + self.count) / first)
 
     def index_at(self, u: float) -> int:
-        """Return the index of the value whose interval contains u."""
         if not self.log:
             return super().index_at(u)
         first = self.low - 0.5
@@ -268,7 +260,6 @@ class Int(Numeric):
         return min(max(int(place), 0), self.count - 1)
 
     def middle(self, low: int, high: int) -> int:
-        """Return the index of the middle value of those from low to high - 1."""
         if not self.log:
             return super().middle(low, high)
         index = self.index_at(0.5 * (self.edge(low) + self.edge(high)))
@@ -336,15 +327,12 @@ class Choice(Parameter):
 
     @property
     def count(self) -> int:
-        """The number of options."""
         return len(self.options)
 
     def value(self, position: int) -> Any:
-        """Return the option at a position."""
         return self.options[position]
 
     def position(self, value: Any, name: str) -> int:
-        """Return the position of an option; raise if it is not one of this choice."""
         for i, option in enumerate(self.options):
             if same(option, value):
                 return i

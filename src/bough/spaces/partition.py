@@ -8,7 +8,10 @@ next choice, and a plan for each of its options.
 import heapq
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from bough.spaces.parameters import Choice, Point, Slot
 from bough.trees import Path, Tree
@@ -19,6 +22,8 @@ FALL = math.log(4.0)
 #: Cuts of a discrete parameter beyond those needed if all were in the middle; the last one splits
 #: all remaining values at once.
 SPARE_CUTS = 2
+#: A heap of cuts: the negative priority, the slot, and the number of its cuts before.
+Queue = list[tuple[float, int, int]]
 
 
 class Cut(NamedTuple):
@@ -29,17 +34,15 @@ class Cut(NamedTuple):
     last: bool  # whether all remaining values become children
 
 
-class Plan:
+@dataclass(slots=True, eq=False)
+class CutPlan:
     """Cuts in order, then the end or a choice with a plan for each option."""
 
-    __slots__ = ("cuts", "depth", "options", "queue", "slot")
-
-    def __init__(self, depth: int, queue: list[tuple[float, int, int]]) -> None:
-        self.depth = depth  # of the node where it begins
-        self.queue = queue  # what remains to be cut after its choice: priority, slot, level
-        self.cuts: list[Cut] = []
-        self.slot = -1  # of the choice
-        self.options: list[Plan | None] = []
+    depth: int  # of the node where it begins
+    queue: Queue  # what remains to be cut
+    cuts: list[Cut] = field(default_factory=list)
+    slot: int = -1  # of the choice
+    options: list["CutPlan | None"] = field(default_factory=list)
 
 
 class Partition:
@@ -72,51 +75,44 @@ class Partition:
         self.slots = slots
         self.counts = [slot.parameter.count for slot in slots]
         self._roots = tuple(roots)
-        self._levels = levels
         self._shares = shares
         self._priority = [0.0] * len(slots) if priority is None else list(priority)
-        self._cuts = _cuts_of(slots, levels)
-        self.depth = int(min(longest_path(slots, roots, levels), depth))
+        each = np.broadcast_to(levels, len(slots)).tolist()
+        self._cuts = list(map(_most_cuts, slots, each))
+        self.depth = int(min(largest_sum(slots, roots, self._cuts), depth))
         self._between: dict[tuple[int, int, int, float], int] = {}
         self._last: list[tuple[Path, Cell]] = []  # that was called for, to continue from there
-        queue: list[tuple[float, int, int]] = []
-        self._push(queue, roots)
-        self.first = Plan(0, queue)
-        self._lay_out(self.first)
+        self.first = self._plan(0, [], roots)
 
     # ------------------------------------------------------------------ plans
 
-    def _push(self, queue: list[tuple[float, int, int]], slots: Sequence[int]) -> None:
-        for slot in slots:
+    def _plan(self, depth: int, queue: Queue, activated: Sequence[int]) -> CutPlan:
+        """Return the cuts up to the next choice, those of activated slots included."""
+        for slot in activated:
             if self._cuts[slot]:
                 heapq.heappush(queue, (-self._priority[slot], slot, 0))
-
-    def _lay_out(self, plan: Plan) -> None:
-        """Put cuts in order up to the next choice."""
-        queue, depth = plan.queue, plan.depth
-        while queue and depth < self.depth:
+        plan = CutPlan(depth, queue)
+        while queue and depth + len(plan.cuts) < self.depth:
             key, slot, level = heapq.heappop(queue)
             parameter = self.slots[slot].parameter
             if isinstance(parameter, Choice):
                 plan.slot = slot
                 plan.options = [None] * parameter.count
-                return
+                break
             share = 0.5 if self._shares is None else self._shares[slot][level]
             last = parameter.count is not None and level + 1 == self._cuts[slot]
             plan.cuts.append(Cut(slot, share, last))
-            depth += 1
             if level + 1 < self._cuts[slot]:
                 heapq.heappush(queue, (key + FALL, slot, level + 1))
+        return plan
 
-    def option(self, plan: Plan, choice: int) -> Plan:
+    def option(self, plan: CutPlan, choice: int) -> CutPlan:
         """Return the plan that follows an option of a plan's choice."""
         found = plan.options[choice]
         if found is None:
             inner = self.slots[plan.slot].inner
-            queue = list(plan.queue)
-            self._push(queue, inner[choice])
-            found = Plan(plan.depth + len(plan.cuts) + 1, queue)
-            self._lay_out(found)
+            depth = plan.depth + len(plan.cuts) + 1
+            found = self._plan(depth, list(plan.queue), inner[choice])
             for i in range(len(inner)):  # options without parameters share a plan
                 if i == choice or not (inner[i] or inner[choice]):
                     plan.options[i] = found
@@ -168,38 +164,21 @@ class Partition:
             cell.enter(step)
         return cell
 
+    def tree(self, log_cells: float) -> Tree:
+        """Return the tree, given the logarithm of the number of leaves."""
+        return Tree(self, self.depth, log_arms=log_cells if self.depth else None)
+
     def _key(self) -> tuple[Any, ...]:
-        return self._levels, self.depth, self._priority, self._shares, self._roots, self.slots
+        return self._cuts, self.depth, self._priority, self._shares, self._roots, self.slots
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Partition) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((self._levels, self.depth, len(self.slots)))
+        return hash((*self._cuts, self.depth))
 
     def __repr__(self) -> str:
         return f"<partition by {', '.join(repr(slot.name) for slot in self.slots)}>"
-
-
-class PartitionTree(Tree):
-    """The tree of a partition, which checks a path faster that was announced by `expect`."""
-
-    def __init__(self, partition: Partition, *, log_arms: float) -> None:
-        super().__init__(partition, partition.depth, log_arms=log_arms if partition.depth else None)
-        self._path: Path = ()
-        self._widths: list[int] = []
-
-    def expect(self, path: Path, widths: list[int]) -> None:
-        """Announce a valid path, with the number of children of each node on it."""
-        self._path = path
-        self._widths = widths
-
-    def walk(self, path: Sequence[int]) -> tuple[Path, list[float]]:
-        """Check a path, unless it is a prefix of the one that was announced."""
-        length = len(path)
-        if type(path) is tuple and 0 < length < len(self._widths) and path == self._path[:length]:
-            return path, self._widths[: length + 1]  # type: ignore[return-value]
-        return super().walk(path)
 
 
 class Cell:
@@ -260,26 +239,20 @@ class Cell:
         self._divide()
 
 
-def longest_path(slots: Sequence[Slot], roots: Sequence[int], levels: int | Sequence[int]) -> int:
-    """Return the length of the longest path of a partition without a limit on its depth."""
-    cuts = _cuts_of(slots, levels)
+def largest_sum(slots: Sequence[Slot], active: Sequence[int], weights: Sequence[int]) -> int:
+    """Return the largest sum of weights of slots that are active together."""
+    total = 0
+    for i in active:
+        inner = (largest_sum(slots, option, weights) for option in slots[i].inner)
+        total += weights[i] + max(inner, default=0)
+    return total
 
-    def longest(active: Sequence[int]) -> int:
-        return sum(cuts[i] + max(map(longest, slots[i].inner), default=0) for i in active)
 
-    return longest(roots)
-
-
-def _cuts_of(slots: Sequence[Slot], levels: int | Sequence[int]) -> list[int]:
-    """Return the maximum number of cuts of each parameter."""
-    each = [levels] * len(slots) if isinstance(levels, int) else levels
-    found = []
-    for slot, continuous in zip(slots, each, strict=True):
-        count = slot.parameter.count
-        if isinstance(slot.parameter, Choice):
-            found.append(1)
-        elif count is None:
-            found.append(continuous)
-        else:
-            found.append(math.ceil(math.log2(count)) + SPARE_CUTS if count > 1 else 0)
-    return found
+def _most_cuts(slot: Slot, levels: int) -> int:
+    """Return the maximum number of cuts of a parameter."""
+    count = slot.parameter.count
+    if isinstance(slot.parameter, Choice):
+        return 1
+    if count is None:
+        return levels
+    return math.ceil(math.log2(count)) + SPARE_CUTS if count > 1 else 0

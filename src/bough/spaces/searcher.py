@@ -41,7 +41,7 @@ class SpaceSearcher(Resumable, ABC):
 
     @abstractmethod
     def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
-        """Record the reward of params, asked for or not; again is another observation."""
+        """Record the reward of params, asked for or not; each call is another observation."""
 
     @abstractmethod
     def forget(self, params: Mapping[str, Any]) -> None:
@@ -65,7 +65,7 @@ class SpaceSearcher(Resumable, ABC):
     @property
     @abstractmethod
     def pending(self) -> tuple[dict[str, Any], ...]:
-        """The params that were asked for and neither told nor forgotten yet, the oldest first."""
+        """The params that were asked for and not yet observed or forgotten, the oldest first."""
 
 
 class PartitionSearcher(SpaceSearcher):
@@ -97,7 +97,6 @@ class PartitionSearcher(SpaceSearcher):
 
     @property
     def random_state(self) -> int | None:
-        """The state of the random generator, a signed int of 64 bits; None if it has none."""
         return self.search.random_state
 
     @random_state.setter
@@ -105,23 +104,18 @@ class PartitionSearcher(SpaceSearcher):
         self.search.random_state = state
 
     def fits(self, start: int = 0) -> list[dict[str, Any]]:
-        """Return the fits of hyperparameters from number `start` on, as plain values for JSON."""
         return self.search.fits(start)
 
     def replay_fits(self, fits: Iterable[Mapping[str, Any]] | None) -> None:
-        """Take these fits, each when one is due, and no others; None: fit again from now on."""
         self.search.replay_fits(fits)
 
     def refit(self) -> None:
-        """Fit the hyperparameters to all observations now, if there are any to fit."""
         self.search.refit()
 
     def ask(self) -> dict[str, Any]:
-        """Return params to evaluate; raise `Exhausted` if nothing is left to learn."""
         return self.space.decode(self.search.ask())
 
     def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
-        """Record the reward of params, asked for or not; again is another observation."""
         path = self.space.encode(params)
         if noise is not None:
             at_least_zero(noise, "noise")
@@ -129,7 +123,6 @@ class PartitionSearcher(SpaceSearcher):
         self._params[path] = dict(params)
 
     def forget(self, params: Mapping[str, Any]) -> None:
-        """Drop a pending evaluation of the params, the oldest if there are several."""
         self.search.forget(self.space.encode(params))
 
     def best(self, rule: str | None = None) -> Arm:
@@ -143,12 +136,10 @@ class PartitionSearcher(SpaceSearcher):
 
     @property
     def observations(self) -> int:
-        """The number of observations."""
         return self.search.observations
 
     @property
     def pending(self) -> tuple[dict[str, Any], ...]:
-        """The params that were asked for and neither told nor forgotten yet, the oldest first."""
         return tuple(self.space.decode(path) for path in self.search.pending)
 
     def __repr__(self) -> str:

@@ -139,7 +139,7 @@ class Space:
     @cached_property
     def partition(self) -> Partition:
         """The fixed partition, whose tree is `tree`."""
-        levels = tuple(_levels(slot.parameter) for slot in self.slots)
+        levels = [_levels(slot.parameter) for slot in self.slots]
         return Partition(self.slots, self.roots, levels=levels)
 
     @cached_property
@@ -150,8 +150,7 @@ class Space:
         that fine), or, for discrete parameters, until one value is left. A choice has a child for
         each option.
         """
-        depth = self.partition.depth
-        return Tree(self.partition, depth, log_arms=self.log_cells if depth else None)
+        return self.partition.tree(self.log_cells)
 
     @cached_property
     def log_cells(self) -> float:
@@ -202,7 +201,7 @@ class Space:
     # ------------------------------------------------------------------ to and from JSON
 
     def to_json(self) -> str:
-        """Return the space as JSON; options must be strings, rng, True, False or None.
+        """Return the space as JSON; options must be strings, numbers, True, False or None.
 
         >>> Space(x=Int(1, 3)).to_json()
         '{"x": {"kind": "int", "low": 1, "high": 3, "log": false, "step": 1}}'

@@ -1,10 +1,7 @@
-"""Trials: the one record of what happened to each point, pending, observed or failed."""
+"""The table of trials: what happened to each point, pending, observed or failed."""
 
-import heapq
 import math
-from collections import deque
 from collections.abc import Mapping
-from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +11,12 @@ from bough.spaces.parameters import Choice, Point
 from bough.spaces.space import Space
 
 Array = NDArray[np.float64]
-#: Rows of the table: a slice if they are consecutive.
-Rows = slice | NDArray[np.intp]
+Rows = NDArray[np.intp]
 
-#: States of a row. A failure of a point that is observed later counts no more.
+#: States of a row. A failure of a point that is observed later no longer counts.
 OBSERVED, FAILED, RECOVERED = 0, 1, 2
+#: The number of latest trials that models of a neighborhood consider.
+LATEST = 2000
 #: The number of highest rewards that are listed: with noise, the highest may be a lucky one.
 SHORT_LIST = 8
 
@@ -31,7 +29,7 @@ class Observation(NamedTuple):
     noise: float | None
 
 
-class Trials:
+class TrialTable:
     """The evaluations of a search.
 
     Those that have ended are the rows of a table, in the order in which they ended.
@@ -47,9 +45,7 @@ class Trials:
     failed
         The row of each point that failed and was not observed.
     pending
-        The points that are being evaluated, the oldest first; a point may recur.
-    tickets
-        A number for each pending point, which changes if it is asked for again after it ended.
+        The points that are being evaluated, by number, the oldest first; a point may recur.
     choices
         The slots of choices.
     """
@@ -60,24 +56,19 @@ class Trials:
         self.best = -1
         self.observed: dict[Point, list[int]] = {}
         self.failed: dict[Point, int] = {}
-        self.pending: deque[Point] = deque()
-        self.tickets: dict[Point, int] = {}
-        self._last_ticket = 0
+        self.pending: dict[int, Point] = {}
+        self._begun = 0  # the number of evaluations
         self._params: dict[Point, dict[str, Any]] = {}
-        self._highest: list[tuple[float, int]] = []  # a heap
         slots = space.slots
         self.choices = [i for i, s in enumerate(slots) if isinstance(s.parameter, Choice)]
         numeric = [i for i, s in enumerate(slots) if not isinstance(s.parameter, Choice)]
         self._numeric = [i for i in numeric if slots[i].parameter.count != 1]
         self._discrete = [i for i in numeric if slots[i].parameter.count is not None]
-        self._active: dict[tuple[float, ...], list[int]] = {}
         self._ended: list[Observation] = []
         self._count = 0  # of observations
-        self._states = np.empty(16, dtype=np.int8)
-        self._positions = np.empty((16, len(slots)))
-        self._coordinates = np.empty((16, len(slots)))
-        self._values = np.empty(16)
-        self._noises = np.empty(16)
+        columns: list[Any] = [("state", int), ("value", float), ("noise", float)]
+        columns += [(name, float, (len(slots),)) for name in ("positions", "coordinates")]
+        self._table = np.empty(16, dtype=columns)
 
     def __len__(self) -> int:
         """Return the number of observations."""
@@ -90,21 +81,21 @@ class Trials:
 
     def pend(self, point: Point) -> None:
         """Record that the evaluation of a point begins."""
-        self.pending.append(point)
-        self._issue_ticket(point)
+        self.pending[self._begun] = point
+        self._begun += 1
 
     def settle(self, point: Point) -> None:
         """Remove a point from the pending ones, the oldest if it recurs."""
-        if point in self.pending:
-            self.pending.remove(point)
-            del self.tickets[point]
-            if point in self.pending:
-                self._issue_ticket(point)
+        number = self.pending_numbers().get(point)
+        if number is not None:
+            del self.pending[number]
 
-    def _issue_ticket(self, point: Point) -> None:
-        if point not in self.tickets:
-            self._last_ticket += 1
-            self.tickets[point] = self._last_ticket
+    def pending_numbers(self) -> dict[Point, int]:
+        """Return the number of each pending point, the oldest if it recurs."""
+        numbers: dict[Point, int] = {}
+        for number, point in self.pending.items():
+            numbers.setdefault(point, number)
+        return numbers
 
     def observe(self, point: Point, value: float, noise: float | None) -> int:
         """Record a reward, and return its row."""
@@ -119,10 +110,7 @@ class Trials:
         earlier.append(row)
         self._count += 1
         if self.failed and point in self.failed:
-            self._states[self.failed.pop(point)] = RECOVERED
-        heapq.heappush(self._highest, (value, row))
-        if len(self._highest) > SHORT_LIST:
-            heapq.heappop(self._highest)
+            self._table["state"][self.failed.pop(point)] = RECOVERED
         if self.best < 0 or value > self._ended[self.best].value:
             self.best = row
         return row
@@ -133,26 +121,22 @@ class Trials:
 
     def set_penalty(self, penalty: float) -> None:
         """Replace the penalties of all failures."""
-        self._values[list(self.failed.values())] = penalty
+        self._table["value"][list(self.failed.values())] = penalty
 
     def _append(self, trial: Observation, state: int) -> int:
         row = len(self._ended)
-        if row == len(self._values):
-            for name in ("_states", "_positions", "_coordinates", "_values", "_noises"):
-                array = getattr(self, name)
-                setattr(self, name, np.concatenate([array, np.empty_like(array)]))
-        point = trial.point
-        self._states[row] = state
-        self._positions[row] = [math.nan if p is None else p for p in point]
-        self._coordinates[row] = self._coordinates_of(point)
-        self._values[row] = trial.value
-        self._noises[row] = math.nan if trial.noise is None else trial.noise
+        if row == len(self._table):
+            self._table = np.concatenate([self._table, self._table])
+        point, value, noise = trial
+        positions = [math.nan if p is None else p for p in point]
+        noise = math.nan if noise is None else noise
+        self._table[row] = state, value, noise, positions, self._coordinates_of(point)
         self._ended.append(trial)
         return row
 
     # ------------------------------------------------------------------ params as they were given
 
-    def keep(self, point: Point, params: Mapping[str, Any]) -> None:
+    def keep_params(self, point: Point, params: Mapping[str, Any]) -> None:
         """Keep the params of a point as they were first given: those of the point are rounded."""
         if point not in self._params:
             self._params[point] = dict(params)
@@ -162,53 +146,43 @@ class Trials:
         params = self._params.get(point)
         return self.space.params(point) if params is None else dict(params)
 
-    def is_of(self, point: Point, params: Mapping[str, Any]) -> bool:
-        """Return whether params hold the very objects that were kept for a point."""
-        kept = self._params.get(point)
-        if kept is None or type(params) is not dict or tuple(params) != tuple(kept):
-            return False
-        return all(map(is_, params.values(), kept.values()))
-
     # ------------------------------------------------------------------ rows
 
     def rows(self, first: int = 0, *, failures: bool = False) -> Rows:
         """Return the rows of the observations from the given one on, and of failures if asked."""
         ended = len(self._ended)
-        if ended == self._count:
-            return slice(first, ended)
-        states = self._states[:ended]
+        if ended == self._count:  # there are no failures
+            return np.arange(first, ended)
+        states = self._table["state"][:ended]
         return np.flatnonzero(states != RECOVERED if failures else states == OBSERVED)[first:]
 
     def number(self, row: int) -> int:
         """Return the number of observations before a row."""
-        if len(self._ended) == self._count:
-            return row
-        return int(np.count_nonzero(self._states[:row] == OBSERVED))
+        return int(np.count_nonzero(self._table["state"][:row] == OBSERVED))
 
-    def is_failed(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def is_failed(self, rows: Rows) -> NDArray[np.bool_]:
         """Return whether rows are failures."""
-        failed: NDArray[np.bool_] = self._states[rows] == FAILED
+        failed: NDArray[np.bool_] = self._table["state"][rows] == FAILED
         return failed
 
     def observations(self) -> list[Observation]:
         """Return the observations in order."""
-        rows = self.rows()
-        if isinstance(rows, slice):
-            return self._ended[rows]
-        return [self._ended[row] for row in rows.tolist()]
+        return [self._ended[row] for row in self.rows().tolist()]
 
-    def highest(self) -> list[int]:
+    def highest_rows(self) -> list[int]:
         """Return the rows of the highest rewards."""
-        return [row for _, row in self._highest]
+        rows: list[int] = self.rows()[self.values.argsort(kind="stable")].tolist()
+        return rows[-SHORT_LIST:]
 
     @property
     def values(self) -> Array:
         """The rewards of the observations in order."""
-        return self._values[self.rows()]
+        return self._table["value"][self.rows()]
 
     def table(self, rows: Rows) -> tuple[Array, Array, Array]:
         """Return positions, values (of failures, the penalty) and noises (or NaN) of rows."""
-        return self._positions[rows], self._values[rows], self._noises[rows]
+        table = self._table
+        return table["positions"][rows], table["value"][rows], table["noise"][rows]
 
     # ------------------------------------------------------------------ coordinates
 
@@ -217,22 +191,17 @@ class Trials:
         row = [math.nan if p is None else p for p in point]
         for i in self._discrete:
             if point[i] is not None:
-                parameter: Any = self.space.slots[i].parameter
-                index = int(row[i])
-                row[i] = float(0.5 * (parameter.edge(index) + parameter.edge(index + 1)))
+                edge, index = self.space.slots[i].parameter.edge, int(row[i])
+                row[i] = 0.5 * (edge(index) + edge(index + 1))
         return row
 
     def active(self, point: Point) -> list[int]:
         """Return the slots of the numbers that are active for a point, and can vary."""
-        kind = self.kind(point)
-        found = self._active.get(kind)
-        if found is None:
-            found = self._active[kind] = [i for i in self._numeric if point[i] is not None]
-        return found
+        return [i for i in self._numeric if point[i] is not None]
 
-    def kind(self, point: Point) -> tuple[float, ...]:
-        """Return the options that a point has chosen; -1 for choices that are not active."""
-        return tuple(-1.0 if point[i] is None else float(point[i] or 0) for i in self.choices)
+    def kind(self, point: Point) -> Point:
+        """Return the options that a point has chosen; None for choices that are not active."""
+        return tuple(point[i] for i in self.choices)
 
     def coordinates_of(self, point: Point) -> list[float]:
         """Return the coordinates of the active numbers of a point."""
@@ -241,27 +210,17 @@ class Trials:
 
     def spacing(self, slot: int, position: float | None) -> float:
         """Return the distance that reaches the neighbors of a discrete value; 0 for a real one."""
-        parameter = self.space.slots[slot].parameter
-        if isinstance(parameter, Choice) or parameter.count is None:
+        if slot not in self._discrete:
             return 0.0
-        i = int(position or 0)
-        return 1.5 * (parameter.edge(i + 1) - parameter.edge(i))
+        edge, i = self.space.slots[slot].parameter.edge, int(position or 0)
+        return 1.5 * (edge(i + 1) - edge(i))
 
-    def alike(
-        self, point: Point, most: int, *, failures: bool = False
-    ) -> tuple[NDArray[np.intp], Array, Array]:
-        """Return the rows with the same choices as a point, their coordinates, and their values.
-
-        Only the last observations, `most` of them, are considered; failures count if asked for.
-        """
-        count = self._count + (len(self.failed) if failures else 0)
-        rows = self.rows(max(count - most, 0), failures=failures)
-        found = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-        active = self.active(point)
-        coordinates = self._coordinates[rows]
-        if not self.choices:
-            whole = len(active) == coordinates.shape[1]
-            return found, coordinates if whole else coordinates[:, active], self._values[rows]
+    def alike(self, point: Point, *, failures: bool = False) -> tuple[Rows, Array, Array]:
+        """Return the latest rows with the choices of a point, their coordinates and values."""
+        rows = self.rows(failures=failures)[-LATEST:]
+        coordinates = self._table["coordinates"][rows]
         mine = [i for i in self.choices if point[i] is not None]
-        found = found[(coordinates[:, mine] == [point[i] for i in mine]).all(axis=1)]
-        return found, self._coordinates[found[:, None], active], self._values[found]
+        if mine:
+            same = (coordinates[:, mine] == [point[i] for i in mine]).all(axis=1)
+            rows, coordinates = rows[same], coordinates[same]
+        return rows, coordinates.take(self.active(point), axis=1), self._table["value"][rows]

@@ -12,18 +12,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from operator import sub
+from operator import attrgetter, sub
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.spaces.cells import distances, solve, terms
+from bough.spaces.cells import cholesky_solve, distances, quadratic_terms
 from bough.spaces.failures import FailureRisk
 from bough.spaces.parameters import Point
 from bough.spaces.space import Space
-from bough.spaces.trials import Trials
-
-Array = NDArray[np.float64]
+from bough.spaces.trials import Array, TrialTable
 
 #: The largest number of parameters of a quadratic with mixed terms.
 MIXED = 10
@@ -52,8 +50,6 @@ NO_GAIN = 0.3
 
 #: The number of rewards below which there are no trust regions.
 FEWEST = 4
-#: The number of latest rewards that models are fitted to.
-POOL = 2000
 #: Probability of changing a choice of a good point, if there are choices.
 OTHER_CHOICE = 0.2
 #: Probability of changing a number of a good point, once the best region is this small.
@@ -68,6 +64,8 @@ GOOD = 0.2
 
 # ---------------------------------------------------------------------- local quadratic models
 
+_pairs = lru_cache(maxsize=16)(np.triu_indices)
+
 
 @dataclass(frozen=True)
 class Quadratic:
@@ -81,7 +79,9 @@ class Quadratic:
 
     def __call__(self, coordinates: Array) -> Array:
         """Return its values at some coordinates."""
-        values: Array = terms(coordinates, self.center, self.radius, self.mixed) @ self.coefficients
+        values: Array = (
+            quadratic_terms(coordinates, self.center, self.radius, self.mixed) @ self.coefficients
+        )
         return values
 
     def maximum(self) -> Array | None:
@@ -89,9 +89,9 @@ class Quadratic:
         d = len(self.center)
         curvature = np.diag(-self.coefficients[d + 1 : 2 * d + 1])
         if self.mixed:
-            i, j = _pairs(d)
+            i, j = _pairs(d, 1)
             curvature[i, j] = curvature[j, i] = -self.coefficients[2 * d + 1 :]
-        step = solve(curvature, self.coefficients[1 : d + 1])
+        step = cholesky_solve(curvature, self.coefficients[1 : d + 1])
         return None if step is None else self.center + self.radius * step
 
 
@@ -109,23 +109,16 @@ def fit_quadratic(
     count = min(len(coordinates), int((NOISY_SHARE if noisy else EXACT_SHARE) * wanted) + 2)
     near = distance.argpartition(count - 1)[:count]
     weights = 1.0 / (1.0 + distance[near] ** 2)
-    weighted = terms(coordinates[near], center, radius, mixed) * weights[:, None]
+    weighted = quadratic_terms(coordinates[near], center, radius, mixed) * weights[:, None]
     y = values[near]
     shift = y.sum() / count
     gram = weighted.T @ weighted
     gram.flat[:: wanted + 1] += RIDGE * gram.trace()
-    coefficients = solve(gram, weighted.T @ (weights * (y - shift)))
+    coefficients = cholesky_solve(gram, weighted.T @ (weights * (y - shift)))
     if coefficients is None:  # rounding: the data are nearly all in one place
         return None
     coefficients[0] += shift
     return Quadratic(center, radius, coefficients, mixed, near)
-
-
-@lru_cache(maxsize=16)
-def _pairs(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the pairs of different parameters."""
-    i, j = np.triu_indices(d, 1)
-    return i, j
 
 
 # ---------------------------------------------------------------------- regions
@@ -135,7 +128,7 @@ def _pairs(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 class TrustRegion:
     """A good point, and the radius within which its local model is trusted."""
 
-    kind: tuple[float, ...]  # the choices of its points
+    kind: Point  # the choices of its points
     center: list[float]
     row: int  # of the observation at the center
     value: float
@@ -146,13 +139,9 @@ class TrustRegion:
         """Whether it is so small that there is nothing more to gain."""
         return self.radius <= LEAST
 
-    def contains(self, coordinates: list[float]) -> bool:
-        """Return whether coordinates belong to the region."""
-        reach = max(APART, self.radius)
-        for a, b in zip(coordinates, self.center, strict=True):  # noqa: SIM110 - twice as fast
-            if not -reach <= a - b <= reach:
-                return False
-        return True
+    def distance(self, coordinates: list[float]) -> float:
+        """Return the maximum-norm distance of coordinates from the center."""
+        return max(map(abs, map(sub, coordinates, self.center)), default=0.0)
 
     def move(self, coordinates: list[float], row: int, value: float) -> None:
         """Move the center to a better point."""
@@ -171,14 +160,14 @@ class TrustRegion:
         noise: float,
         small: float,
         rng: np.random.Generator,
-        fails: Callable[[Array], NDArray[np.bool_]] | None = None,
+        safe: Callable[[Array], Array],
     ) -> tuple[Array | None, int | None]:
         """Return where the local model is highest; None if there is no candidate.
 
         If there is noise, also return the index of the best of the data by the model. The data are
         all observations with the same choices; `least` is the spacing of discrete values along each
-        parameter, `small` the largest gain that counts as none, and `fails` returns whether
-        coordinates are at risk of failing.
+        parameter, `small` the largest gain that counts as none, and `safe` returns the
+        coordinates that are not at risk of failing.
         """
         center = np.array(self.center)
         radius = np.maximum(self.radius, least)
@@ -187,7 +176,7 @@ class TrustRegion:
         candidates = low + (high - low) * rng.random((CANDIDATES, len(low)))
         model = fit_quadratic(coordinates, values, center, radius, noisy=False)
         if model is None:
-            candidates = _safe(candidates, fails)
+            candidates = safe(candidates)
             return (candidates[0] if len(candidates) else None), None
         noisy = noise > 0.0 and float(np.ptp(model(candidates))) < BLURRED * noise
         if noisy:
@@ -195,7 +184,7 @@ class TrustRegion:
         maximum = model.maximum()
         if maximum is not None:
             candidates[-1] = np.minimum(np.maximum(maximum, low), high)
-        candidates = _safe(candidates, fails)
+        candidates = safe(candidates)
         if not len(candidates):
             return None, None
         fitted = model(candidates)
@@ -212,11 +201,6 @@ class TrustRegion:
         return best, highest
 
 
-def _safe(candidates: Array, fails: Callable[[Array], NDArray[np.bool_]] | None) -> Array:
-    """Return the candidates that are not at risk of failing."""
-    return candidates if fails is None else candidates[~fails(candidates)]
-
-
 # ---------------------------------------------------------------------- all regions of a search
 
 
@@ -231,7 +215,7 @@ class TrustRegions:
         The region that asked for each point that is being evaluated for one.
     """
 
-    def __init__(self, space: Space, trials: Trials, risk: FailureRisk) -> None:
+    def __init__(self, space: Space, trials: TrialTable, risk: FailureRisk) -> None:
         self._space = space
         self._trials = trials
         self._risk = risk
@@ -249,19 +233,18 @@ class TrustRegions:
 
         `is_new` returns whether evaluating a point would be informative.
         """
-        region = None
         if len(self._trials) < FEWEST:
             return None, None
         if self._trials.choices and rng.random() < OTHER_CHOICE:
             point: Point | None = self._with_another_choice(rng)
-        elif (region := self._choose(rng)) is None:
-            point = self._with_another_number(rng)
-        else:
+        elif region := self._choose(rng):
             point = self._maximum_in(region, noise, rng)
-            if point is None or not is_new(point):
-                region.resize(success=False)
-                return None, None
-            return point, region
+            if point is not None and is_new(point):
+                return point, region
+            region.resize(success=False)
+            return None, None
+        else:
+            point = self._with_another_number(rng)
         return None if point is None or self._risk.excludes(point) else point, None
 
     def _choose(self, rng: np.random.Generator) -> TrustRegion | None:
@@ -282,11 +265,11 @@ class TrustRegions:
         trials = self._trials
         center = trials[region.row].point
         active = trials.active(center)
-        rows, coordinates, values = trials.alike(center, POOL)
+        rows, coordinates, values = trials.alike(center)
         least = np.array([trials.spacing(i, center[i]) for i in active])
-        fails = partial(self._risk.are_at_risk, center) if self._risk.penalized else None
+        safe = partial(self._risk.safe, center)
         small = SMALL * self._spread
-        found, best = region.propose(coordinates, values, least, noise, small, rng, fails)
+        found, best = region.propose(coordinates, values, least, noise, small, rng, safe)
         if found is None:
             return None
         if best is not None:
@@ -322,10 +305,8 @@ class TrustRegions:
         """Return a good point with another option of one choice."""
         point = self._good_point(rng)
         slots = self._space.slots
-        made = [
-            i for i in self._trials.choices
-            if point[i] is not None and slots[i].parameter.count != 1
-        ]  # fmt: skip
+        active = [i for i in self._trials.choices if point[i] is not None]
+        made = [i for i in active if slots[i].parameter.count != 1]
         if not made:
             return self._space.random_point(rng)
         slot = made[int(rng.integers(len(made)))]
@@ -356,29 +337,24 @@ class TrustRegions:
             region.move(coordinates, row, reward)
             self._sort()
 
-    def _add(
-        self, row: int, kind: tuple[float, ...], coordinates: list[float], value: float
-    ) -> None:
+    def _add(self, row: int, kind: Point, coordinates: list[float], value: float) -> None:
         """Move the region of a reward that no region asked for there, or make a new one."""
-        first = True
-        for region in self.regions:
-            if region.kind != kind:
-                continue
-            first = False
-            if region.contains(coordinates):
+        alike = [region for region in self.regions if region.kind == kind]
+        for region in alike:
+            distance = region.distance(coordinates)
+            if distance <= max(APART, region.radius):
                 if value > region.value:
-                    distance = max(map(abs, map(sub, coordinates, region.center)))
                     region.move(coordinates, row, value)
                     region.radius = max(region.radius, distance)
                 return
-        if (first or value >= self._good) and coordinates:
+        if (not alike or value >= self._good) and coordinates:
             self.regions.append(TrustRegion(kind, coordinates, row, value))
             self._sort()
             self._drop([region for region in self.regions if not region.converged], MOST_ACTIVE)
             self._drop([region for region in self.regions if region.converged], MOST_CONVERGED)
 
     def _sort(self) -> None:
-        self.regions.sort(key=lambda region: region.value, reverse=True)
+        self.regions.sort(key=attrgetter("value"), reverse=True)
 
     def _drop(self, some: list[TrustRegion], most: int) -> None:
         """If there are too many, drop the worst of those whose choices a better one has."""
