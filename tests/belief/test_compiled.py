@@ -143,6 +143,9 @@ def test_the_source_has_quadratics_with_the_same_bits(source):
             m.cells.quadratic_terms(places, centre, radius, mixed) for m in (Compiled, source)
         )
         assert fast.tobytes() == slow.tobytes()
+    fast, slow = (m.cells.distances(places, centre, radius) for m in (Compiled, source))
+    assert fast.tobytes() == slow.tobytes()
+    assert fast == pytest.approx(np.abs((places - centre) / radius).max(axis=1))
     matrix = places.T @ places
     fast, slow = (m.cells.cholesky_solve(matrix, centre) for m in (Compiled, source))
     assert fast.tobytes() == slow.tobytes()

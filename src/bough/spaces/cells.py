@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import isnan, sqrt
+from cython.cimports.libc.math import fabs, isnan, sqrt
 
 if not cython.compiled:
-    from math import isnan, sqrt
+    from math import fabs, isnan, sqrt
 
     from bough.belief.nodes import GROUP, NONE, TINY
 
@@ -237,6 +237,23 @@ class CellIndex:
 
 # ---------------------------------------------------------------------- local quadratic models
 # (Calling NumPy for arrays this small would cost more than the arithmetic.)
+
+
+def distances(coordinates, center, radius):
+    """Return the maximum-norm distance of each row from a center, in units of the radius."""
+    x: cython.double[:, :] = coordinates
+    c: cython.double[::1] = center
+    inverse: cython.double[::1] = 1.0 / radius  # a division takes longer than everything else
+    found = np.empty(len(coordinates))
+    farthest: cython.double[::1] = found
+    for i in range(x.shape[0]):
+        most: cython.double = 0.0
+        for j in range(x.shape[1]):
+            away: cython.double = fabs(x[i, j] - c[j]) * inverse[j]
+            if away > most:
+                most = away
+        farthest[i] = most
+    return found
 
 
 def quadratic_terms(coordinates, center, radius, mixed):

@@ -79,7 +79,7 @@ class PartitionBelief:
         if known == len(trials) + (len(trials.failed) if self._penalized else 0):
             return
         points, values, noises = trials.table(trials.rows(known, failures=self._penalized))
-        depths = self.depths(points[: 0 if known else self.first])
+        depths = np.zeros(0, np.int32) if known else self.depths(points[: self.first])
         self.cells.observe(points, values, noises, depths)
 
     def depths(self, points: Array) -> NDArray[np.int32]:

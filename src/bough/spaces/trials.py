@@ -150,7 +150,10 @@ class TrialTable:
 
     def rows(self, first: int = 0, *, failures: bool = False) -> Rows:
         """Return the rows of the observations from the given one on, and of failures if asked."""
-        states = self._table["state"][: len(self._ended)]
+        ended = len(self._ended)
+        if ended == self._count:  # there are no failures
+            return np.arange(first, ended)
+        states = self._table["state"][:ended]
         return np.flatnonzero(states != RECOVERED if failures else states == OBSERVED)[first:]
 
     def number(self, row: int) -> int:

@@ -11,13 +11,13 @@ that is good in one good point is good in another.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter, sub
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.spaces.cells import cholesky_solve, quadratic_terms
+from bough.spaces.cells import cholesky_solve, distances, quadratic_terms
 from bough.spaces.failures import FailureRisk
 from bough.spaces.parameters import Point
 from bough.spaces.space import Space
@@ -64,6 +64,8 @@ GOOD = 0.2
 
 # ---------------------------------------------------------------------- local quadratic models
 
+_pairs = lru_cache(maxsize=16)(np.triu_indices)
+
 
 @dataclass(frozen=True)
 class Quadratic:
@@ -87,7 +89,7 @@ class Quadratic:
         d = len(self.center)
         curvature = np.diag(-self.coefficients[d + 1 : 2 * d + 1])
         if self.mixed:
-            i, j = np.triu_indices(d, 1)
+            i, j = _pairs(d, 1)
             curvature[i, j] = curvature[j, i] = -self.coefficients[2 * d + 1 :]
         step = cholesky_solve(curvature, self.coefficients[1 : d + 1])
         return None if step is None else self.center + self.radius * step
@@ -103,7 +105,7 @@ def fit_quadratic(
     wanted = full if mixed else 1 + 2 * d
     if len(coordinates) < wanted + 2:
         return None
-    distance = (np.abs(coordinates - center) * (1.0 / radius)).max(axis=1)
+    distance = distances(coordinates, center, radius)
     count = min(len(coordinates), int((NOISY_SHARE if noisy else EXACT_SHARE) * wanted) + 2)
     near = distance.argpartition(count - 1)[:count]
     weights = 1.0 / (1.0 + distance[near] ** 2)
