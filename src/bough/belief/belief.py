@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bough._validation import at_least_zero, real, whole
 from bough.belief.best_arm import Arm, ArmSearch
+from bough.belief.best_value import BestArms, unexplored_children
 from bough.belief.maxima import Maxima
 from bough.belief.nodes import Nodes
 from bough.belief.posterior import Posterior
@@ -18,6 +19,9 @@ from bough.kernels import Kernel, common_steps
 from bough.trees import MOST_CHILDREN, Path, Tree
 
 Array = NDArray[np.float64]
+
+#: The number of draws in `best_value`.
+BEST_DRAWS = 256
 
 PARTS = ("node_array", "propagation", "arm_search", "maxima")
 
@@ -451,15 +455,63 @@ class Belief:
     def best_value(self) -> tuple[float, float]:
         """Return mean and standard deviation of the reward of the best arm of all.
 
-        They come from the maxima of subtrees, so they are approximate; pending evaluations count in
-        the standard deviation.
+        By `sample_best`, with a fixed seed. Infinite and nan if a node has infinitely many children.
 
         >>> import bough
         >>> belief = bough.Belief(bough.Tree(2, 1), bough.kernels.Discounted(1.0), noise=0.0)
-        >>> [round(moment, 2) for moment in belief.best_value()]
-        [0.56, 0.83]
+        >>> [round(moment, 1) for moment in belief.best_value()]
+        [0.6, 0.8]
         """
-        return self._prepared_maxima().best_value()
+        best, _ = self.sample_best(BEST_DRAWS, rng=0)
+        return float(best.mean()), float(best.std()) if math.isfinite(best[0]) else math.nan
+
+    def sample_best(
+        self,
+        n: int,
+        path: Sequence[int] | None = None,
+        *,
+        degrees_of_freedom: float = math.inf,
+        rng: np.random.Generator | int | None = None,
+    ) -> tuple[Array, Array]:
+        """Draw the reward of the best arm of all from its posterior, by observations only.
+
+        Exact, up to the width of a numerical grid, if the branching and the prior mean are not
+        functions. Else unexplored subtrees have the average width of those explored, and the mean
+        of their root.
+
+        Parameters
+        ----------
+        n
+            The number of draws.
+        path
+            An explored node, by default that with the highest mean of those observed.
+        degrees_of_freedom
+            The number of observations that the scale of the prior was estimated from. Draws
+            then are those of a Student distribution.
+        rng
+            A seed or a generator.
+
+        Returns
+        -------
+        best, chosen : array
+            The reward of the best arm, and that of `path`, in the same draws.
+        """
+        n = whole(n, "n", least=1)
+        random = np.random.default_rng(rng)
+        if path is None:
+            observed = self.best_observed(0.0)
+            path = None if observed is None else observed.path
+        widths = self._seen_widths() if self.tree.counts is None else list(self.tree.counts)
+        if math.inf in widths:
+            return np.full(n, math.inf), np.full(n, math.nan)
+        factors = np.ones(n)
+        if degrees_of_freedom < math.inf:
+            factors = np.sqrt(degrees_of_freedom / random.chisquare(degrees_of_freedom, n))
+        increments = tuple(self.kernel.increments(self.tree.depth).tolist())
+        children = unexplored_children(increments, tuple(map(int, widths)))
+        arms = BestArms(self.nodes, children, factor=float(factors.max()), path=path)
+        best, chosen = arms.draw(factors, random)
+        return best + self.center, chosen + self.center
 
     # ------------------------------------------------------------------ saving
 

@@ -60,6 +60,8 @@ class Learner:
         The records of all refits so far.
     recorded
         During a replay, the records of refits to be taken instead of new fits; otherwise None.
+    fits_noise
+        Whether the noise is unknown.
     exact
         Whether the rewards turned out to have no noise.
     watching
@@ -81,6 +83,7 @@ class Learner:
         self.exact_model = self.model
         if noise is None:
             self.exact_model = Model(kernel, 0.0, mean, depth, prior)
+        self.fits_noise = noise is None
         self.exact = False
         self.watching = noise is None
         self.agreements = 0  # repeated evaluations that gave the same reward
@@ -217,6 +220,25 @@ def _ascend(posterior: Posterior, start: Array) -> Optimum:
             return optimum
         start = optimum.theta
     return newton(posterior, lbfgs(posterior, start), max_steps=NEWTON_STEPS)
+
+
+def largest_scale(observations: float, probability: float) -> float:
+    """Return the factor by which a scale may exceed its estimate, except with a probability.
+
+    If a kernel, a noise and a mean are known up to a common scale, and rewards have a normal
+    distribution, then n times the estimated variance over the true one has a chi-square
+    distribution with n degrees of freedom. Infinite if there are none.
+
+    >>> [round(largest_scale(n, 0.025), 2) for n in (1, 4, 9, 29, 99)]
+    [31.91, 2.87, 1.83, 1.34, 1.16]
+    """
+    from scipy.special import chdtri
+
+    if observations < 1:
+        return math.inf
+    if observations == math.inf:
+        return 1.0
+    return math.sqrt(observations / float(chdtri(observations, 1.0 - probability)))
 
 
 def looks_exact(belief: Belief) -> bool:
