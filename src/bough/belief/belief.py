@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from bough._validation import at_least_zero, real, whole
 from bough.belief.best_arm import Arm, ArmSearch
 from bough.belief.best_value import BestArms, unexplored_children
-from bough.belief.maxima import Maxima
 from bough.belief.nodes import Nodes
 from bough.belief.posterior import Posterior
 from bough.belief.rng import Rng
-from bough.belief.unexplored import FEWER_POINTS, MOST_UNEXPLORED, POINTS, unexplored_maxima
 from bough.kernels import Kernel, common_steps
 from bough.trees import MOST_CHILDREN, Path, Tree
 
@@ -23,7 +21,7 @@ Array = NDArray[np.float64]
 #: The number of draws in `best_value`.
 BEST_DRAWS = 256
 
-PARTS = ("node_array", "propagation", "arm_search", "maxima")
+PARTS = ("node_array", "propagation", "arm_search")
 
 
 class Belief:
@@ -52,10 +50,9 @@ class Belief:
 
     Attributes
     ----------
-    node_array, propagation, arm_search, maxima
+    node_array, propagation, arm_search
         The parts: the explored nodes of the tree; observations and messages between nodes; branch
-        and bound for the best arm; the distribution of the best arm of each subtree. The last is
-        linearized at posterior means, so it catches up with the nodes after each change.
+        and bound for the best arm.
 
     Examples
     --------
@@ -87,7 +84,6 @@ class Belief:
         self.kernel = kernel
         self.mean = mean if callable(mean) else real(mean, "mean")
         self.arms = arms
-        self._widths: list[float] | None = None  # those that the maxima were prepared for
         self._make_parts(at_least_zero(noise, "noise"), self.mean)
 
     def _make_parts(self, noise: float, mean: float | Callable[[Path], float]) -> None:
@@ -95,7 +91,6 @@ class Belief:
         self.node_array = Nodes(self.tree, increments, mean, self.arms == "nodes")
         self.propagation = Posterior(self.node_array, noise)
         self.arm_search = ArmSearch(self.node_array)
-        self.maxima = Maxima(self.node_array)
 
     # ------------------------------------------------------------------ observations
 
@@ -121,7 +116,6 @@ class Belief:
             increments of the steps in between then count as noise.
         """
         self.propagation.observe(path, value, noise, depth)
-        self.maxima.catch_up()
 
     def observe_step(
         self, path: Sequence[int], value: SupportsFloat, *, noise: SupportsFloat
@@ -132,7 +126,6 @@ class Belief:
         its noise) have been multiplied by discount^(i-1). The root's step is that of path `()`.
         """
         self.propagation.observe_step(path, value, noise)
-        self.maxima.catch_up()
 
     def observe_steps(
         self,
@@ -161,7 +154,6 @@ class Belief:
             whole path.
         """
         self.propagation.observe_steps(path, steps, noise, depth)
-        self.maxima.catch_up()
 
     def step_shares(self, length: int) -> list[float]:
         """Return the share of each step of a path in the variance of the noise of their sum.
@@ -179,27 +171,23 @@ class Belief:
     ) -> int:
         """Count an evaluation that has no value yet, and return a token for it.
 
-        It narrows the standard deviations by which `highest_upper` and `select_by_maxima` choose.
-        Means, and all other standard deviations, stay as they are; but the nodes of the path exist
-        from now on, which fixes its length (if branching is a function) and shows the prior means
-        of their neighbors (if that is a function), and stays so when the token is forgotten.
-        `noise` and `depth` are as for `observe`.
+        It narrows the standard deviations by which `highest_upper` chooses. Means, and all other
+        standard deviations, stay as they are; but the nodes of the path exist from now on, which
+        fixes its length (if branching is a function) and shows the prior means of their neighbors
+        (if that is a function), and stays so when the token is forgotten. `noise` and `depth` are
+        as for `observe`.
         """
-        token = self.propagation.pend(path, noise, depth)
-        self.maxima.catch_up()
-        return token
+        return self.propagation.pend(path, noise, depth)
 
     def settle(
         self, token: int, value: SupportsFloat, *, noise: SupportsFloat | None = None
     ) -> None:
         """Give a pending evaluation its value; `noise` as for `observe`."""
         self.propagation.settle(token, value, noise)
-        self.maxima.catch_up()
 
     def forget(self, token: int) -> None:
         """Drop a pending evaluation: it will not come."""
         self.propagation.forget(token)
-        self.maxima.catch_up()
 
     def end(self, path: Sequence[int]) -> None:
         """Let a path end at a node with observations: nothing lies below it.
@@ -208,12 +196,10 @@ class Belief:
         not be given as a function. The reward of the path is F of the node, as in any tree.
         """
         self.propagation.end(path)
-        self.maxima.catch_up()
 
     def clear(self) -> None:
         """Forget all observations and all pending evaluations, but keep the memory."""
         self.propagation.clear()
-        self.maxima.catch_up()
 
     @property
     def noise(self) -> float:
@@ -367,8 +353,6 @@ class Belief:
         """
         increments = kernel.increments(self.tree.depth)
         self.propagation.take_prior(increments, noise, mean, likelihood)
-        self.maxima.drop()
-        self._widths = None
         self.kernel = kernel
         self.mean = mean
 
@@ -408,54 +392,10 @@ class Belief:
         """
         return self.arm_search.best_observed(deviations)
 
-    # ------------------------------------------------------------------ subtree maxima
-
-    def prepare_maxima(self, *, rough: bool = False) -> None:
-        """Keep the distribution of the best arm of each subtree from now on.
-
-        Tables say what to expect of unexplored children; `rough` ones have two or three digits,
-        which suffice for a fitted kernel. Call this again after `take_prior`, and, where branching
-        is a function, when there are more nodes: the tables are for the average width so far.
-        """
-        widths = self._seen_widths() if self.tree.counts is None else list(self.tree.counts)
-        if widths != self._widths:
-            self._widths = widths
-            increments = self.kernel.increments(self.tree.depth)
-            most = MOST_UNEXPLORED if self.tree.counts is None else None
-            points = FEWER_POINTS if rough else POINTS
-            self.maxima.prepare(*unexplored_maxima(increments, widths, most, points))
-
-    def _prepared_maxima(self) -> Maxima:
-        if not self.maxima.prepared:
-            self.prepare_maxima()
-        return self.maxima
-
-    def _seen_widths(self) -> list[float]:
-        nodes = self.nodes
-        nodes = nodes[nodes["count"] >= 0]
-        if (nodes["branching"] > MOST_CHILDREN).any():
-            return [math.inf] * self.tree.depth
-        seen = np.bincount(nodes["depth"], minlength=self.tree.depth + 1)
-        children = np.bincount(nodes["depth"], nodes["branching"], minlength=self.tree.depth + 1)
-        means = children[:-1] / np.maximum(seen[:-1], 1)
-        return [max(round(mean), 1) for mean in means.tolist()]
-
-    def select_by_maxima(
-        self, exploration: float, *, skip_known: bool = False, rng: Rng = None
-    ) -> Path | None:
-        """Return the path of an arm, chosen from the root down by the maxima of subtrees.
-
-        At each node the child (or the unexplored ones together) is taken whose maximum has the
-        highest mean + exploration sqrt(2 log(1 + visits) / sqrt(options)) std, where visits are
-        those of the node, and options the number of children to choose from. With `skip_known`,
-        arms that are known exactly or pending are left out; None if all are.
-        """
-        return self._prepared_maxima().select(exploration, skip_known, rng)
-
     def best_value(self) -> tuple[float, float]:
         """Return mean and standard deviation of the reward of the best arm of all.
 
-        By `sample_best`, with a fixed seed. Infinite and nan if a node has infinitely many children.
+        By `sample_best` with a fixed seed; infinite and nan if a node has infinitely many children.
 
         >>> import bough
         >>> belief = bough.Belief(bough.Tree(2, 1), bough.kernels.Discounted(1.0), noise=0.0)
@@ -513,10 +453,20 @@ class Belief:
         best, chosen = arms.draw(factors, random)
         return best + self.center, chosen + self.center
 
+    def _seen_widths(self) -> list[float]:
+        nodes = self.nodes
+        nodes = nodes[nodes["count"] >= 0]
+        if (nodes["branching"] > MOST_CHILDREN).any():
+            return [math.inf] * self.tree.depth
+        seen = np.bincount(nodes["depth"], minlength=self.tree.depth + 1)
+        children = np.bincount(nodes["depth"], nodes["branching"], minlength=self.tree.depth + 1)
+        means = children[:-1] / np.maximum(seen[:-1], 1)
+        return [max(round(mean), 1) for mean in means.tolist()]
+
     # ------------------------------------------------------------------ saving
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("tree", "kernel", "mean", "arms", "_widths")
+        own = ("tree", "kernel", "mean", "arms")
         parts = {name: self.__dict__[name].state() for name in PARTS}
         return {name: self.__dict__[name] for name in own} | {"parts": parts}
 

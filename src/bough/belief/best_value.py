@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.belief.nodes import ENDLESS_BRANCHING, GROUP_COUNT
+from bough.belief.nodes import GROUP_COUNT
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.intp]
@@ -58,7 +58,8 @@ class Distribution:
     def tail(self) -> Array:
         """The probability of each point and all above it."""
         tail: Array = np.cumsum(self.mass[::-1])[::-1]
-        return np.minimum(tail / tail[0], 1.0)
+        tail = np.minimum(tail / tail[0], 1.0)
+        return tail
 
     def make_room(self, low: float, high: float) -> None:
         """Take a wider grid, unless this one is wide enough; masses go to both neighbors."""
@@ -147,6 +148,25 @@ def unexplored_children(
     return tuple(reversed(found))
 
 
+@dataclass
+class Level:
+    """The nodes of one depth, as arrays; parents by their place in the level above."""
+
+    parent: Numbers
+    index: NDArray[np.int32]
+    g: Array
+    offset: Array
+    spread: Array
+    is_leaf: NDArray[np.bool_]
+    unexplored: Array  #: the number of unexplored children
+    is_candidate: NDArray[np.bool_]  #: whether it may have the best arm
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """Leave out all other nodes."""
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(self, name)[kept])
+
+
 class BestArms:
     """The nodes of a belief that may lead to the best arm.
 
@@ -173,50 +193,52 @@ class BestArms:
         self._children = children
         self._levels = _levels(nodes)
         self._chosen = (-1, 0) if path is None else _find(self._levels, path)
-        self._prune(factor)
+        self._find_candidates(factor)
+        self._prune()
 
-    def _prune(self, factor: float) -> None:
-        """Leave out nodes that have no chance to lead to the best arm."""
-        rare = np.array([RAREST])
+    def _find_candidates(self, factor: float) -> None:
         m, variance = np.zeros(1), np.zeros(1)
         best, highest = -math.inf, []
         for depth, level in enumerate(self._levels):
-            m = level["g"] * m[level["parent"]] + level["offset"]
-            variance = level["spread"] + level["g"] ** 2 * variance[level["parent"]]
+            m = level.g * m[level.parent] + level.offset
+            variance = level.spread + level.g**2 * variance[level.parent]
             reach = FARTHEST * factor * np.sqrt(variance)
             low, high = m - reach, m + reach
-            count = level["unexplored"]
-            has = count > 0
-            if has.any():
-                child = self._children[depth]
-                low[has] += factor * child.best_of(count[has], -np.log(rare))
-                high[has] += factor * child.best_of(count[has], -np.log1p(-rare))
-            is_arm = has | level["leaf"]
-            highest.append(np.where(is_arm, high, -math.inf))
-            best = max(best, float(low[is_arm].max(initial=-math.inf)))
-        kept_children: Numbers = np.zeros(0, dtype=np.intp)  # the parents of those kept below
+            is_open = level.unexplored > 0
+            if is_open.any():
+                best_of, count = self._children[depth].best_of, level.unexplored[is_open]
+                low[is_open] += factor * best_of(count, np.array([-math.log(RAREST)]))
+                high[is_open] += factor * best_of(count, np.array([-math.log1p(-RAREST)]))
+            has_arm = is_open | level.is_leaf
+            highest.append(np.where(has_arm, high, -math.inf))
+            best = max(best, float(low[has_arm].max(initial=-math.inf)))
+        for level, high in zip(self._levels, highest, strict=True):
+            level.is_candidate = high >= best
+
+    def _prune(self) -> None:
+        """Leave out nodes that are neither candidates nor above one."""
+        chosen_depth, chosen = self._chosen
+        above: Numbers = np.zeros(0, dtype=np.intp)  # the parents of the nodes kept below
+        kept = []
         for depth in range(len(self._levels) - 1, -1, -1):
             level = self._levels[depth]
-            keep = highest[depth] >= best
-            keep[kept_children] = True
-            if depth == self._chosen[0]:
-                keep[self._chosen[1]] = True
-            kept_children = level["parent"][keep]
-            level["candidate"] = highest[depth] >= best
-            level["keep"] = keep
-        for depth, level in enumerate(self._levels):
-            keep = level.pop("keep")
-            position = np.cumsum(keep) - 1
-            if depth == self._chosen[0]:
-                self._chosen = depth, int(position[self._chosen[1]])
-            for name in level:
-                level[name] = level[name][keep]
-            if depth + 1 < len(self._levels):
-                below = self._levels[depth + 1]
-                below["parent"] = position[below["parent"]]
+            keep = level.is_candidate.copy()
+            keep[above] = True
+            if depth == chosen_depth:
+                keep[chosen] = True
+            above = level.parent[keep]
+            kept.append(keep)
+        # The place of each node of the level above among those that are kept.
+        place: Numbers = np.zeros(1, dtype=np.intp)
+        for depth, (level, keep) in enumerate(zip(self._levels, reversed(kept), strict=True)):
+            level.keep(keep)
+            level.parent = place[level.parent]
+            place = np.cumsum(keep) - 1
+            if depth == chosen_depth:
+                self._chosen = depth, int(place[chosen])
 
     def __len__(self) -> int:
-        return sum(len(level["g"]) for level in self._levels)
+        return sum(len(level.g) for level in self._levels)
 
     def draw(self, factors: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw the reward of the best arm, and of the chosen path, in the same draws.
@@ -231,27 +253,26 @@ class BestArms:
 
     def _draw(self, factors: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         F = np.zeros((1, len(factors)))
-        best = np.full(len(factors), -math.inf)
-        chosen = best
+        best = chosen = np.full(len(factors), -math.inf)
         for depth, level in enumerate(self._levels):
-            noise = rng.standard_normal((len(level["g"]), len(factors))) * factors
-            F = level["g"][:, None] * F[level["parent"]] + level["offset"][:, None]
-            F += np.sqrt(level["spread"])[:, None] * noise
+            noise = rng.standard_normal((len(level.g), len(factors))) * factors
+            F = level.g[:, None] * F[level.parent] + level.offset[:, None]
+            F += np.sqrt(level.spread)[:, None] * noise
             if depth == self._chosen[0]:
                 chosen = F[self._chosen[1]]
-            ends = level["candidate"] & level["leaf"]
+            ends = level.is_candidate & level.is_leaf
             best = np.maximum(best, F[ends].max(axis=0, initial=-math.inf))
-            open_ = level["candidate"] & (level["unexplored"] > 0)
-            if open_.any():
-                exponential = rng.standard_exponential((int(open_.sum()), len(factors)))
-                count = level["unexplored"][open_][:, None]
+            is_open = level.is_candidate & (level.unexplored > 0)
+            if is_open.any():
+                exponential = rng.standard_exponential((int(is_open.sum()), len(factors)))
+                count = level.unexplored[is_open][:, None]
                 rise = factors * self._children[depth].best_of(count, exponential)
-                best = np.maximum(best, (F[open_] + rise).max(axis=0))
+                best = np.maximum(best, (F[is_open] + rise).max(axis=0))
         return best, chosen
 
 
-def _levels(nodes: NDArray[np.void]) -> list[dict[str, NDArray[np.generic]]]:
-    """Return the nodes of each depth as arrays, without groups; parents by place in the last."""
+def _levels(nodes: NDArray[np.void]) -> list[Level]:
+    """Return the nodes of each depth, without groups."""
     is_group = nodes["count"] == GROUP_COUNT
     parent = nodes["parent"].astype(np.intp)
     while (grouped := (parent >= 0) & is_group[parent]).any():
@@ -260,32 +281,31 @@ def _levels(nodes: NDArray[np.void]) -> list[dict[str, NDArray[np.generic]]]:
     real = real[np.argsort(nodes["depth"][real], kind="stable")]
     ends = np.searchsorted(nodes["depth"][real], np.arange(nodes["depth"].max() + 2))
     place = np.zeros(len(nodes), dtype=np.intp)
-    levels: list[dict[str, NDArray[np.generic]]] = []
+    levels = []
     for depth in range(len(ends) - 1):
         numbers = real[ends[depth] : ends[depth + 1]]
         place[numbers] = np.arange(len(numbers))
         level = nodes[numbers]
         levels.append(
-            {
-                "parent": place[parent[numbers]] if depth else np.zeros(1, dtype=np.intp),
-                "index": level["index"].copy(),
-                "leaf": level["branching"] == 0,
-                "unexplored": np.where(
-                    level["branching"] == ENDLESS_BRANCHING,
-                    math.inf,
-                    (level["branching"] - level["explored"]).astype(np.float64),
-                ),
-                **{name: level[name].copy() for name in ("g", "offset", "spread")},
-            }
+            Level(
+                parent=place[parent[numbers]] if depth else np.zeros(1, dtype=np.intp),
+                index=level["index"].copy(),
+                g=level["g"].copy(),
+                offset=level["offset"].copy(),
+                spread=level["spread"].copy(),
+                is_leaf=level["branching"] == 0,
+                unexplored=(level["branching"] - level["explored"]).astype(np.float64),
+                is_candidate=np.ones(len(numbers), dtype=np.bool_),
+            )
         )
     return levels
 
 
-def _find(levels: Sequence[dict[str, NDArray[np.generic]]], path: Sequence[int]) -> tuple[int, int]:
+def _find(levels: Sequence[Level], path: Sequence[int]) -> tuple[int, int]:
     """Return the depth of a node and its place there."""
     place = 0
     for depth, step in enumerate(path, 1):
         level = levels[depth]
-        (places,) = np.nonzero((level["parent"] == place) & (level["index"] == step))
+        (places,) = np.nonzero((level.parent == place) & (level.index == step))
         place = int(places[0])
     return len(path), place

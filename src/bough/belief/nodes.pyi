@@ -10,7 +10,6 @@ from bough.trees import Path, Tree
 
 NODE: np.dtype[np.void]
 GROUP_COUNT: int
-ENDLESS_BRANCHING: int
 
 def moderate(value: object, name: str) -> float: ...
 
