@@ -292,7 +292,7 @@ def test_the_certificate_of_four_independent_arms_is_not_too_wide():
         rng = np.random.default_rng(seed)
         f = draw_from_prior(tree, kernel, rng)
         search = GPTS(tree, kernel, 1.0, select="arm", confidence=Confidence(0.1), rng=seed)
-        b = search._deviations()
+        b = search.deviations()
         mean, std = search.belief.posterior(list(f))
         truth = np.array(list(f.values()))
         path = search.ask()

@@ -385,6 +385,19 @@ class Belief:
         """
         return self.arm_search.highest_upper_of_all(sqrt_beta).upper
 
+    def bounds(self, sqrt_beta: float) -> tuple[Path, float, float]:
+        """Return the arm with the highest lower bound, that bound, and `upper_bound`.
+
+        The upper bound is infinite if there is none: if the number of arms is not known, or the
+        prior mean is a function, whose values at unexplored nodes are not known. Both are infinite
+        if sqrt_beta is.
+        """
+        if sqrt_beta == math.inf:
+            return self.highest_mean().path, -math.inf, math.inf
+        arm = self.highest_lower(sqrt_beta)
+        has_bound = self.tree.log_arms is not None and not callable(self.mean)
+        return arm.path, arm.lower, self.upper_bound(sqrt_beta) if has_bound else math.inf
+
     def best_observed(self, deviations: SupportsFloat) -> Arm | None:
         """Return the node with the highest mean - deviations std of those with observations.
 

@@ -343,21 +343,27 @@ class GPTS(Searcher):
             log_arms += math.log(self.tree.depth + 1)  # every node of a path has a reward
         return confidence.sqrt_beta(t, log_arms)
 
-    def _deviations(self) -> float:
-        """Return the b of bounds that hold with probability 1 - delta.
+    def deviations(self, observations: int | None = None) -> float:
+        """Return the number of standard deviations in bounds that hold with probability 1 - delta.
 
         With fitted hyperparameters, half of delta is for the scale of the rewards being larger than
-        it was estimated. b is infinite as long as nothing is known about that.
-        """
-        delta, t = self.confidence.delta, self.observations + 1
-        if self._learner is None:
-            return self._sqrt_beta(Confidence(delta), t)
-        b = self._sqrt_beta(Confidence(delta / 2), t)
-        return b * largest_scale(self._degrees_of_freedom(), delta / 2)
+        it was estimated: infinite as long as nothing is known about that.
 
-    def _degrees_of_freedom(self) -> float:
+        Parameters
+        ----------
+        observations
+            The number of observations, by default all so far.
+        """
+        count = self.observations if observations is None else observations
+        delta = self.confidence.delta
+        if self._learner is None:
+            return self._sqrt_beta(Confidence(delta), count + 1)
+        b = self._sqrt_beta(Confidence(delta / 2), count + 1)
+        return b * largest_scale(self._degrees_of_freedom(count), delta / 2)
+
+    def _degrees_of_freedom(self, observations: int) -> float:
         """Return the number of observations that the scale of the rewards is estimated from."""
-        return math.inf if self._learner is None else max(self.observations - 1, 0)
+        return math.inf if self._learner is None else max(observations - 1, 0)
 
     @property
     def certificate(self) -> Certificate:
@@ -366,15 +372,7 @@ class GPTS(Searcher):
         The upper bound is infinite if the number of arms is not known, or the prior mean is a
         function, whose values at unexplored nodes are not known.
         """
-        b = self._deviations()
-        if b == math.inf:
-            path, lower = self.belief.highest_mean().path, -math.inf
-        else:
-            arm = self.belief.highest_lower(b)
-            path, lower = arm.path, arm.lower
-        upper = math.inf
-        if b < math.inf and self.tree.log_arms is not None and not callable(self.belief.mean):
-            upper = self.belief.upper_bound(b)
+        path, lower, upper = self.belief.bounds(self.deviations())
         return Certificate(
             path=path,
             lower=lower,
@@ -400,7 +398,7 @@ class GPTS(Searcher):
         path = self.best().path
         if self.growth == "rollout":
             path = path[: self.belief.explored_steps(path)]
-        freedom = self._degrees_of_freedom() or 1e-3
+        freedom = self._degrees_of_freedom(self.observations) or 1e-3
         return self.belief.sample_best(BEST_DRAWS, path, degrees_of_freedom=freedom, rng=0)
 
     def best(self, rule: str | None = None) -> Arm:
@@ -428,7 +426,7 @@ class GPTS(Searcher):
             rollouts = self._rollouts[arm.path]
             value, visits = rollouts.average, rollouts.count
             arm = self.belief.arm(rollouts.path)
-        spread = self._deviations() * arm.std if arm.std else 0.0
+        spread = self.deviations() * arm.std if arm.std else 0.0
         return Arm(
             arm.path, None, arm.mean, arm.std,
             arm.mean - spread, arm.mean + spread, value, visits,
