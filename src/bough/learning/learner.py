@@ -32,6 +32,9 @@ NEWTON_PARAMETERS = 8
 NEWTON_STEPS = 6
 #: A belief treats increments below this as 0.
 VANISHED = 1e-99
+#: The degrees of freedom below which nothing is said about a scale: two rewards may be nearly equal
+#: by chance.
+FEWEST = 4
 #: Rewards count as exact if the probability that all repetitions agree by chance is below this.
 COINCIDENCE = 1e-3
 #: The relative difference that a likelihood may have on another machine.
@@ -227,14 +230,14 @@ def largest_scale(observations: float, probability: float) -> float:
 
     If a kernel, a noise and a mean are known up to a common scale, and rewards have a normal
     distribution, then n times the estimated variance over the true one has a chi-square
-    distribution with n degrees of freedom. Infinite if there are none.
+    distribution with n degrees of freedom. Infinite if there are hardly any.
 
-    >>> [round(largest_scale(n, 0.025), 2) for n in (1, 4, 9, 29, 99)]
-    [31.91, 2.87, 1.83, 1.34, 1.16]
+    >>> [round(largest_scale(n, 0.025), 2) for n in (3, 4, 9, 29, 99)]
+    [inf, 2.87, 1.83, 1.34, 1.16]
     """
     from scipy.special import chdtri
 
-    if observations < 1:
+    if observations < FEWEST:
         return math.inf
     if observations == math.inf:
         return 1.0
