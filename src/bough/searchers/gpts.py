@@ -36,7 +36,7 @@ from bough.trees import Path, Tree
 EXPLORATION = 0.5
 #: While the noise is fitted, one play in this many repeats the arm with the highest mean: without
 #: repeated plays, noise looks like the last step of a path. (Both constants did well on the tuning
-#: seeds of `benchmarks/selection.py`; so did others near them.)
+#: seeds of `benchmarks/search.py`; so did others near them.)
 REPEAT_EVERY = 15
 #: The first repeated plays, after which rewards without noise are recognized.
 FIRST_REPEATS = (6, 12)
