@@ -40,8 +40,8 @@ ENOUGH_PLAYOUTS = 8
 #: With deterministic transitions, noise of a step's reward in units of its prior standard
 #: deviation: a step is also what it changes in the rewards after it.
 STEP_NOISE = 1.0
-#: The next playout follows the path with the highest mean plus this many standard deviations. (Many,
-#: since few paths fit into a budget: they should branch off early. Chosen on CartPole and Pendulum.)
+#: The next playout follows the path with the highest mean plus this many standard deviations: many,
+#: so that the few paths within a budget branch off early. (Chosen on CartPole and Pendulum.)
 EXPLORATION = 16.0
 #: Relative change of the units that is too small to rebuild the belief.
 SETTLED = 0.1
