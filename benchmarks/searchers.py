@@ -22,7 +22,7 @@ MARKS = (1_000, 10_000, 100_000)
 #: Searchers by name, as functions of the tree and the number of plays.
 ON_TREES = {
     "UCT": lambda tree, plays: bough.UCT(tree, rng=0),
-    "GPTS subtree": lambda tree, plays: bough.GPTS(tree, KERNEL, 0.1, rng=0),
+    "GPTS": lambda tree, plays: bough.GPTS(tree, KERNEL, 0.1, rng=0),
     "GPTS arm .3": lambda tree, plays: bough.GPTS(
         tree, KERNEL, 0.1, select="arm", confidence=NARROW, rng=0
     ),

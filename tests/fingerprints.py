@@ -81,7 +81,7 @@ def searchers():
     """The runs of GPTS and of the baselines."""
     known = {"kernel": kernels.Geometric(0.6, variance=0.3), "noise": 0.1, "mean": 1.0}
     free = {"kernel": kernels.Gaussian(None, variance=None)}
-    for select in ("arm", "subtree"):
+    for select in ("arm", "ucb"):
         for label, prior in (("known", known), ("learned", {}), ("gaussian", free)):
             name = f"gpts {select} {label}"
             make = lambda p=prior, s=select, t=TREE, **more: bough.GPTS(  # noqa: E731

@@ -86,7 +86,7 @@ class TestGPBExact(SearcherConformance):
 
 
 class TestGPTS(SearcherConformance):
-    select = "subtree"
+    select = "ucb"
 
     def make(self, tree, rng):
         return self.make_scaled(tree, rng, 1.0)

@@ -218,7 +218,7 @@ def test_a_belief_that_was_cleared_is_as_good_as_new(width):
             path = search.ask()
             search.tell(path, float(random.normal()))
             chosen.append((path, search.belief.highest_upper(2.0).upper, search.best().path))
-        return chosen, search.belief.log_likelihood(), search.belief.maxima.records.tolist()
+        return chosen, search.belief.log_likelihood(), search.belief.best_value()
 
     used, new = (GPTS(tree, kernel, 0.1, rng=0) for _ in range(2))
     run(used, 1)

@@ -57,7 +57,7 @@ def test_the_fit_is_near_the_truth():
 CLOSED = [Tree(4, 5), Tree(Ragged(3, 1), 5), Tree(300, 2)]
 
 
-@pytest.mark.parametrize("select", ["subtree", "arm"])
+@pytest.mark.parametrize("select", ["ucb", "arm"])
 @pytest.mark.parametrize(
     ("tree", "growth"),
     [
@@ -77,7 +77,7 @@ def test_every_rule_and_growth_refits(tree, growth, select):
 @pytest.mark.parametrize(
     "exponent", [-30, 1, *(pytest.param(e, marks=pytest.mark.thorough) for e in (-1, 40))]
 )
-@pytest.mark.parametrize("select", ["subtree", "arm"])
+@pytest.mark.parametrize("select", ["ucb", "arm"])
 def test_a_power_of_two_changes_no_play(select, exponent):
     plays = {}
     for factor in (1.0, 2.0**exponent):

@@ -108,7 +108,7 @@ def test_earlier_bounds_are_those_of_a_belief_with_the_final_prior(noisy):
     nodes = paths_of(shown.belief, shown.belief.observations["node"][:t].tolist())
     for node, value in zip(nodes, noisy.history.values, strict=False):
         again.observe(node, value, depth=shown.tree.depth)
-    b = bough.Confidence().sqrt_beta(t + 1, shown.tree.log_arms)
+    b = noisy.searcher.deviations(t)
     assert data.lower[t - 1] == pytest.approx(again.highest_lower(b).lower, rel=1e-9)
     assert data.upper[t - 1] == pytest.approx(again.highest_upper(b).upper, rel=1e-9)
 

@@ -9,17 +9,19 @@ from numpy.typing import NDArray
 
 from bough._validation import at_least_zero, real, whole
 from bough.belief.best_arm import Arm, ArmSearch
-from bough.belief.maxima import Maxima
+from bough.belief.best_value import BestArms, unexplored_children
 from bough.belief.nodes import Nodes
 from bough.belief.posterior import Posterior
 from bough.belief.rng import Rng
-from bough.belief.unexplored import FEWER_POINTS, MOST_UNEXPLORED, POINTS, unexplored_maxima
 from bough.kernels import Kernel, common_steps
 from bough.trees import MOST_CHILDREN, Path, Tree
 
 Array = NDArray[np.float64]
 
-PARTS = ("node_array", "propagation", "arm_search", "maxima")
+#: The number of draws in `best_value`.
+BEST_DRAWS = 256
+
+PARTS = ("node_array", "propagation", "arm_search")
 
 
 class Belief:
@@ -48,10 +50,9 @@ class Belief:
 
     Attributes
     ----------
-    node_array, propagation, arm_search, maxima
+    node_array, propagation, arm_search
         The parts: the explored nodes of the tree; observations and messages between nodes; branch
-        and bound for the best arm; the distribution of the best arm of each subtree. The last is
-        linearized at posterior means, so it catches up with the nodes after each change.
+        and bound for the best arm.
 
     Examples
     --------
@@ -83,7 +84,6 @@ class Belief:
         self.kernel = kernel
         self.mean = mean if callable(mean) else real(mean, "mean")
         self.arms = arms
-        self._widths: list[float] | None = None  # those that the maxima were prepared for
         self._make_parts(at_least_zero(noise, "noise"), self.mean)
 
     def _make_parts(self, noise: float, mean: float | Callable[[Path], float]) -> None:
@@ -91,7 +91,6 @@ class Belief:
         self.node_array = Nodes(self.tree, increments, mean, self.arms == "nodes")
         self.propagation = Posterior(self.node_array, noise)
         self.arm_search = ArmSearch(self.node_array)
-        self.maxima = Maxima(self.node_array)
 
     # ------------------------------------------------------------------ observations
 
@@ -117,7 +116,6 @@ class Belief:
             increments of the steps in between then count as noise.
         """
         self.propagation.observe(path, value, noise, depth)
-        self.maxima.catch_up()
 
     def observe_step(
         self, path: Sequence[int], value: SupportsFloat, *, noise: SupportsFloat
@@ -128,7 +126,6 @@ class Belief:
         its noise) have been multiplied by discount^(i-1). The root's step is that of path `()`.
         """
         self.propagation.observe_step(path, value, noise)
-        self.maxima.catch_up()
 
     def observe_steps(
         self,
@@ -157,7 +154,6 @@ class Belief:
             whole path.
         """
         self.propagation.observe_steps(path, steps, noise, depth)
-        self.maxima.catch_up()
 
     def step_shares(self, length: int) -> list[float]:
         """Return the share of each step of a path in the variance of the noise of their sum.
@@ -175,27 +171,23 @@ class Belief:
     ) -> int:
         """Count an evaluation that has no value yet, and return a token for it.
 
-        It narrows the standard deviations by which `highest_upper` and `select_by_maxima` choose.
-        Means, and all other standard deviations, stay as they are; but the nodes of the path exist
-        from now on, which fixes its length (if branching is a function) and shows the prior means
-        of their neighbors (if that is a function), and stays so when the token is forgotten.
-        `noise` and `depth` are as for `observe`.
+        It narrows the standard deviations by which `highest_upper` chooses. Means, and all other
+        standard deviations, stay as they are; but the nodes of the path exist from now on, which
+        fixes its length (if branching is a function) and shows the prior means of their neighbors
+        (if that is a function), and stays so when the token is forgotten. `noise` and `depth` are
+        as for `observe`.
         """
-        token = self.propagation.pend(path, noise, depth)
-        self.maxima.catch_up()
-        return token
+        return self.propagation.pend(path, noise, depth)
 
     def settle(
         self, token: int, value: SupportsFloat, *, noise: SupportsFloat | None = None
     ) -> None:
         """Give a pending evaluation its value; `noise` as for `observe`."""
         self.propagation.settle(token, value, noise)
-        self.maxima.catch_up()
 
     def forget(self, token: int) -> None:
         """Drop a pending evaluation: it will not come."""
         self.propagation.forget(token)
-        self.maxima.catch_up()
 
     def end(self, path: Sequence[int]) -> None:
         """Let a path end at a node with observations: nothing lies below it.
@@ -204,12 +196,10 @@ class Belief:
         not be given as a function. The reward of the path is F of the node, as in any tree.
         """
         self.propagation.end(path)
-        self.maxima.catch_up()
 
     def clear(self) -> None:
         """Forget all observations and all pending evaluations, but keep the memory."""
         self.propagation.clear()
-        self.maxima.catch_up()
 
     @property
     def noise(self) -> float:
@@ -363,8 +353,6 @@ class Belief:
         """
         increments = kernel.increments(self.tree.depth)
         self.propagation.take_prior(increments, noise, mean, likelihood)
-        self.maxima.drop()
-        self._widths = None
         self.kernel = kernel
         self.mean = mean
 
@@ -397,6 +385,19 @@ class Belief:
         """
         return self.arm_search.highest_upper_of_all(sqrt_beta).upper
 
+    def bounds(self, sqrt_beta: float) -> tuple[Path, float, float]:
+        """Return the arm with the highest lower bound, that bound, and `upper_bound`.
+
+        The upper bound is infinite if there is none: if the number of arms is not known, or the
+        prior mean is a function, whose values at unexplored nodes are not known. Both are infinite
+        if sqrt_beta is.
+        """
+        if sqrt_beta == math.inf:
+            return self.highest_mean().path, -math.inf, math.inf
+        arm = self.highest_lower(sqrt_beta)
+        has_bound = self.tree.log_arms is not None and not callable(self.mean)
+        return arm.path, arm.lower, self.upper_bound(sqrt_beta) if has_bound else math.inf
+
     def best_observed(self, deviations: SupportsFloat) -> Arm | None:
         """Return the node with the highest mean - deviations std of those with observations.
 
@@ -404,27 +405,66 @@ class Belief:
         """
         return self.arm_search.best_observed(deviations)
 
-    # ------------------------------------------------------------------ subtree maxima
+    def best_value(self) -> tuple[float, float]:
+        """Return mean and standard deviation of the reward of the best arm of all.
 
-    def prepare_maxima(self, *, rough: bool = False) -> None:
-        """Keep the distribution of the best arm of each subtree from now on.
+        By `sample_best` with a fixed seed; infinite and nan if a node has infinitely many children.
 
-        Tables say what to expect of unexplored children; `rough` ones have two or three digits,
-        which suffice for a fitted kernel. Call this again after `take_prior`, and, where branching
-        is a function, when there are more nodes: the tables are for the average width so far.
+        >>> import bough
+        >>> belief = bough.Belief(bough.Tree(2, 1), bough.kernels.Discounted(1.0), noise=0.0)
+        >>> [round(moment, 1) for moment in belief.best_value()]
+        [0.6, 0.8]
         """
-        widths = self._seen_widths() if self.tree.counts is None else list(self.tree.counts)
-        if widths != self._widths:
-            self._widths = widths
-            increments = self.kernel.increments(self.tree.depth)
-            most = MOST_UNEXPLORED if self.tree.counts is None else None
-            points = FEWER_POINTS if rough else POINTS
-            self.maxima.prepare(*unexplored_maxima(increments, widths, most, points))
+        best, _ = self.sample_best(BEST_DRAWS, rng=0)
+        return float(best.mean()), float(best.std()) if math.isfinite(best[0]) else math.nan
 
-    def _prepared_maxima(self) -> Maxima:
-        if not self.maxima.prepared:
-            self.prepare_maxima()
-        return self.maxima
+    def sample_best(
+        self,
+        n: int,
+        path: Sequence[int] | None = None,
+        *,
+        degrees_of_freedom: float = math.inf,
+        rng: np.random.Generator | int | None = None,
+    ) -> tuple[Array, Array]:
+        """Draw the reward of the best arm of all from its posterior, by observations only.
+
+        Exact, up to the width of a numerical grid, if the branching and the prior mean are not
+        functions. Else unexplored subtrees have the average width of those explored, and the mean
+        of their root.
+
+        Parameters
+        ----------
+        n
+            The number of draws.
+        path
+            An explored node, by default that with the highest mean of those observed.
+        degrees_of_freedom
+            The number of observations that the scale of the prior was estimated from. Draws
+            then are those of a Student distribution.
+        rng
+            A seed or a generator.
+
+        Returns
+        -------
+        best, chosen : array
+            The reward of the best arm, and that of `path`, in the same draws.
+        """
+        n = whole(n, "n", least=1)
+        random = np.random.default_rng(rng)
+        if path is None:
+            observed = self.best_observed(0.0)
+            path = None if observed is None else observed.path
+        widths = self._seen_widths() if self.tree.counts is None else list(self.tree.counts)
+        if math.inf in widths:
+            return np.full(n, math.inf), np.full(n, math.nan)
+        factors = np.ones(n)
+        if degrees_of_freedom < math.inf:
+            factors = np.sqrt(degrees_of_freedom / random.chisquare(degrees_of_freedom, n))
+        increments = tuple(self.kernel.increments(self.tree.depth).tolist())
+        children = unexplored_children(increments, tuple(map(int, widths)))
+        arms = BestArms(self.nodes, children, factor=float(factors.max()), path=path)
+        best, chosen = arms.draw(factors, random)
+        return best + self.center, chosen + self.center
 
     def _seen_widths(self) -> list[float]:
         nodes = self.nodes
@@ -436,35 +476,10 @@ class Belief:
         means = children[:-1] / np.maximum(seen[:-1], 1)
         return [max(round(mean), 1) for mean in means.tolist()]
 
-    def select_by_maxima(
-        self, exploration: float, *, skip_known: bool = False, rng: Rng = None
-    ) -> Path | None:
-        """Return the path of an arm, chosen from the root down by the maxima of subtrees.
-
-        At each node the child (or the unexplored ones together) is taken whose maximum has the
-        highest mean + exploration sqrt(2 log(1 + visits) / sqrt(options)) std, where visits are
-        those of the node, and options the number of children to choose from. With `skip_known`,
-        arms that are known exactly or pending are left out; None if all are.
-        """
-        return self._prepared_maxima().select(exploration, skip_known, rng)
-
-    def best_value(self) -> tuple[float, float]:
-        """Return mean and standard deviation of the reward of the best arm of all.
-
-        They come from the maxima of subtrees, so they are approximate; pending evaluations count in
-        the standard deviation.
-
-        >>> import bough
-        >>> belief = bough.Belief(bough.Tree(2, 1), bough.kernels.Discounted(1.0), noise=0.0)
-        >>> [round(moment, 2) for moment in belief.best_value()]
-        [0.56, 0.83]
-        """
-        return self._prepared_maxima().best_value()
-
     # ------------------------------------------------------------------ saving
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("tree", "kernel", "mean", "arms", "_widths")
+        own = ("tree", "kernel", "mean", "arms")
         parts = {name: self.__dict__[name].state() for name in PARTS}
         return {name: self.__dict__[name] for name in own} | {"parts": parts}
 

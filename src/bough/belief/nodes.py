@@ -30,6 +30,8 @@ if not cython.compiled:
     TINY = 1e-100
     LARGEST = 1e50
 
+#: The `count` of a group, for Python code.
+GROUP_COUNT = GROUP
 LARGEST_VARIANCE = 1e110
 #: A list of children is split into groups when it would grow longer than this ...
 LONGEST_LIST = 32

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from bough.trees import Path, Tree
 
 NODE: np.dtype[np.void]
+GROUP_COUNT: int
 
 def moderate(value: object, name: str) -> float: ...
 

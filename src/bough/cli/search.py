@@ -59,9 +59,7 @@ def _complete_problem(
     help="linear, gaussian, discounted or geometric; a number, as in gaussian:WIDTH, "
     "discounted:DISCOUNT or geometric:RATIO, fixes its parameter.  [default: fitted]",
 )
-@click.option(
-    "--select", type=click.Choice(["subtree", "arm"]), default="subtree", help="Selection rule."
-)
+@click.option("--select", type=click.Choice(["ucb", "arm"]), default="ucb", help="Selection rule.")
 @search_options(budget=1000, seed="0")
 def command(
     problem: str,

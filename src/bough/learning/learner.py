@@ -4,6 +4,7 @@ import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,9 @@ NEWTON_PARAMETERS = 8
 NEWTON_STEPS = 6
 #: A belief treats increments below this as 0.
 VANISHED = 1e-99
+#: The degrees of freedom below which nothing is said about a scale: two rewards may be nearly equal
+#: by chance.
+FEWEST = 4
 #: Rewards count as exact if the probability that all repetitions agree by chance is below this.
 COINCIDENCE = 1e-3
 #: The relative difference that a likelihood may have on another machine.
@@ -60,6 +64,8 @@ class Learner:
         The records of all refits so far.
     recorded
         During a replay, the records of refits to be taken instead of new fits; otherwise None.
+    fits_noise
+        Whether the noise is unknown.
     exact
         Whether the rewards turned out to have no noise.
     watching
@@ -81,6 +87,7 @@ class Learner:
         self.exact_model = self.model
         if noise is None:
             self.exact_model = Model(kernel, 0.0, mean, depth, prior)
+        self.fits_noise = noise is None
         self.exact = False
         self.watching = noise is None
         self.agreements = 0  # repeated evaluations that gave the same reward
@@ -217,6 +224,24 @@ def _ascend(posterior: Posterior, start: Array) -> Optimum:
             return optimum
         start = optimum.theta
     return newton(posterior, lbfgs(posterior, start), max_steps=NEWTON_STEPS)
+
+
+def largest_scale(observations: float, probability: float) -> float:
+    """Return the factor by which a scale may exceed its estimate, except with a probability.
+
+    If a kernel, a noise and a mean are known up to a common scale, and rewards have a normal
+    distribution, then n times the estimated variance over the true one has a chi-square
+    distribution with n degrees of freedom; its quantile is that of Wilson and Hilferty (1931).
+    Infinite if there are hardly any observations.
+
+    >>> [round(largest_scale(n, 0.025), 2) for n in (3, 4, 9, 29, 99)]
+    [inf, 2.98, 1.83, 1.34, 1.16]
+    """
+    if observations < FEWEST:
+        return math.inf
+    variance = 2.0 / (9.0 * observations)
+    z = NormalDist().inv_cdf(probability)
+    return float((1.0 - variance + z * math.sqrt(variance)) ** -1.5)
 
 
 def looks_exact(belief: Belief) -> bool:

@@ -18,7 +18,6 @@ import numpy as np
 
 from bough.belief.belief import Belief
 from bough.belief.rng import SplitMix64
-from bough.confidence import Confidence
 from bough.exceptions import Exhausted
 from bough.kernels import Discounted
 from bough.planning.decision import PlanSettings
@@ -27,7 +26,7 @@ from bough.planning.rewards import RewardScale, StepNoise
 from bough.searchers.base import Certificate
 from bough.searchers.baselines.random_search import RandomSearch
 from bough.searchers.baselines.uct import UCT
-from bough.searchers.gpts import GPTS, SUBTREE_EXPLORATION
+from bough.searchers.gpts import GPTS
 from bough.searchers.registry import PLANNERS, make_searcher
 from bough.trees import Path, Tree
 
@@ -41,11 +40,9 @@ ENOUGH_PLAYOUTS = 8
 #: With deterministic transitions, noise of a step's reward in units of its prior standard
 #: deviation: a step is also what it changes in the rewards after it.
 STEP_NOISE = 1.0
-#: The exploration scale is 1 with random transitions; with deterministic ones it grows by 1 for
-#: this many steps of depth, up to a limit, so that the few paths within a budget branch off
-#: earlier. (Chosen on CartPole, MountainCar and Taxi, and on discounted trees with noise.)
-EXPLORED_STEPS = 9
-MOST_EXPLORATION = 4.5
+#: The next playout follows the path with the highest mean plus this many standard deviations: many,
+#: so that the few paths within a budget branch off early. (Chosen on CartPole and Pendulum.)
+EXPLORATION = 16.0
 #: Relative change of the units that is too small to rebuild the belief.
 SETTLED = 0.1
 #: Distance of a reward from the expected one, in units, that rebuilds the belief at once.
@@ -100,8 +97,6 @@ class GPTSPolicy:
         self.weights, self.rest, self._beyond = scale.weights, scale.rest, scale.beyond
         self._spread = scale.spread
         self._kernel = Discounted(self.discount, 1.0 / self._spread**2)
-        exploration = min(max(tree.depth / EXPLORED_STEPS, 1.0), MOST_EXPLORATION)
-        self._confidence = Confidence(scale=exploration if deterministic else 1.0)
         self._step_noise = StepNoise()
         for playout in self.playouts if self._is_exact else ():
             self._step_noise.add(playout)
@@ -122,8 +117,7 @@ class GPTSPolicy:
     @cached_property
     def searcher(self) -> GPTS:
         """A searcher with the observations of this decision."""
-        kernel, confidence = self._kernel, self._confidence
-        search = GPTS(self.tree, kernel, self.noise, mean=0.0, confidence=confidence, rng=0)
+        search = GPTS(self.tree, self._kernel, self.noise, mean=0.0, rng=0)
         for playout in self.playouts:
             self.observe(search.belief, playout)
         return search
@@ -147,7 +141,6 @@ class GPTSPolicy:
         belief = self._belief
         if belief is None or belief.noise != self.noise:
             belief = self._belief = Belief(self.tree, self._kernel, self.noise)
-            belief.prepare_maxima()
         else:
             belief.clear()
         for playout in self.playouts:
@@ -190,9 +183,7 @@ class GPTSPolicy:
 
     def ask(self) -> Path:
         """Return the next path to simulate; with deterministic transitions, it has a new step."""
-        exploration = SUBTREE_EXPLORATION * self._confidence.scale
-        path = self.belief.select_by_maxima(exploration, rng=self._selection_rng)
-        assert path is not None  # no path is left out
+        path = self.belief.highest_upper(EXPLORATION, rng=self._selection_rng).path
         if not self._deterministic:
             return path
         unexplored = self._simulated.unexplored(path, self.tree.depth)

@@ -10,7 +10,6 @@ import numpy as np
 from bough import theory
 from bough._validation import real
 from bough.belief.belief import Belief
-from bough.confidence import Confidence
 from bough.experiments.figures import LINEAR, draw_panel
 from bough.experiments.results import Comparison, Estimate
 from bough.experiments.runs import MEASURES
@@ -91,11 +90,10 @@ def _bounds(search: GPTS | Forest, belief: Belief, view: SearchView) -> list[Arr
         for observe_one in observe[done:mark]:
             observe_one(again)
         done = mark
-        b = _sqrt_beta(search, belief, len(again) + 1)
         recommended = again.best_observed(0.0 if belief.noise == 0.0 else 1.0)
         assert recommended is not None  # there are observations
-        mean, lower = recommended.mean, again.highest_lower(b).lower
-        upper = math.inf if belief.tree.log_arms is None else again.upper_bound(b)
+        mean = recommended.mean
+        _, lower, upper = again.bounds(search.deviations(len(again)))
         if exact is not None and exact[mark - 1] > -math.inf:  # as in the certificate
             mean = float(exact[mark - 1])
             if mean >= lower or plan is not None:
@@ -115,14 +113,6 @@ def checkpoints(count: int, most: int = 200) -> list[int]:
     last = math.log(count)
     numbers = {round(math.exp(last * i / (most - 1))) for i in range(most - 1)}
     return sorted(numbers | {count})
-
-
-def _sqrt_beta(search: GPTS | Forest, belief: Belief, t: int) -> float:
-    """Return the width of the bounds of the certificate."""
-    level = Confidence(search.confidence.delta)
-    if isinstance(search, GPTS):
-        return search._sqrt_beta(level, t)
-    return level.sqrt_beta(t, belief.tree.log_arms or 0.0)
 
 
 def convergence(source: Any, *, ax: Any = None) -> Any:

@@ -2,12 +2,13 @@
 
 The paper's algorithm, over plays t = 1, 2, ..., and where it is implemented:
 
-    x_t = argmax_x mu(x) + sqrt(beta_t) sigma(x)                `ask`, by the rule in `_choose`
+    x_t = argmax_x mu(x) + b_t sigma(x)                         `ask`, by the rule in `_choose`
     y_t = f(x_t) + noise                                        the caller evaluates the path
     update mu, sigma to the posterior given (x_1, y_1) ..       `tell`, in `_observe`
     refit kernel, noise and mean, if due (not in the paper)     `tell`, in `refit`
 
     mu, sigma    posterior mean and standard deviation          `belief`
+    b_t          exploration: sqrt(2 log t) + 0.5, or with select="arm" sqrt(beta_t) of the paper
     beta_t       width of the confidence bounds                 `confidence`
 """
 
@@ -18,22 +19,27 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bough._validation import at_least_zero
-from bough.belief.belief import Belief
+from bough.belief.belief import BEST_DRAWS, Belief
 from bough.belief.best_arm import Arm
 from bough.confidence import Confidence
 from bough.exceptions import Contradiction, Exhausted
 from bough.kernels import Kernel
-from bough.learning.learner import Learner
+from bough.learning.learner import Learner, largest_scale
 from bough.learning.model import Settings
 from bough.searchers.base import Certificate, Searcher, check_rule, new_generator, reward_of
 from bough.trees import Path, Tree
 
-#: The exploration constant of the subtree rule at scale 1, and the default scale of the arm rule.
-#: Both did best over eight problems: see `benchmarks/README.md`.
-SUBTREE_EXPLORATION = 1.15
-ARM_SCALE = 0.5
+#: The exploration of the default rule is sqrt(2 log t) plus this, at scale 1.
+EXPLORATION = 0.5
+#: While the noise is fitted, one play in this many repeats the arm with the highest mean: without
+#: repeated plays, noise looks like the last step of a path. (Both constants did well on the tuning
+#: seeds of `benchmarks/search.py`; so did others near them.)
+REPEAT_EVERY = 15
+#: The first repeated plays, after which rewards without noise are recognized.
+FIRST_REPEATS = (6, 12)
 
 
 @dataclass
@@ -72,15 +78,15 @@ class GPTS(Searcher):
         noise is, and 0 otherwise. Scale and offset of a heuristic are always fitted. (Refits happen
         each time the observations have grown by a third, from 500 on have doubled. Each costs
         O(nodes), which is O(depth) for each observation.)
-    select : "subtree" or "arm"
-        The selection rule. `"subtree"` descends the tree by the distribution of the best arm of
-        each subtree; ask and tell take about 5 us. `"arm"` plays the arm with the highest upper
-        confidence bound, as in the paper, in 7 to 10 us; at scale 1 it has the paper's regret
-        bounds, and at its default scale of 0.5 it often finds as good a path or a better one: see
-        `benchmarks/README.md`.
+    select : "ucb" or "arm"
+        The selection rule. Both play the arm with the highest upper confidence bound, the posterior
+        mean plus b_t standard deviations at play t. `"ucb"`: b_t = sqrt(2 log t) + 0.5, and while
+        the noise is fitted one play in 15 repeats the arm with the highest mean, which tells noise
+        from the last steps. `"arm"`: the paper's b_t, which grows with the number of arms; it has
+        the paper's regret bounds, and explores much more than is useful.
     confidence : Confidence
-        The confidence bounds: `scale` multiplies the exploration of either rule, `delta` is the
-        failure probability of the certificate.
+        The confidence bounds: `scale` multiplies b_t, `delta` is the failure probability of the
+        certificate.
     growth : "complete", "deepening" or "rollout"
         The kind of a play. `"complete"`: a complete path. `"deepening"`: a path that ends at the
         first new node, whose reward is that of the node. `"rollout"`: a complete path, random below
@@ -106,19 +112,19 @@ class GPTS(Searcher):
         noise: float | None = None,
         *,
         mean: float | Callable[[Path], float] | None = None,
-        select: Literal["subtree", "arm"] = "subtree",
+        select: Literal["ucb", "arm"] = "ucb",
         confidence: Confidence | None = None,
         growth: Literal["complete", "deepening", "rollout"] = "complete",
         rng: np.random.Generator | int | None = None,
     ) -> None:
         if not isinstance(tree, Tree):
             raise TypeError(f"tree must be a bough.Tree, got {tree!r}")
-        if select not in ("subtree", "arm"):
-            raise ValueError(f'select must be "subtree" or "arm", got {select!r}')
+        if select not in ("ucb", "arm"):
+            raise ValueError(f'select must be "ucb" or "arm", got {select!r}')
         if growth not in ("complete", "deepening", "rollout"):
             raise ValueError(f'growth must be "complete", "deepening" or "rollout", got {growth!r}')
         if confidence is None:
-            confidence = Confidence(scale=ARM_SCALE if select == "arm" else 1.0)
+            confidence = Confidence()
         elif not isinstance(confidence, Confidence):
             raise TypeError(f"confidence must be a bough.Confidence, got {confidence!r}")
         self.tree = tree
@@ -133,7 +139,6 @@ class GPTS(Searcher):
         self.belief = Belief(tree, first.kernel, first.noise, mean=first.mean, arms=arms)
         self._random = new_generator(rng)
         self._exact = self.belief.noise == 0.0
-        self._exploration = SUBTREE_EXPLORATION * confidence.scale
         self._asked: Path | None = None  # asked for, and not yet counted as pending
         self._asked_at: Path = ()  # the node at which its reward is observed
         # Pending evaluations by path, the oldest first: the belief's token, and the observed node.
@@ -141,8 +146,6 @@ class GPTS(Searcher):
         self._highest_reward = -math.inf
         self._highest_at: Path = ()
         self._rollouts: dict[Path, Rollouts] = {}  # by the node at which they were observed
-        if select == "subtree":
-            self._prepare_maxima()
 
     # ------------------------------------------------------------------ ask: choose an arm
 
@@ -165,16 +168,23 @@ class GPTS(Searcher):
 
     def _choose(self, skip: bool) -> Path | None:
         """Return the selected arm; if `skip`, one that is neither known nor pending, or None."""
-        if self.select == "subtree":
-            return self.belief.select_by_maxima(
-                self._exploration, skip_known=skip, rng=self._random
-            )
-        t = len(self.belief) + (self.belief.pending if self._pending else 0) + 1
-        b = self._sqrt_beta(self.confidence, t)
         belief = self.belief
+        t = len(belief) + (belief.pending if self._pending else 0) + 1
+        if self.select == "arm":
+            b = self._sqrt_beta(self.confidence, t)
+        else:
+            if (t % REPEAT_EVERY == 0 or t in FIRST_REPEATS) and self._noise_is_fitted:
+                leader = belief.best_observed(0.0)
+                if leader is not None and leader.path not in self._pending:
+                    return leader.path
+            b = self.confidence.scale * (math.sqrt(2.0 * math.log(t)) + EXPLORATION)
         choose = belief.highest_upper_unknown if skip and t > 1 else belief.highest_upper
         arm = choose(b, rng=self._random)
         return None if arm is None else arm.path
+
+    @property
+    def _noise_is_fitted(self) -> bool:
+        return not self._exact and self._learner is not None and self._learner.fits_noise
 
     def _roll_out(self, node: Path) -> Path:
         """Return a random completion of the path to a node."""
@@ -289,11 +299,6 @@ class GPTS(Searcher):
                 self._learner.watch(self.belief, node, reward)
             if self._learner.is_due(len(self.belief)):
                 self.refit()
-                return
-        if self.tree.counts is None and self.select == "subtree":
-            has_doubled = self.observations & (self.observations - 1) == 0
-            if has_doubled:
-                self._prepare_maxima()
 
     def refit(self) -> None:
         """Fit the hyperparameters to all observations now, if there are any to fit."""
@@ -305,12 +310,6 @@ class GPTS(Searcher):
     def _new_prior(self) -> None:
         """Continue with a belief whose prior has changed."""
         self._exact = self.belief.noise == 0.0
-        if self.select == "subtree":
-            self._prepare_maxima()
-
-    def _prepare_maxima(self) -> None:
-        """Tabulate the distribution of the best arm below unexplored children."""
-        self.belief.prepare_maxima(rough=self._learner is not None)
 
     def forget(self, path: Sequence[int]) -> None:
         """Drop a pending evaluation of the path, the oldest if there are several."""
@@ -344,24 +343,63 @@ class GPTS(Searcher):
             log_arms += math.log(self.tree.depth + 1)  # every node of a path has a reward
         return confidence.sqrt_beta(t, log_arms)
 
-    def _theoretical(self) -> float:
-        """Return the sqrt(beta) of bounds that hold with probability 1 - delta."""
-        return self._sqrt_beta(Confidence(self.confidence.delta), self.observations + 1)
+    def deviations(self, observations: int | None = None) -> float:
+        """Return the number of standard deviations in bounds that hold with probability 1 - delta.
+
+        With fitted hyperparameters, half of delta is for the scale of the rewards being larger than
+        it was estimated: infinite as long as nothing is known about that.
+
+        Parameters
+        ----------
+        observations
+            The number of observations, by default all so far.
+        """
+        count = self.observations if observations is None else observations
+        delta = self.confidence.delta
+        if self._learner is None:
+            return self._sqrt_beta(Confidence(delta), count + 1)
+        b = self._sqrt_beta(Confidence(delta / 2), count + 1)
+        return b * largest_scale(self._degrees_of_freedom(count), delta / 2)
+
+    def _degrees_of_freedom(self, observations: int) -> float:
+        """Return the number of observations that the scale of the rewards is estimated from."""
+        return math.inf if self._learner is None else max(observations - 1, 0)
 
     @property
     def certificate(self) -> Certificate:
-        """The incumbent and its gap, at level delta whatever the scale of the search."""
-        b = self._theoretical()
-        lower = self.belief.highest_lower(b)
-        upper = math.inf if self.tree.log_arms is None else self.belief.upper_bound(b)
+        """The incumbent and its gap, at level delta whatever the scale of the search.
+
+        The upper bound is infinite if the number of arms is not known, or the prior mean is a
+        function, whose values at unexplored nodes are not known.
+        """
+        path, lower, upper = self.belief.bounds(self.deviations())
         return Certificate(
-            path=lower.path,
-            lower=lower.lower,
+            path=path,
+            lower=lower,
             upper=upper,
-            gap=upper - lower.lower,
+            gap=upper - lower,
             delta=self.confidence.delta,
             conditional=self._learner is not None,
         )
+
+    def best_value(self) -> tuple[float, float]:
+        """Return mean and standard deviation of the reward of the best arm of all."""
+        best, _ = self._best_draws()
+        mean = float(best.mean())
+        return mean, float(best.std()) if math.isfinite(mean) else math.nan
+
+    def expected_gap(self) -> float:
+        """Return the expected reward of the best arm of all minus that of `best()`."""
+        best, chosen = self._best_draws()
+        return float((best - chosen).mean()) if math.isfinite(best[0]) else math.inf
+
+    def _best_draws(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return draws of the reward of the best arm, and of `best()`."""
+        path = self.best().path
+        if self.growth == "rollout":
+            path = path[: self.belief.explored_steps(path)]
+        freedom = self._degrees_of_freedom(self.observations) or 1e-3
+        return self.belief.sample_best(BEST_DRAWS, path, degrees_of_freedom=freedom, rng=0)
 
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played.
@@ -388,7 +426,7 @@ class GPTS(Searcher):
             rollouts = self._rollouts[arm.path]
             value, visits = rollouts.average, rollouts.count
             arm = self.belief.arm(rollouts.path)
-        spread = self._theoretical() * arm.std
+        spread = self.deviations() * arm.std if arm.std else 0.0
         return Arm(
             arm.path, None, arm.mean, arm.std,
             arm.mean - spread, arm.mean + spread, value, visits,

@@ -12,6 +12,7 @@ from bough.belief.best_arm import Arm
 from bough.belief.nodes import moderate
 from bough.confidence import Confidence
 from bough.exceptions import Exhausted
+from bough.learning.learner import largest_scale
 from bough.searchers.base import Searcher, check_rule, new_generator
 from bough.searchers.registry import check_made, make_searcher, register_domain
 from bough.spaces.ensemble import Ensemble, PartitionBelief
@@ -289,7 +290,7 @@ class Forest(SpaceSearcher):
         point = self._best_point(rule)
         values = [trials[row].value for row in trials.observed[point]]
         mean, std = self._posterior(point)
-        spread = std * self._sqrt_beta(self._ensemble.belief(0, self._rng)) if std else 0.0
+        spread = std * self.deviations() if std else 0.0
         return Arm(
             self.space.partition.path(point), trials.params_of(point), mean, std, mean - spread,
             mean + spread, math.fsum(values) / len(values), len(values),
@@ -320,19 +321,22 @@ class Forest(SpaceSearcher):
             return self.trials[row].value, 0.0
         return self._ensemble.posterior(row, self._rng)
 
-    def _sqrt_beta(self, found: PartitionBelief) -> float:
-        """Return the sqrt_beta with which the confidence bounds of a belief hold."""
-        count, log_arms = len(found.belief) + 1, found.belief.tree.log_arms or 0.0
-        return Confidence(self.confidence.delta).sqrt_beta(count, log_arms)
+    def deviations(self, observations: int | None = None) -> float:
+        """Return the number of standard deviations in bounds that hold with probability 1 - delta.
+
+        By the partition whose turn it is; see `GPTS.deviations`.
+        """
+        belief, half = self.asking.belief, self.confidence.delta / 2
+        count = len(belief) if observations is None else observations
+        b = Confidence(half).sqrt_beta(count + 1, belief.tree.log_arms or 0.0)
+        return b * largest_scale(count - 1, half)
 
     @property
     def certificate(self) -> SpaceCertificate:
         """The incumbent and its gap by the partition whose turn it is to ask."""
         trials, found = self.trials, self.asking
-        b = self._sqrt_beta(found)
-        lower = found.belief.highest_lower(b)
-        upper = found.belief.upper_bound(b)
-        point, bound = self.space.center(found.partition.cell(lower.path)), lower.lower
+        path, bound, upper = found.belief.bounds(self.deviations())
+        point = self.space.center(found.partition.cell(path))
         if trials.noisy is False and len(trials) and trials[trials.best].value >= bound:
             point, bound, _ = trials[trials.best]  # which is exact
             all_known = len(trials.observed) >= self.space.size

@@ -246,12 +246,13 @@ def searcher_factory(
         try:
             make()
             return make, dropped
-        except TypeError as error:
-            missing = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-            if missing is None or missing[1] not in parts:
+        except (TypeError, ValueError) as error:
+            refused = re.search(r"unexpected keyword argument '(\w+)'|^(\w+) must be", str(error))
+            refusal = "" if refused is None else refused[1] or refused[2]
+            if refused is None or refusal not in parts:
                 raise
-            dropped.append(missing[1])
-            del parts[missing[1]]
+            option = parts.pop(refusal)
+            dropped.append(refusal if refused[1] else f"{refusal}={option!r}")
 
 
 def _make_given(given: Any, domain: Tree | Space, begin: int | None) -> Any:

@@ -99,7 +99,7 @@ def test_it_is_gpts_play_for_play(kernel, given, noise, scale):
 def test_batches_are_those_of_gpts():
     """Pending arms count in the variance, and have no value."""
     tree, kernel = Tree(3, 3), kernels.Gaussian(2.0)
-    twin = GPTS(tree, kernel, 0.3, select="arm", rng=0)
+    twin = GPTS(tree, kernel, 0.3, select="arm", confidence=Confidence(scale=0.5), rng=0)
     search = GPB(tree, kernel, 0.3, rng=0)
     for path in ((0, 1, 2), (0, 0, 1), (2, 2, 2), (1, 0, 0)):
         for one in (twin, search):

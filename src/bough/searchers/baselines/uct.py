@@ -7,7 +7,7 @@ from bough.searchers.baselines.counting import CountingSearcher
 from bough.searchers.baselines.tallies import Tallies
 from bough.trees import Path, Tree
 
-#: The constant with the best average in `benchmarks/search.py`.
+#: The constant with the best average over eight problems with rewards in [0, 1].
 EXPLORATION = 0.2
 
 
