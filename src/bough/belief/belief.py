@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bough._validation import at_least_zero, real, whole
 from bough.belief.best_arm import Arm, ArmSearch
 from bough.belief.best_value import BestArms, unexplored_children
-from bough.belief.nodes import Nodes
+from bough.belief.nodes import LEAST_VARIANCE, Nodes
 from bough.belief.posterior import Posterior
 from bough.belief.rng import Rng
 from bough.kernels import Kernel, common_steps
@@ -334,7 +334,7 @@ class Belief:
         nodes = self.nodes
         nodes = nodes[nodes["count"] >= 0]
         prior = self.kernel.increments(self.tree.depth)[nodes["depth"]]
-        uncertain = prior > 0.0
+        uncertain = prior >= LEAST_VARIANCE
         left = nodes["g"][uncertain] * (nodes["v"][uncertain] / prior[uncertain])
         with np.errstate(divide="ignore"):
             return 0.0 - 0.5 * float(np.log(left).sum())
@@ -359,7 +359,11 @@ class Belief:
     # ------------------------------------------------------------------ the best arm
 
     def highest_upper(self, sqrt_beta: SupportsFloat, *, rng: Rng = None) -> Arm:
-        """Return the arm with the highest mean + sqrt_beta std. Exact.
+        """Return the arm with the highest mean + sqrt_beta std.
+
+        Exact unless the branching is a function: then arms below unexplored children, whose length
+        is not known, compete with the standard deviation of full depth. (What is returned of an arm
+        is that of its own length.)
 
         The standard deviations count pending evaluations as observations. Ties are broken at
         random (`rng`: an int or a `numpy.random.Generator`), or without an rng by lowest index.
@@ -371,7 +375,10 @@ class Belief:
         return self.arm_search.highest_upper_unknown(sqrt_beta, rng)
 
     def highest_lower(self, sqrt_beta: SupportsFloat, *, rng: Rng = None) -> Arm:
-        """Return the arm with the highest mean - sqrt_beta std, by observations only. Exact."""
+        """Return the arm with the highest mean - sqrt_beta std, by observations only.
+
+        Exact in the same cases as `highest_upper`; else there may be an arm with a higher one.
+        """
         return self.arm_search.highest_lower(sqrt_beta, rng)
 
     def highest_mean(self, *, rng: Rng = None) -> Arm:
@@ -379,9 +386,10 @@ class Belief:
         return self.arm_search.highest_mean(rng)
 
     def upper_bound(self, sqrt_beta: SupportsFloat) -> float:
-        """Return the highest mean + sqrt_beta std of all arms, by observations only. Exact.
+        """Return the highest mean + sqrt_beta std of all arms, by observations only.
 
-        Where arms are nodes, it is that of all nodes that there are or can be, down to the leaves.
+        Exact if the branching is not a function, and else a bound: arms below unexplored children
+        are taken to have full depth. Where arms are nodes, it is that of all nodes that there are or can be, down to the leaves.
         """
         return self.arm_search.highest_upper_of_all(sqrt_beta).upper
 
