@@ -66,7 +66,7 @@ def test_tune_of_one_parameter_and_an_exhausted_space(program):
     result = tune(f"{program}:loss:small", "--seed", "0")
     assert ": 1 parameter, 5 evaluated" in result.output
     assert "stopped since nothing is left to learn" in result.output
-    assert "params       x  3" in result.output
+    assert "best params  x  3" in result.output
 
 
 def test_tune_prints_json_for_options_of_any_type(program):

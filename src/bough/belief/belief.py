@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, SupportsFloat
 
 import numpy as np
@@ -389,7 +390,8 @@ class Belief:
         """Return the highest mean + sqrt_beta std of all arms, by observations only.
 
         Exact if the branching is not a function, and else a bound: arms below unexplored children
-        are taken to have full depth. Where arms are nodes, it is that of all nodes that there are or can be, down to the leaves.
+        are taken to have full depth. Where arms are nodes, it is that of all nodes that there are
+        or can be, down to the leaves.
         """
         return self.arm_search.highest_upper_of_all(sqrt_beta).upper
 
@@ -457,22 +459,41 @@ class Belief:
         best, chosen : array
             The reward of the best arm, and that of `path`, in the same draws.
         """
+        return self.prepare_best(n, path, degrees_of_freedom=degrees_of_freedom, rng=rng)()
+
+    def prepare_best(
+        self,
+        n: int,
+        path: Sequence[int] | None = None,
+        *,
+        degrees_of_freedom: float = math.inf,
+        rng: np.random.Generator | int | None = None,
+    ) -> Callable[[], tuple[Array, Array]]:
+        """Return a function that draws as `sample_best` does, by the observations so far.
+
+        Drawing takes ten times as long as this.
+        """
         n = whole(n, "n", least=1)
         random = np.random.default_rng(rng)
         if path is None:
             observed = self.best_observed(0.0)
             path = None if observed is None else observed.path
-        widths = self._seen_widths() if self.tree.counts is None else list(self.tree.counts)
-        if math.inf in widths:
-            return np.full(n, math.inf), np.full(n, math.nan)
         factors = np.ones(n)
         if degrees_of_freedom < math.inf:
             factors = np.sqrt(degrees_of_freedom / random.chisquare(degrees_of_freedom, n))
+        widths = self._seen_widths() if self.tree.counts is None else list(self.tree.counts)
+        if math.inf in widths:
+            chosen = np.full(n, math.nan)
+            if path is not None:
+                arm = self.arm(path)
+                chosen = arm.mean + arm.std * factors * random.standard_normal(n)
+            return partial(_as_they_are, np.full(n, math.inf), chosen)
         increments = tuple(self.kernel.increments(self.tree.depth).tolist())
         children = unexplored_children(increments, tuple(map(int, widths)))
-        arms = BestArms(self.nodes, children, factor=float(factors.max()), path=path)
-        best, chosen = arms.draw(factors, random)
-        return best + self.center, chosen + self.center
+        arms = BestArms(
+            self.nodes, children, factor=float(factors.max()), path=path, center=self.center
+        )
+        return partial(arms.draw, factors, random)
 
     def _seen_widths(self) -> list[float]:
         nodes = self.nodes
@@ -504,6 +525,10 @@ class Belief:
             f"Belief({self.tree!r}, {self.kernel!r}, noise={self.noise!r}: "
             f"{len(self)} observations, {self.pending} pending)"
         )
+
+
+def _as_they_are(best: Array, chosen: Array) -> tuple[Array, Array]:
+    return best, chosen
 
 
 def _several(paths: Sequence[Sequence[int]]) -> list[Sequence[int]]:

@@ -21,12 +21,12 @@ from bough.cli.shell import (
 from bough.problems import BY_NAME, kind_of, named
 from bough.run.maximize import maximize
 from bough.run.render import (
-    certificate_text,
     fitted_facts,
     fitted_text,
+    known_lines,
+    labeled,
     result_facts,
     stop_text,
-    value_text,
 )
 from bough.run.result import Result
 from bough.run.stopping import Gap, StopRule, WallTime
@@ -178,22 +178,16 @@ def _page(facts: dict[str, Any], result: Result) -> str:
         f"{stop_text(facts['stopped_by'])}",
     ]
     best = result.best
-    if best is None or result.certificate is None:
+    if best is None:
         return "\n".join([*lines, "nothing was evaluated"])
-    lines += [
-        "",
-        f"  best path    {click.style(' '.join(map(str, best.path)), bold=True)}",
-        f"  reward       {value_text(best.mean, best.std, best.visits)}",
-        f"  certificate  {certificate_text(result.certificate)}",
-    ]
+    known = [("best path", click.style(" ".join(map(str, best.path)), bold=True))]
+    known += known_lines(result)
     if "fitted" in facts:
-        lines.append(f"  fitted       {fitted_text(facts['fitted'])}")
+        known.append(("fitted", fitted_text(facts["fitted"])))
     if "optimum" in facts:
-        lines.append(
-            f"  optimum      {facts['optimum']['value']:.4f}, so the best path is worth "
-            f"{facts['regret']:.4f} less"
-        )
-    return "\n".join(lines)
+        optimum, regret = facts["optimum"]["value"], facts["regret"]
+        known.append(("optimum", f"{optimum:.4f}, so the best path is worth {regret:.4f} less"))
+    return "\n".join([*lines, "", *(f"  {labeled(*line, 12)}" for line in known)])
 
 
 def _paths(log10_arms: float) -> str:

@@ -1,6 +1,5 @@
 """`bough tune`: optimization of a function of the user over a space."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ from bough._text import printable
 from bough.cli.shell import COUNT, load_function, run_and_print, search_options
 from bough.exceptions import StudyError
 from bough.run.maximize import maximize, minimize
-from bough.run.render import certificate_text, result_facts, stop_text, value_text
+from bough.run.render import known_lines, labeled, result_facts, stop_text
 from bough.run.result import Result
 from bough.run.stopping import StopRule, WallTime
 from bough.spaces import Space
@@ -95,15 +94,14 @@ def _page(facts: dict[str, Any], result: Result) -> str:
         f"{facts['evaluations']:,} evaluated in {facts['seconds']:.2f} s, "
         + stop_text(facts["stopped_by"])
     ]
-    best, certificate = result.best, result.certificate
+    best = result.best
     if best is None:
         return "\n".join([*lines, "nothing was evaluated"])
-    lines += ["", f"  value        {value_text(best.mean, best.std, best.visits)}"]
     params: dict[str, Any] = best.params or {}
     width = max((len(printable(name)) for name in params), default=0)
+    known = []
     for i, (name, value) in enumerate(params.items()):
         shown = f"{value:.8g}" if isinstance(value, float) else printable(value)
-        lines.append(f"  {'' if i else 'params':<11}  {printable(name):<{width}}  {shown}")
-    if certificate is not None and math.isfinite(certificate.gap):
-        lines.append(f"  certificate  {certificate_text(certificate)}")
-    return "\n".join(lines)
+        known.append(("" if i else "best params", f"{printable(name):<{width}}  {shown}"))
+    known += known_lines(result)
+    return "\n".join([*lines, "", *(f"  {labeled(*line, 12)}" for line in known)])
