@@ -139,6 +139,11 @@ def test_it_loads_from_a_file_without_errors_or_requests(opened):
 def test_the_page_has_the_numbers_of_the_search(opened, result):
     page = opened
     assert page.value("#best-mean") == result.best.mean
+    assert page.value("#best-observed") == result.best_observed.value
+    assert page.value("#best-value") == result.best_value[0]
+    assert page.value("#expected-gap") == result.expected_gap
+    assert page.page.locator("#expected").inner_text().startswith("The best path is worth ")
+    assert page.page.locator("#warning").count() == 0
     assert page.value("#gap") == result.certificate.gap
     assert page.value("#bound") == result.certificate.upper
     assert page.value("#completed") == len(result.history)

@@ -63,7 +63,12 @@ def _summary(view: SearchView) -> dict[str, Any]:
         "plan": view.plan is not None,
         "replayed": view.searcher is not None,
         "best": None,
+        "observed": _observed(view),
+        "expected": None,
+        "warning": view.misfit,
     }
+    if view.expected_best is not None:
+        facts["expected"] = dict(zip(("mean", "std", "gap"), view.expected_best, strict=True))
     if best is not None:
         at_best = best.path, best.params
         facts["best"] = arm_facts(best) | {
@@ -73,6 +78,16 @@ def _summary(view: SearchView) -> dict[str, Any]:
             "trials": [t.id for t in view.completed if (t.path, t.params) == at_best],
         }
     return facts
+
+
+def _observed(view: SearchView) -> dict[str, Any] | None:
+    """Return the best trial: its value, its place, and whether that is recommended too."""
+    found, best = view.best_observed, view.best
+    if found is None:
+        return None
+    same = best is not None and (best.path, best.params) == (found.path, found.params)
+    place = {"path": " ".join(map(str, found.path)), "params": _params(found.params)}
+    return place | {"value": found.value, "same": same}
 
 
 def _space(view: SearchView) -> dict[str, Any] | None:
@@ -128,6 +143,7 @@ def _convergence(view: SearchView) -> dict[str, Any]:
         "mean": _numbers(data.mean),
         "lower": _numbers(data.lower),
         "upper": _numbers(data.upper),
+        "limits": data.limits,
         "of_cell": view.shown.forest is not None and not view.shown.exact,
     }
 
@@ -159,7 +175,8 @@ def _along(view: SearchView) -> dict[str, Any] | None:
     if view.best is None:
         return None
     data = along_data(view)
-    return _plain(data) | {"names": step_names(view, data.path)}
+    bounds = [finite(end) for end in view.bounds]
+    return _plain(data) | {"names": step_names(view, data.path), "bounds": bounds}
 
 
 def _reproduce(view: SearchView) -> dict[str, Any]:

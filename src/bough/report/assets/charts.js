@@ -91,7 +91,7 @@ function drawConvergence(state) {
   }
   chart(place, traces, { xaxis: { title: { text: "evaluations" }, type: far ? "log" : "linear",
     exponentformat: "none", separatethousands: true, dtick: (far && count >= 100) || count <= 2 ? 1 : undefined },
-    yaxis: { title: { text: "value" } }, hovermode: "closest", uirevision: String(far) }).then(() => {
+    yaxis: { title: { text: "value" }, range: data.limits ?? undefined }, hovermode: "closest", uirevision: String(far) }).then(() => {
     if (place.dataset.zooms) return;
     place.dataset.zooms = "yes";
     // Draw every point of the visible part after zooming in.
@@ -144,8 +144,9 @@ function drawRelevance({ names, factors }) {
 
 function drawAlong(along) {
   const depth = along.mean.map((_, i) => i);
-  const edge = (sign) => along.mean.map((m, i) =>
-    (along.std[i] === null ? null : m + sign * 2 * along.std[i]));
+  const [low, high] = along.bounds;
+  const edge = (sign) => along.mean.map((m, i) => (along.std[i] === null ? null
+    : Math.min(Math.max(m + sign * 2 * along.std[i], low ?? -Infinity), high ?? Infinity)));
   chart($("along-chart"), [
     { x: depth, y: edge(-1), mode: "lines", line: { width: 0 }, hoverinfo: "skip" },
     { x: depth, y: edge(1), mode: "lines", line: { width: 0 }, fill: "tonexty",
