@@ -1,5 +1,6 @@
 """What a result says of the best: expected best, expected gap, best observed, bounds, warnings."""
 
+import itertools
 import json
 import math
 import pickle
@@ -116,35 +117,58 @@ def test_infinitely_many_children():
 
 
 def test_expected_gap_stops():
-    problem = named("drawn:linear", seed=0)
     stop = ExpectedGap(0.05)
-    result = maximize(problem, problem.tree, budget=3000, stop=stop, rng=0)
-    assert result.stopped_by == "expected gap"
-    assert result.expected_gap <= 0.05
-    count = len(result.history)
-    again = maximize(problem, problem.tree, budget=3000, stop=stop, rng=0)  # with the same rule
-    assert again.stopped_by == "expected gap"
-    assert len(again.history) <= count + max(count // 20, 1)
-    down = minimize(lambda p: -problem(p), problem.tree, budget=3000, stop=stop, rng=0)
-    assert down.stopped_by == "expected gap"
+    paths = []
+    for optimize, sign in ((maximize, 1.0), (minimize, -1.0)):
+        problem = named("drawn:linear", seed=0)
+
+        def value(path, problem=problem, sign=sign):
+            return sign * problem(path)
+
+        result = optimize(value, problem.tree, budget=3000, stop=stop, rng=0)
+        assert result.stopped_by == "expected gap"
+        assert result.expected_gap <= 0.05
+        paths.append(result.history.paths)
+    assert paths[0] == paths[1]  # with the same rule
+
+
+class Gaps:
+    """A searcher with a given expected gap after each observation."""
+
+    def __init__(self, gaps):
+        self.gaps = gaps
+        self.observations = 0
+        self.looks = []
+
+    def expected_gap(self):
+        self.looks.append(self.observations)
+        return self.gaps[self.observations - 1]
+
+
+def stops_at(rule, search):
+    """Return the number of observations at which a rule stops a search."""
+    assert rule(search) is None  # nothing is known
+    for count in range(1, len(search.gaps) + 1):
+        search.observations = count
+        if rule(search) == "expected gap":
+            return search.observations
+    return None
 
 
 def test_expected_gap_is_computed_when_observations_have_grown():
-    class Counting:
-        observations = 0
-        asked = 0
+    search = Gaps([1.0] * 1000)
+    assert stops_at(ExpectedGap(0.5), search) is None
+    assert search.looks[:40] == list(range(1, 41))
+    assert all(1.02 < b / a < 1.06 for a, b in itertools.pairwise(search.looks[40:]))
 
-        def expected_gap(self):
-            self.asked += 1
-            return 1.0
 
-    search, rule = Counting(), ExpectedGap(0.5)
-    assert rule(search) is None  # nothing is known
-    for search.observations in range(1, 1001):
-        assert rule(search) is None
-        assert search.asked == search.observations or search.observations > 40
-    assert search.asked < 130  # 40, and log(1000/40)/log(1.05) with whole numbers
-    assert ExpectedGap(1.0)(search) == "expected gap"
+def test_expected_gap_must_stay_small():
+    assert stops_at(ExpectedGap(0.5), Gaps([1.0] * 29 + [0.1] * 30)) == 40
+    assert stops_at(ExpectedGap(0.5), Gaps([1.0] * 29 + [0.1, 0.6] + [0.5] * 30)) == 44
+    assert stops_at(ExpectedGap(0.5), Gaps([1.0, 0.1, 1.0, 0.1, 1.0] * 9)) is None
+    rule, search = ExpectedGap(0.5), Gaps([0.5] * 100)
+    search.observations = 60
+    assert rule(search) == "expected gap"  # at the first look, of a search that is resumed
 
 
 def test_expected_gap_refuses():

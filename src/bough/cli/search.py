@@ -29,7 +29,7 @@ from bough.run.render import (
     stop_text,
 )
 from bough.run.result import Result
-from bough.run.stopping import Gap, StopRule, WallTime
+from bough.run.stopping import ExpectedGap, Gap, StopRule, WallTime
 from bough.searchers import GPTS
 from bough.studies.study import Study, open_or_create
 from bough.trees import Tree
@@ -48,6 +48,7 @@ def _complete_problem(
 @click.option("--branching", type=int, help="Children of a node, for a function of your own.")
 @click.option("--depth", type=int, help="Steps of a path, for a function of your own.")
 @click.option("--gap", type=Finite(min=0), help="Gap of the certificate at which to stop.")
+@click.option("--expected-gap", type=Finite(min=0), help="Expected gap at which to stop.")
 @click.option(
     "--noise",
     type=Finite(min=0),
@@ -67,7 +68,9 @@ def command(
     depth: int | None,
     budget: int | None,
     seconds: float | None,
+    bounds: tuple[float, float] | None,
     gap: float | None,
+    expected_gap: float | None,
     noise: float | None,
     kernel: str | None,
     select: Any,
@@ -113,6 +116,8 @@ def command(
             options = {"kernel": template, "noise": noise, "select": select}
         stop: list[StopRule] = [] if seconds is None else [WallTime(seconds)]
         stop += [] if gap is None else [Gap(gap)]
+        stop += [] if expected_gap is None else [ExpectedGap(expected_gap)]
+        options |= {} if bounds is None else {"bounds": bounds}
         study = None
         if file is not None:
             with warnings_in_words():

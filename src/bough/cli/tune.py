@@ -25,6 +25,7 @@ def command(
     objective: str,
     budget: int | None,
     seconds: float | None,
+    bounds: tuple[float, float] | None,
     minimizes: bool,
     workers: int | None,
     searcher: str,
@@ -37,7 +38,7 @@ def command(
     \b
     bough tune train.py:loss --budget 200 --minimize
     bough tune train.py:loss:small_space --workers 4 --study run.db
-    bough tune package.module:score --seconds 3600
+    bough tune package.module:accuracy --seconds 3600 --bounds 0 1
 
     The space is the variable `space` of the file, or the one named after a second colon.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
@@ -49,8 +50,8 @@ def command(
     def search() -> Result:
         try:
             return (minimize if minimizes else maximize)(
-                function, space, budget=budget, stop=stop, executor=workers, study=file,
-                searcher=searcher, rng=seed, progress=False if as_json else None,
+                function, space, budget=budget, stop=stop, bounds=bounds, executor=workers,
+                study=file, searcher=searcher, rng=seed, progress=False if as_json else None,
             )  # fmt: skip
         except StudyError:
             raise
