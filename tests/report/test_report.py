@@ -71,7 +71,7 @@ def test_what_is_known_of_the_best(budget):
     assert summary["expected"]["gap"] == search.expected_gap()
     for bounds in ("lower", "upper"):
         assert all(0.0 <= bound <= 8.0 for bound in facts["convergence"][bounds])
-    assert facts["along"]["bounds"] == [0.0, 8.0]
+    assert facts["tree"]["bounds"] == [0.0, 8.0]
 
 
 def test_first_bounds_do_not_set_the_limits_of_the_chart():

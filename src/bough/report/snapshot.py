@@ -158,6 +158,7 @@ def _tree(view: SearchView) -> dict[str, Any]:
         "cells": view.shown.partition is not None,
         "partition": view.shown.number,
         "partitions": view.shown.partitions,
+        "bounds": [finite(end) for end in view.bounds],  # of a mean
     }
     del facts["depth"]  # the page counts the parents
     return facts
@@ -175,8 +176,7 @@ def _along(view: SearchView) -> dict[str, Any] | None:
     if view.best is None:
         return None
     data = along_data(view)
-    bounds = [finite(end) for end in view.bounds]
-    return _plain(data) | {"names": step_names(view, data.path), "bounds": bounds}
+    return _plain(data) | {"names": step_names(view, data.path)}
 
 
 def _reproduce(view: SearchView) -> dict[str, Any]:

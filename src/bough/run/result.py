@@ -102,7 +102,7 @@ class Result:
     study: "Study | None" = None
     direction: str = "maximize"
     best_observed: Evaluation | None = None
-    expected_best: ExpectedBest | None = None  # of rewards as the searcher sees them
+    _expected: ExpectedBest | None = None  # of rewards as the searcher sees them
 
     @classmethod
     def of(
@@ -130,15 +130,15 @@ class Result:
     @property
     def best_value(self) -> tuple[float, float] | None:
         """Mean and standard deviation of the value of the best of all arms."""
-        if self.expected_best is None:
+        if self._expected is None:
             return None
-        mean, std = self.expected_best.mean, self.expected_best.std
+        mean, std = self._expected.mean, self._expected.std
         return (0.0 - mean if self.direction == "minimize" else mean), std
 
     @property
     def expected_gap(self) -> float | None:
         """The expected value of the best of all arms minus that of `best`, at least 0."""
-        return None if self.expected_best is None else self.expected_best.gap
+        return None if self._expected is None else self._expected.gap
 
     @property
     def misfit(self) -> str | None:

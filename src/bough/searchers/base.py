@@ -30,8 +30,9 @@ class Certificate:
     path
         The arm with the highest lower confidence bound.
     lower, upper
-        That bound, and the highest upper confidence bound of all arms. `upper` is infinite if the
-        number of arms is not known.
+        That bound, and the highest upper confidence bound of all arms, both within the known bounds
+        of the reward. Without such, `upper` is infinite if the number of arms is not known, and
+        both are infinite while nothing is known of the scale of the rewards.
     gap
         `upper - lower`: no arm is better than `path` by more than this.
     delta

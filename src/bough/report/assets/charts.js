@@ -125,7 +125,7 @@ function drawModel(state) {
       yaxis: { title: { text: "variance" } } });
   }
   if (model?.relevance) drawRelevance(model.relevance);
-  if (along) drawAlong(along);
+  if (along) drawAlong(along, state.snapshot.tree.bounds);
   $("model-note").textContent = model?.relevance
     ? `Kernel, noise, mean and relevance are shared by all partitions; the path is that of ${whose(state)}. `
       + "Relevance: the variance of a cut of this parameter over that of a cut of the average parameter"
@@ -142,9 +142,8 @@ function drawRelevance({ names, factors }) {
     yaxis: { autorange: "reversed", tickvals: rows, ticktext: names.slice(0, shown).map(brief) } });
 }
 
-function drawAlong(along) {
+function drawAlong(along, [low, high]) {
   const depth = along.mean.map((_, i) => i);
-  const [low, high] = along.bounds;
   const edge = (sign) => along.mean.map((m, i) => (along.std[i] === null ? null
     : Math.min(Math.max(m + sign * 2 * along.std[i], low ?? -Infinity), high ?? Infinity)));
   chart($("along-chart"), [
