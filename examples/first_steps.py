@@ -26,5 +26,5 @@ for t in range(1, 2_001):
 best = belief.highest_lower(1.0)
 optimum = sum(0.7**i * row.max() for i, row in enumerate(reward_of))
 print(f"best path   {best.path}, played {best.visits} times")
-print(f"its reward  {best.mean:.3f} +- {best.std:.3f}")
+print(f"its mean    {best.mean:.3f} +- {best.std:.3f}")
 print(f"the optimum {optimum:.3f}, among {tree.arms} paths")

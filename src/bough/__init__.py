@@ -9,7 +9,7 @@ from bough.confidence import Confidence
 from bough.exceptions import Exhausted, ObjectiveError, PoolError, StudyError, WorkerDied
 from bough.run.maximize import maximize, minimize
 from bough.run.result import Result
-from bough.run.stopping import Budget, Gap, IntervalWidth, Target, WallTime
+from bough.run.stopping import Budget, ExpectedGap, Gap, IntervalWidth, Target, WallTime
 from bough.searchers import GPB, GPTS, UCT, Certificate, RandomSearch, Searcher
 from bough.spaces import Choice, Float, Forest, Int, Space, SpaceCertificate, SpaceSearcher
 from bough.studies.study import Study
@@ -27,6 +27,7 @@ __all__ = [
     "Choice",
     "Confidence",
     "Exhausted",
+    "ExpectedGap",
     "Float",
     "Forest",
     "Gap",

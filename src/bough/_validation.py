@@ -71,6 +71,30 @@ def whole(value: Any, name: str, *, least: int, most: int | None = None) -> int:
     return number
 
 
+def interval(value: Any, name: str) -> tuple[float, float]:
+    """Return a pair of bounds, infinite where one is None, or both if there is no pair.
+
+    >>> interval((0, None), "bounds"), interval(None, "bounds")
+    ((0.0, inf), (-inf, inf))
+    """
+    if value is None:
+        return -math.inf, math.inf
+    if not hasattr(value, "__len__") or len(value) != 2:
+        raise TypeError(f"{name} must be a pair (low, high), got {value!r}")
+    low, high = (
+        free if end is None or (isinstance(end, float) and end == free) else real(end, name)
+        for end, free in zip(listed(value, name), (-math.inf, math.inf), strict=True)
+    )
+    if not low < high:
+        raise ValueError(f"{name} must be (low, high) with low below high, got {value!r}")
+    return low, high
+
+
+def clipped(value: float, bounds: tuple[float, float]) -> float:
+    """Return the number within bounds that is closest to a value."""
+    return min(max(value, bounds[0]), bounds[1])
+
+
 def shown(value: Any) -> str:
     """Return a value as messages show it: a very long int by its order of magnitude.
 

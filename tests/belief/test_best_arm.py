@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from strategies import Hill, Ragged, noise_of
 
 from bough import Belief, Confidence, Tree, kernels
@@ -86,20 +88,25 @@ def check(belief, twin, arms, b, rng, scale):
     lower, mean = belief.highest_lower(b, rng=rng), belief.highest_mean(rng=rng)
     for arm, sd, sign in ((play, narrow, 1), (lower, observed, -1), (mean, observed, 0)):
         value = arm.upper if sign > 0 else arm.lower if sign < 0 else arm.mean
-        assert value == pytest.approx((m + sign * b * sd).max(), rel=0, abs=tolerance)
-        at, at_sd = belief.posterior([arm.path])
+        _, at_sd = (twin or belief if sign > 0 else belief).posterior([arm.path])
         node = arm.path
         while node not in arms.children:
             node = node[:-1]
+        i = nodes.index(node)
+        known_length = belief.tree.counts is not None or belief.arms == "nodes" or node == arm.path
+        if known_length:
+            assert value == pytest.approx((m + sign * b * sd).max(), rel=0, abs=tolerance)
+            assert arm.std == pytest.approx(sd[i], rel=0, abs=tolerance)
+        else:  # chosen for what it would be at full depth
+            highest = (m + sign * b * sd).max()
+            assert m[i] + sign * b * sd[i] == pytest.approx(highest, rel=0, abs=tolerance)
         assert len(arm.path) - len(node) <= (1 if belief.arms == "nodes" else belief.tree.depth)
         assert belief.tree.is_leaf(arm.path) or belief.arms == "nodes"
         if not callable(belief.mean):
-            assert arm.mean == pytest.approx(at[0], rel=0, abs=tolerance)
-            if belief.tree.counts is not None and sign < 1:
-                assert arm.std == pytest.approx(at_sd[0], rel=0, abs=tolerance)
-        i = nodes.index(node)
+            assert belief.posterior([arm.path])[0] == pytest.approx(arm.mean, rel=0, abs=tolerance)
+            # (A standard deviation that is 0 is found as that of a difference.)
+            assert arm.std == pytest.approx(at_sd[0], rel=0, abs=max(tolerance, 2e-8 * sd[i]))
         assert arm.mean == pytest.approx(m[i], rel=0, abs=tolerance)
-        assert arm.std == pytest.approx(sd[i], rel=0, abs=tolerance)
     return play
 
 
@@ -243,3 +250,36 @@ def test_without_an_rng_the_lowest_index_is_taken():
     for k in reversed(range(70)):
         one.observe((k,), 0.0)
     assert one.highest_mean().path == (0,)
+
+
+def all_leaves(tree, path=()):
+    width = tree.children(path)
+    below = [leaf for k in range(width) for leaf in all_leaves(tree, (*path, k))]
+    return below if width else [path]
+
+
+@given(st.integers(0, 999), st.integers(1, 3), st.integers(0, 4), st.floats(0.1, 3.0), st.data())
+def test_ragged_trees_have_bounds_that_are_exact_once_explored(key, most, depth, b, data):
+    tree = Tree(Ragged(most, key), depth)
+    leaves = all_leaves(tree)
+    belief = Belief(tree, kernels.Linear(), 0.2)
+    order = data.draw(st.permutations(leaves))[:20]
+    for count in range(len(order) + 1):
+        m, sd = belief.posterior(leaves)
+        high, low = (m + b * sd).max(), (m - b * sd).max()
+        upper, lower = belief.highest_upper(b), belief.highest_lower(b)
+        for arm in (upper, lower):  # its numbers are those of its own length
+            at = leaves.index(arm.path)
+            bounds = m[at] - b * sd[at], m[at] + b * sd[at]
+            assert (arm.lower, arm.upper) == pytest.approx(bounds, abs=1e-7)
+        bound = belief.upper_bound(b)
+        assert upper.upper <= high + 1e-9 <= bound + 2e-9
+        assert lower.lower <= low + 1e-9
+        if belief.explored_steps(upper.path) == len(upper.path):
+            assert upper.upper == pytest.approx(high, abs=1e-9)
+            assert bound == pytest.approx(high, abs=1e-9)
+        if count == len(leaves):  # all lengths are known
+            assert upper.upper == pytest.approx(high, abs=1e-9)
+            assert lower.lower == pytest.approx(low, abs=1e-9)
+        if count < len(order):
+            belief.observe(order[count], noise_of(key, order[count]))

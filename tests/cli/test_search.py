@@ -29,6 +29,36 @@ def test_problems_have_parameters():
     assert facts("branin:cuts=2", "--noise", "20")["fitted"]["noise"] > 5.0
 
 
+def test_what_is_known_of_the_best(tmp_path):
+    """The measurement is called a value or observed, the model's estimate a mean."""
+    line = ["search", "smooth", "--budget", "300", "--seed", "1", "--bounds", "0", "1"]
+    facts = json.loads(bough_command(*line, "--json").stdout)
+    page = bough_command(*line).stdout
+    best, observed = facts["best"], facts["best_observed"]
+    assert f"its mean     {best['mean']:.6g} +- {best['std']:.2g}, measured" in page
+    assert f"observed     at best {observed['value']:.6g}, " in page
+    value = facts["best_value"]
+    text = (
+        f"the best path is worth {value['mean']:.4g} +- {value['std']:.2g}, expected loss of this"
+    )
+    assert f"expected     {text} one {facts['expected_gap']:.2g}" in page
+    assert facts["certificate"]["upper"] <= 1.0
+    assert value["mean"] <= 1.0
+    file = str(tmp_path / "run.db")
+    study = ["search", "smooth", "--bounds", "0", "1", "--study", file, "--expected-gap", "0.5"]
+    facts = json.loads(bough_command(*study, "--json").stdout)
+    assert facts["stopped_by"] == "expected gap"
+    assert facts["expected_gap"] <= 0.5
+    shown = json.loads(bough_command("study", file, "--json").stdout)
+    for name in ("best", "best_observed", "best_value", "expected_gap", "certificate"):
+        assert shown[name] == facts[name]
+    page = bough_command("study", file).stdout
+    assert f"observed     at best {facts['best_observed']['value']:.6g}, " in page
+    wrong = bough_command("search", "smooth", "--bounds", "1", "0")
+    assert wrong.exit_code == 2
+    assert "low below high" in wrong.stderr
+
+
 def test_search(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = bough_command("search", "smooth", "--budget", "300")

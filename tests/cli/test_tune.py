@@ -66,7 +66,7 @@ def test_tune_of_one_parameter_and_an_exhausted_space(program):
     result = tune(f"{program}:loss:small", "--seed", "0")
     assert ": 1 parameter, 5 evaluated" in result.output
     assert "stopped since nothing is left to learn" in result.output
-    assert "params       x  3" in result.output
+    assert "best params  x  3" in result.output
 
 
 def test_tune_prints_json_for_options_of_any_type(program):
@@ -98,3 +98,13 @@ def test_tune_with_invalid_arguments(program, words, message):
     result = tune(*[word.format(program) for word in words])
     assert result.exit_code != 0
     assert message in result.output
+
+
+def test_tune_with_bounds(program):
+    options = ["--minimize", "--budget", "10", "--seed", "0", "--bounds", "-inf", "100"]
+    facts = json.loads(tune(f"{program}:loss", *options, "--json").stdout)
+    assert facts["certificate"]["upper"] <= 100.0
+    assert facts["best_observed"]["value"] <= facts["best"]["value"]
+    wrong = tune(f"{program}:loss", "--searcher", "uct", *options)
+    assert wrong.exit_code == 2
+    assert "bounds is for the searcher gpts" in wrong.stderr

@@ -136,9 +136,34 @@ def test_it_loads_from_a_file_without_errors_or_requests(opened):
     assert [url.split(":")[0] for url in page.requests] == ["file"]
 
 
+class Misfit(bough.GPTS):
+    misfit = "the model <b>does not fit</b>"
+
+
+def test_the_page_respects_bounds_and_warns(look):
+    search = Misfit(bough.Tree(3, 4), bounds=(0, 8), rng=0)
+    for _ in range(3):
+        path = search.ask()
+        search.tell(path, sum(path))
+    page = look(search)
+    for section in SECTIONS:
+        page.show(section)
+    assert page.errors == []
+    assert page.page.locator("#warning").inner_text() == f"warning: {Misfit.misfit}"
+    intervals = page.page.locator("#tree-children tbody tr td:nth-child(3)").all_inner_texts()
+    ends = [float(end) for text in intervals if text != "-" for end in text.split(" to ")]
+    assert ends
+    assert all(0.0 <= end <= 8.0 for end in ends)
+
+
 def test_the_page_has_the_numbers_of_the_search(opened, result):
     page = opened
     assert page.value("#best-mean") == result.best.mean
+    assert page.value("#best-observed") == result.best_observed.value
+    assert page.value("#best-value") == result.best_value[0]
+    assert page.value("#expected-gap") == result.expected_gap
+    assert page.page.locator("#expected").inner_text().startswith("The best path is worth ")
+    assert page.page.locator("#warning").count() == 0
     assert page.value("#gap") == result.certificate.gap
     assert page.value("#bound") == result.certificate.upper
     assert page.value("#completed") == len(result.history)

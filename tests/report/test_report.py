@@ -49,6 +49,45 @@ def test_the_report_is_one_file(result, tmp_path):
     assert trials["state"] == "c" * 40
 
 
+class Misfit(bough.GPTS):
+    misfit = "the model <b>does not fit</b>"
+
+
+@pytest.mark.parametrize("budget", [0, 1, 2, 3, 10])
+def test_what_is_known_of_the_best(budget):
+    tree = bough.Tree(3, 4)
+    search = Misfit(tree, bounds=(0, 8), rng=0)
+    for _ in range(budget):
+        path = search.ask()
+        search.tell(path, sum(path))
+    facts = embedded(page(search), "snapshot-data")
+    summary = facts["summary"]
+    assert summary["warning"] == Misfit.misfit
+    if not budget:
+        assert summary["observed"] is summary["expected"] is None
+        return
+    assert summary["observed"]["value"] == search.best("observed").value
+    assert 0.0 <= summary["expected"]["mean"] <= 8.0
+    assert summary["expected"]["gap"] == search.expected_gap()
+    for bounds in ("lower", "upper"):
+        assert all(0.0 <= bound <= 8.0 for bound in facts["convergence"][bounds])
+    assert facts["tree"]["bounds"] == [0.0, 8.0]
+
+
+def test_first_bounds_do_not_set_the_limits_of_the_chart():
+    result = bough.maximize(lambda path: sum(path) % 5, bough.Tree(5, 6), budget=30, rng=0)
+    for source in (result, bough.minimize(lambda p: sum(p) % 5, bough.Tree(5, 6), budget=2, rng=0)):
+        low, high = snapshot(source)["convergence"]["limits"]
+        values = source.history.values
+        room = values.max() - values.min()
+        assert values.min() - 2.3 * room < low < values.min()
+        assert values.max() < high < values.max() + 2.3 * room
+    low, high = snapshot(result)["convergence"]["limits"]
+    assert low < result.certificate.lower
+    one = bough.maximize(sum, bough.Tree(5, 6), budget=1, rng=0)
+    assert snapshot(one)["convergence"]["limits"] is None
+
+
 def test_a_failed_report_leaves_no_file(result, tmp_path):
     (tmp_path / "taken").mkdir()
     with pytest.raises(OSError, match="taken"):

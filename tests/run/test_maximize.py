@@ -358,7 +358,9 @@ def test_bad_stop_rules():
             make()
 
 
-def test_a_factory_and_a_bar(capsys):
+def test_a_factory_and_a_bar(capsys, monkeypatch):
+    monkeypatch.setattr(bough.run.progress, "INTERVAL", 0.0)
+    monkeypatch.setattr(bough.run.progress, "SHARE", math.inf)
     result = maximize(
         reward,
         TREE,
@@ -368,9 +370,15 @@ def test_a_factory_and_a_bar(capsys):
     )
     assert result.stopped_by == "budget"
     shown = capsys.readouterr().err
-    assert "best" in shown
-    assert "bound" in shown
-    assert "gap" in shown
+    assert f"best observed {result.best_observed.value:.4g}" in shown
+    mean, std = result.best_value
+    assert f"expected best {mean:.4g} +- {std:.2g}" in shown
+    assert f"expected loss {result.expected_gap:.2g}" in shown
+    monkeypatch.setattr(bough.run.progress, "SHARE", 0.0)
+    maximize(reward, TREE, budget=3, searcher=search(), progress=True)
+    shown = capsys.readouterr().err
+    assert "best observed" in shown
+    assert "expected" not in shown
     maximize(reward, TREE, budget=3, searcher=search())
     assert capsys.readouterr().err == ""
 

@@ -11,9 +11,10 @@ from bough.run.render import (
     arm_facts,
     certificate_facts,
     certificate_text,
+    expected_text,
+    mean_text,
     result_facts,
     stop_text,
-    value_text,
 )
 from bough.searchers import Certificate
 from bough.spaces import SpaceCertificate
@@ -31,17 +32,27 @@ def test_certificates():
     assert certificate_text(of_space).endswith(" (by partition 1 of 1, to its resolution)")
     assert certificate_facts(of_space)["params"] == {"x": 0.5}
     unknown = Certificate((0,), 0.5, math.inf, math.inf, 0.05)
-    assert certificate_text(unknown) == "none: the number of paths is not known"
+    assert certificate_text(unknown).startswith("none: the number of paths is not known")
+    early = Certificate((0,), -math.inf, math.inf, math.inf, 0.05)
+    assert certificate_text(early) == "none yet: there are too few observations"
     facts = certificate_facts(unknown)
     assert (facts["lower"], facts["upper"], facts["gap"]) == (0.5, None, None)
     assert facts["confidence"] == pytest.approx(0.95)
 
 
 def test_arms_and_stops():
-    arm = Arm((0, 1), None, 0.8356, math.inf, 0.0, 1.0, None, 3)
-    assert arm_facts(arm) == {"path": [0, 1], "mean": 0.8356, "std": None, "visits": 3}
-    assert value_text(0.8356, 0.0032, 1) == "0.8356 +- 0.0032, evaluated once"
-    assert value_text(0.8356, 0.0032, 1500) == "0.8356 +- 0.0032, evaluated 1,500 times"
+    arm = Arm((0, 1), None, 0.8356, math.inf, 0.0, 1.0, 0.9, 3)
+    facts = {"path": [0, 1], "mean": 0.8356, "std": None, "value": 0.9, "visits": 3}
+    assert arm_facts(arm) == facts
+    once = Arm((0, 1), None, 0.8356, 0.0032, 0.0, 1.0, 0.9, 1)
+    assert mean_text(once) == "0.8356 +- 0.0032, measured once: 0.9"
+    often = Arm((0, 1), None, 0.8356, 0.0032, 0.0, 1.0, 0.84, 1500)
+    assert mean_text(often) == "0.8356 +- 0.0032, measured 1,500 times: 0.84 on average"
+    never = Arm((0, 1), None, 0.8356, 0.0032, 0.0, 1.0, None, 0)
+    assert mean_text(never) == "0.8356 +- 0.0032"
+    assert expected_text(0.8461, 0.0041, 0.0093) == (
+        "the best path is worth 0.8461 +- 0.0041, expected loss of this one 0.0093"
+    )
     assert stop_text("gap") == "stopped by gap"
     assert stop_text("exhausted") == "stopped since nothing is left to learn"
 
@@ -50,7 +61,8 @@ def test_results():
     result = maximize(sum, Tree(3, 2), budget=5, rng=0)
     lines = repr(result).splitlines()
     assert lines[0] == "stopped by budget after 5 evaluations"
-    assert [line[:12] for line in lines[1:]] == ["best path   ", "its reward  ", "certificate "]
+    labels = ["best path", "its mean", "observed", "expected", "certificate"]
+    assert [line[:12].rstrip() for line in lines[1:]] == labels
     assert json.loads(json.dumps(result_facts(result)))["best"]["path"] == list(result.best.path)
     space = Space(x=Float(0, 1), kind=Choice([len, sum]))
     result = maximize(lambda params: params["x"], space, budget=5, rng=0)

@@ -457,6 +457,16 @@ def test_an_exact_observation_has_infinite_information():
     assert belief.information_gain() == math.inf
 
 
+@pytest.mark.parametrize("discount", [0.1, 0.5])
+def test_increments_that_count_as_zero_carry_no_information(discount):
+    kernel = kernels.Discounted(discount)  # at depth 200 increments are below 1e-100, or near it
+    belief = bough.Belief(Tree(2, 200), kernel, 0.1)
+    assert belief.information_gain() == 0.0
+    belief.observe((0,) * 200, 1.0)
+    gain = 0.5 * math.log1p(kernel.increments(200).sum() / 0.1**2)
+    assert belief.information_gain() == pytest.approx(gain, rel=1e-12)
+
+
 def test_rules_for_the_best():
     search = GPTS(Tree(3, 1), kernels.Discounted(1.0), 1.0, rng=0)
     with pytest.raises(ValueError, match="no observations yet"):

@@ -47,8 +47,7 @@ class Arm:
     params : dict or None
         The parameters that the path stands for in a space; None on a plain tree.
     mean, std : float
-        Posterior mean and standard deviation of its reward. For an arm that was never played, and
-        whose length is not known (in a tree whose branching is a function), those of full depth.
+        Posterior mean and standard deviation of its reward.
     lower, upper : float
         `mean` minus and plus as many `std` as the call asked for.
     value : float or None
@@ -115,7 +114,10 @@ class ArmSearch:
         return self._highest(UNKNOWN, b, generator(rng))
 
     def highest_upper_of_all(self, sqrt_beta):
-        """Return the same by observations only, of all arms that there are or can be."""
+        """Return the same by observations only, of all arms that there are or can be.
+
+        Its standard deviation is that of full depth, if it was never played.
+        """
         b: cython.double = at_least_zero(sqrt_beta, "sqrt_beta")
         return self._highest(ALL, b, None)
 
@@ -167,6 +169,10 @@ class ArmSearch:
                 value = nodes.array[n].average
         else:
             path = nodes.complete(n, rng)  # may call the user's branching function
+            length: cython.int = len(path)
+            if length < nodes.depth and not nodes.single_steps and kind != ALL:
+                # The arm was found as one of full depth, and ends before.
+                sd = sqrt(max(sd * sd - nodes.below[length], 0.0))
         arm: Arm = Arm.__new__(Arm)  # not by `__init__`, which costs more than the search
         arm.path = tuple(path)
         arm.params = None

@@ -180,6 +180,8 @@ class BestArms:
         The largest factor of standard deviations that will be asked for.
     path
         A path that is drawn too.
+    center
+        The prior mean of the root, relative to which the nodes are.
     """
 
     def __init__(
@@ -189,8 +191,10 @@ class BestArms:
         *,
         factor: float = 1.0,
         path: Sequence[int] | None = None,
+        center: float = 0.0,
     ) -> None:
         self._children = children
+        self._center = center
         self._levels = _levels(nodes)
         self._chosen = (-1, 0) if path is None else _find(self._levels, path)
         self._find_candidates(factor)
@@ -249,7 +253,7 @@ class BestArms:
         blocks = [factors[i : i + size] for i in range(0, len(factors), size)]
         drawn = [self._draw(block, rng) for block in blocks]
         best, chosen = (np.concatenate(values) for values in zip(*drawn, strict=True))
-        return np.maximum(best, chosen), chosen
+        return np.maximum(best, chosen) + self._center, chosen + self._center
 
     def _draw(self, factors: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         F = np.zeros((1, len(factors)))

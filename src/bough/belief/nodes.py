@@ -32,6 +32,8 @@ if not cython.compiled:
 
 #: The `count` of a group, for Python code.
 GROUP_COUNT = GROUP
+#: The smallest variance: those below count as 0.
+LEAST_VARIANCE = TINY
 LARGEST_VARIANCE = 1e110
 #: A list of children is split into groups when it would grow longer than this ...
 LONGEST_LIST = 32

@@ -10,6 +10,7 @@ from bough.trees import Path, Tree
 
 NODE: np.dtype[np.void]
 GROUP_COUNT: int
+LEAST_VARIANCE: float
 
 def moderate(value: object, name: str) -> float: ...
 

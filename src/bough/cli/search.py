@@ -21,15 +21,15 @@ from bough.cli.shell import (
 from bough.problems import BY_NAME, kind_of, named
 from bough.run.maximize import maximize
 from bough.run.render import (
-    certificate_text,
     fitted_facts,
     fitted_text,
+    known_lines,
+    labeled,
     result_facts,
     stop_text,
-    value_text,
 )
 from bough.run.result import Result
-from bough.run.stopping import Gap, StopRule, WallTime
+from bough.run.stopping import ExpectedGap, Gap, StopRule, WallTime
 from bough.searchers import GPTS
 from bough.studies.study import Study, open_or_create
 from bough.trees import Tree
@@ -48,6 +48,7 @@ def _complete_problem(
 @click.option("--branching", type=int, help="Children of a node, for a function of your own.")
 @click.option("--depth", type=int, help="Steps of a path, for a function of your own.")
 @click.option("--gap", type=Finite(min=0), help="Gap of the certificate at which to stop.")
+@click.option("--expected-gap", type=Finite(min=0), help="Expected gap at which to stop.")
 @click.option(
     "--noise",
     type=Finite(min=0),
@@ -67,7 +68,9 @@ def command(
     depth: int | None,
     budget: int | None,
     seconds: float | None,
+    bounds: tuple[float, float] | None,
     gap: float | None,
+    expected_gap: float | None,
     noise: float | None,
     kernel: str | None,
     select: Any,
@@ -113,6 +116,8 @@ def command(
             options = {"kernel": template, "noise": noise, "select": select}
         stop: list[StopRule] = [] if seconds is None else [WallTime(seconds)]
         stop += [] if gap is None else [Gap(gap)]
+        stop += [] if expected_gap is None else [ExpectedGap(expected_gap)]
+        options |= {} if bounds is None else {"bounds": bounds}
         study = None
         if file is not None:
             with warnings_in_words():
@@ -178,22 +183,16 @@ def _page(facts: dict[str, Any], result: Result) -> str:
         f"{stop_text(facts['stopped_by'])}",
     ]
     best = result.best
-    if best is None or result.certificate is None:
+    if best is None:
         return "\n".join([*lines, "nothing was evaluated"])
-    lines += [
-        "",
-        f"  best path    {click.style(' '.join(map(str, best.path)), bold=True)}",
-        f"  reward       {value_text(best.mean, best.std, best.visits)}",
-        f"  certificate  {certificate_text(result.certificate)}",
-    ]
+    known = [("best path", click.style(" ".join(map(str, best.path)), bold=True))]
+    known += known_lines(result)
     if "fitted" in facts:
-        lines.append(f"  fitted       {fitted_text(facts['fitted'])}")
+        known.append(("fitted", fitted_text(facts["fitted"])))
     if "optimum" in facts:
-        lines.append(
-            f"  optimum      {facts['optimum']['value']:.4f}, so the best path is worth "
-            f"{facts['regret']:.4f} less"
-        )
-    return "\n".join(lines)
+        optimum, regret = facts["optimum"]["value"], facts["regret"]
+        known.append(("optimum", f"{optimum:.4f}, so the best path is worth {regret:.4f} less"))
+    return "\n".join([*lines, "", *(f"  {labeled(*line, 12)}" for line in known)])
 
 
 def _paths(log10_arms: float) -> str:

@@ -106,6 +106,12 @@ def search_options(budget: int, seed: str = "drawn") -> Callable[[Any], Any]:
         ),
         click.option("--seconds", type=POSITIVE, help="Time limit in seconds."),
         click.option(
+            "--bounds",
+            type=(float, float),
+            metavar="LOW HIGH",
+            help="Known bounds of the expected value; -inf or inf where there is none.",
+        ),
+        click.option(
             "--seed",
             type=click.IntRange(min=0),
             help=f"Seed of the random numbers.  [default: {seed}, or that of the resumed study]",

@@ -7,17 +7,13 @@ import pathlib
 from typing import Any
 
 import click
+import numpy as np
 
 from bough._text import printable
 from bough.cli.shell import FILE, NEW_FILE, echo, json_option, print_facts, warnings_in_words
 from bough.experiments.runs import BEGINNING
-from bough.run.render import (
-    arm_facts,
-    certificate_facts,
-    certificate_text,
-    plain_params,
-    value_text,
-)
+from bough.run.render import known_lines, labeled, place_facts, plain_params, result_facts
+from bough.run.result import History, Result, best_trial
 from bough.studies.exchange import export_lines, import_lines
 from bough.studies.files import WriteLock
 from bough.studies.study import Study, open_to_read
@@ -66,10 +62,11 @@ def show(file: pathlib.Path, as_json: bool, as_csv: bool) -> None:
     if as_csv:
         echo(_table(study), nl=False, exact=True)
         return
-    facts = _facts(study)
-    text = _page(facts, study)
+    result = _result(study)
+    facts = _facts(study, result)
+    text = _page(facts, study, result)
     if as_json:
-        facts["trials"] = [trial._asdict() | _place(trial) for trial in study.trials]
+        facts["trials"] = [t._asdict() | place_facts(t.path, t.params) for t in study.trials]
     print_facts(facts, text, as_json=as_json)
 
 
@@ -125,7 +122,7 @@ def _opened(file: pathlib.Path) -> Study:
         return open_to_read(file)
 
 
-def _facts(study: Study) -> dict[str, Any]:
+def _facts(study: Study, result: Result | None) -> dict[str, Any]:
     """Return all but the trials as plain values; those that are not finite become None."""
     specification, trials = study.specification, study.trials
     facts: dict[str, Any] = {
@@ -139,18 +136,26 @@ def _facts(study: Study) -> dict[str, Any]:
         "written_by": WriteLock.holder(study.path),
         "counts": {state: trials.count(state) for state in ("completed", "failed", "running")},
     }
-    completed = [trial for trial in trials if trial.value is not None]
-    if completed and study.replayed:
-        facts["best"] = arm_facts(study.best())
-        if study.certificate is not None:
-            facts["certificate"] = certificate_facts(study.certificate)
-    elif completed:
-        top = max(completed, key=lambda trial: study.sign * (trial.value or 0.0))
-        facts["best"] = _place(top) | {"observed": top.value}
+    if result is not None:
+        facts |= result_facts(result)
+    elif top := best_trial(trials, study.sign):
+        facts["best_observed"] = place_facts(top.path, top.params) | {"value": top.value}
     return facts
 
 
-def _page(facts: dict[str, Any], study: Study) -> str:
+def _result(study: Study) -> Result | None:
+    """Return what is known of the best, None if the searcher is not known."""
+    if not study.replayed:
+        return None
+    nothing = History([], np.empty(0), np.empty(0), [])
+    top = best_trial(study.trials, study.sign)
+    direction = study.specification["direction"]
+    return Result.of(
+        study.searcher, nothing, "", study=study, direction=direction, best_observed=top
+    )
+
+
+def _page(facts: dict[str, Any], study: Study, result: Result | None) -> str:
     """Return the facts as a page to read."""
     counts = facts["counts"]
     words = ", ".join(f"{count:,} {state}" for state, count in counts.items())
@@ -161,19 +166,14 @@ def _page(facts: dict[str, Any], study: Study) -> str:
     if facts["about"] is not None:
         lines.append(f"  about        {printable(facts['about'])}")
     lines.append(f"  {facts['direction']} with {facts['searcher']}, seed {facts['seed']}")
-    if "best" in facts:
-        best = facts["best"]
-        if "params" in best:
-            lines.append(f"  best params  {click.style(_listed(best['params']), bold=True)}")
-        else:
-            path = click.style(" ".join(map(str, best["path"])), bold=True)
-            lines.append(f"  best path    {path}")
-        if "mean" in best:
-            lines.append(f"  value        {value_text(best['mean'], best['std'])}")
-        else:
-            lines.append(f"  value        {best['observed']:.6g}, the best that was observed")
-    if "certificate" in facts and study.certificate is not None:
-        lines.append(f"  certificate  {certificate_text(study.certificate)}")
+    known: list[tuple[str, str]] = []
+    if "best" in facts and result is not None:
+        known.append(_bold_place(facts["best"]))
+        known += known_lines(result)
+    elif "best_observed" in facts:
+        known.append(_bold_place(facts["best_observed"]))
+        known.append(("its value", f"{facts['best_observed']['value']:.6g}, the best observed"))
+    lines += [f"  {labeled(*line, 12)}" for line in known]
     if len(study.trials):
         lines.append(f"  the last trials (of {len(study.trials):,}; --csv or --json for all)")
     for trial in study.trials[-SHOWN:]:
@@ -196,10 +196,11 @@ def _table(study: Study) -> str:
     return text.getvalue()
 
 
-def _place(trial: Trial) -> dict[str, Any]:
-    """Return path and params as JSON can hold them; no params on a plain tree."""
-    params = {} if trial.params is None else {"params": plain_params(trial.params)}
-    return {"path": list(trial.path)} | params
+def _bold_place(place: dict[str, Any]) -> tuple[str, str]:
+    """Return path or params of the best trial, labeled."""
+    if "params" in place:
+        return "best params", click.style(_listed(place["params"]), bold=True)
+    return "best path", click.style(" ".join(map(str, place["path"])), bold=True)
 
 
 def _listed(params: dict[str, Any]) -> str:

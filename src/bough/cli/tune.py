@@ -1,6 +1,5 @@
 """`bough tune`: optimization of a function of the user over a space."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ from bough._text import printable
 from bough.cli.shell import COUNT, load_function, run_and_print, search_options
 from bough.exceptions import StudyError
 from bough.run.maximize import maximize, minimize
-from bough.run.render import certificate_text, result_facts, stop_text, value_text
+from bough.run.render import known_lines, labeled, result_facts, stop_text
 from bough.run.result import Result
 from bough.run.stopping import StopRule, WallTime
 from bough.spaces import Space
@@ -26,6 +25,7 @@ def command(
     objective: str,
     budget: int | None,
     seconds: float | None,
+    bounds: tuple[float, float] | None,
     minimizes: bool,
     workers: int | None,
     searcher: str,
@@ -38,7 +38,7 @@ def command(
     \b
     bough tune train.py:loss --budget 200 --minimize
     bough tune train.py:loss:small_space --workers 4 --study run.db
-    bough tune package.module:score --seconds 3600
+    bough tune package.module:accuracy --seconds 3600 --bounds 0 1
 
     The space is the variable `space` of the file, or the one named after a second colon.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
@@ -50,8 +50,8 @@ def command(
     def search() -> Result:
         try:
             return (minimize if minimizes else maximize)(
-                function, space, budget=budget, stop=stop, executor=workers, study=file,
-                searcher=searcher, rng=seed, progress=False if as_json else None,
+                function, space, budget=budget, stop=stop, bounds=bounds, executor=workers,
+                study=file, searcher=searcher, rng=seed, progress=False if as_json else None,
             )  # fmt: skip
         except StudyError:
             raise
@@ -95,15 +95,14 @@ def _page(facts: dict[str, Any], result: Result) -> str:
         f"{facts['evaluations']:,} evaluated in {facts['seconds']:.2f} s, "
         + stop_text(facts["stopped_by"])
     ]
-    best, certificate = result.best, result.certificate
+    best = result.best
     if best is None:
         return "\n".join([*lines, "nothing was evaluated"])
-    lines += ["", f"  value        {value_text(best.mean, best.std, best.visits)}"]
     params: dict[str, Any] = best.params or {}
     width = max((len(printable(name)) for name in params), default=0)
+    known = []
     for i, (name, value) in enumerate(params.items()):
         shown = f"{value:.8g}" if isinstance(value, float) else printable(value)
-        lines.append(f"  {'' if i else 'params':<11}  {printable(name):<{width}}  {shown}")
-    if certificate is not None and math.isfinite(certificate.gap):
-        lines.append(f"  certificate  {certificate_text(certificate)}")
-    return "\n".join(lines)
+        known.append(("" if i else "best params", f"{printable(name):<{width}}  {shown}"))
+    known += known_lines(result)
+    return "\n".join([*lines, "", *(f"  {labeled(*line, 12)}" for line in known)])

@@ -55,11 +55,13 @@ def along(source: Any, *, ax: Any = None) -> Any:
     depth = np.arange(len(data.mean))
     ax.plot(depth, data.mean, "o-", color=BLUE, markersize=4, label="mean")
     if np.isfinite(data.std).all():
-        prior = 2 * data.prior
-        ax.fill_between(depth, data.mean - prior, data.mean + prior, color=GRAY, alpha=0.12,
-                        linewidth=0, label="two standard deviations of the prior")  # fmt: skip
-        ax.fill_between(depth, data.mean - 2 * data.std, data.mean + 2 * data.std, color=BLUE,
-                        alpha=0.25, linewidth=0, label="two standard deviations now")  # fmt: skip
+        for std, color, alpha, when in (
+            (data.prior, GRAY, 0.12, "of the prior"),
+            (data.std, BLUE, 0.25, "now"),
+        ):
+            low, high = (np.clip(data.mean + way * std, *view.bounds) for way in (-2.0, 2.0))
+            ax.fill_between(depth, low, high, color=color, alpha=alpha, linewidth=0,
+                            label=f"two standard deviations {when}")  # fmt: skip
     steps = step_names(view, data.path)
     every = -(-len(steps) // MOST_TICKS)
     upright = max(map(len, steps)) > 8
@@ -67,7 +69,7 @@ def along(source: Any, *, ax: Any = None) -> Any:
         f"{i} {literal(step, 24)}" if upright else f"{i}\n{step}" for i, step in enumerate(steps)
     ]
     ax.set_xticks(depth[::every], texts[::every], fontsize="small", rotation=90 if upright else 0)
-    return labeled(ax, "depth and step" + view.shown.suffix, "reward")
+    return labeled(ax, "depth and step" + view.shown.suffix, "mean")
 
 
 def step_names(view: SearchView, path: Path) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough import theory
-from bough._validation import real
+from bough._validation import clipped, real
 from bough.belief.belief import Belief
 from bough.experiments.figures import LINEAR, draw_panel
 from bough.experiments.results import Comparison, Estimate
@@ -39,6 +39,24 @@ class Convergence(NamedTuple):
     def gap(self) -> Array:
         """The gap between the bounds."""
         return self.upper - self.lower
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """Limits of an axis: all values, and the bounds of the last three quarters.
+
+        Bounds count up to twice the range of the values: the first ones are very wide. None if that
+        range is empty.
+        """
+        low, high = self.values.min(initial=np.inf), self.values.max(initial=-np.inf)
+        room = high - low
+        if not 0.0 < room < np.inf:
+            return None
+        bounds = np.array([self.lower, self.upper])[:, self.at >= len(self.values) / 4]
+        bounds = bounds[np.isfinite(bounds)]
+        lowest = max(min(low, bounds.min(initial=low)), low - 2.0 * room)
+        highest = min(max(high, bounds.max(initial=high)), high + 2.0 * room)
+        margin = 0.04 * (highest - lowest)
+        return float(lowest - margin), float(highest + margin)
 
 
 def convergence_data(source: Any) -> Convergence:
@@ -93,7 +111,8 @@ def _bounds(search: GPTS | Forest, belief: Belief, view: SearchView) -> list[Arr
         recommended = again.best_observed(0.0 if belief.noise == 0.0 else 1.0)
         assert recommended is not None  # there are observations
         mean = recommended.mean
-        _, lower, upper = again.bounds(search.deviations(len(again)))
+        _, *ends = again.bounds(search.deviations(len(again)))
+        lower, upper = (clipped(end, search.bounds) for end in ends)
         if exact is not None and exact[mark - 1] > -math.inf:  # as in the certificate
             mean = float(exact[mark - 1])
             if mean >= lower or plan is not None:
@@ -142,6 +161,8 @@ def convergence(source: Any, *, ax: Any = None) -> Any:
         )  # fmt: skip
     if len(plays) > 1:
         ax.set_xscale("log")
+    if data.limits is not None:
+        ax.set_ylim(*data.limits)
     return labeled(ax, "evaluations", "value")
 
 

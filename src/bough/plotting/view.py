@@ -1,5 +1,6 @@
 """One view of a search for all figures, made from a result, a study, a plan or a searcher."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from bough.belief.belief import Belief
 from bough.belief.best_arm import Arm
 from bough.learning.posterior import paths_of
 from bough.planning import Plan
-from bough.run.result import Result
+from bough.run.result import Evaluation, Result, best_trial
 from bough.searchers import GPTS, Certificate, Searcher
 from bough.searchers.base import negative_arm, negative_certificate
 from bough.spaces import Forest, PartitionSearcher, Space
@@ -316,6 +317,32 @@ class SearchView:
             return None
         found = getattr(self.searcher, "certificate", None)
         return negative_certificate(found) if found is not None and self.sign < 0 else found
+
+    @cached_property
+    def expected_best(self) -> tuple[float, float, float] | None:
+        """Mean and standard deviation of the best of all, and the expected gap; None if unknown."""
+        expect = getattr(self.searcher, "expected_best", None)
+        if expect is None or self.plan is not None or not self.searcher.observations:  # type: ignore[union-attr]
+            return None
+        found = expect()
+        known = math.isfinite(found.mean) and math.isfinite(found.std)
+        return (0.0 + self.sign * found.mean, found.std, found.gap) if known else None
+
+    @cached_property
+    def best_observed(self) -> Evaluation | None:
+        """The trial with the best value."""
+        return best_trial(self.completed, self.sign)
+
+    @property
+    def misfit(self) -> str | None:
+        """A sentence that says why the model does not fit; None if nothing is known against it."""
+        return getattr(self.searcher, "misfit", None)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The known bounds of a value."""
+        low, high = (-math.inf, math.inf) if self.shown.search is None else self.shown.search.bounds
+        return (0.0 - high, 0.0 - low) if self.sign < 0 else (low, high)
 
     # ------------------------------------------------------------------ the trials
 

@@ -63,7 +63,12 @@ def _summary(view: SearchView) -> dict[str, Any]:
         "plan": view.plan is not None,
         "replayed": view.searcher is not None,
         "best": None,
+        "observed": _observed(view),
+        "expected": None,
+        "warning": view.misfit,
     }
+    if view.expected_best is not None:
+        facts["expected"] = dict(zip(("mean", "std", "gap"), view.expected_best, strict=True))
     if best is not None:
         at_best = best.path, best.params
         facts["best"] = arm_facts(best) | {
@@ -73,6 +78,16 @@ def _summary(view: SearchView) -> dict[str, Any]:
             "trials": [t.id for t in view.completed if (t.path, t.params) == at_best],
         }
     return facts
+
+
+def _observed(view: SearchView) -> dict[str, Any] | None:
+    """Return the best trial: its value, its place, and whether that is recommended too."""
+    found, best = view.best_observed, view.best
+    if found is None:
+        return None
+    same = best is not None and (best.path, best.params) == (found.path, found.params)
+    place = {"path": " ".join(map(str, found.path)), "params": _params(found.params)}
+    return place | {"value": found.value, "same": same}
 
 
 def _space(view: SearchView) -> dict[str, Any] | None:
@@ -128,6 +143,7 @@ def _convergence(view: SearchView) -> dict[str, Any]:
         "mean": _numbers(data.mean),
         "lower": _numbers(data.lower),
         "upper": _numbers(data.upper),
+        "limits": data.limits,
         "of_cell": view.shown.forest is not None and not view.shown.exact,
     }
 
@@ -142,6 +158,7 @@ def _tree(view: SearchView) -> dict[str, Any]:
         "cells": view.shown.partition is not None,
         "partition": view.shown.number,
         "partitions": view.shown.partitions,
+        "bounds": [finite(end) for end in view.bounds],  # of a mean
     }
     del facts["depth"]  # the page counts the parents
     return facts

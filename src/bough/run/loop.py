@@ -11,10 +11,9 @@ import numpy as np
 from bough.exceptions import Exhausted, ObjectiveError, StudyError, TimedOut, WorkerDied
 from bough.run.executors import Evaluator, Job, Outcome, read_reward
 from bough.run.progress import Interrupts
-from bough.run.result import History, Result
+from bough.run.result import Evaluation, History, Result, best_trial
 from bough.run.stopping import StopRule
 from bough.searchers import Searcher
-from bough.searchers.base import negative_arm, negative_certificate
 from bough.spaces.searcher import SpaceSearcher
 from bough.studies.study import Study
 from bough.studies.trials import Domain
@@ -73,6 +72,8 @@ class SearchRun:
     retries: int
     running: dict[int, Job] = field(default_factory=dict, init=False)
     _evaluated: list[tuple[Any, float, float]] = field(default_factory=list, init=False)
+    _compared: int = field(default=0, init=False)  # evaluations that `_best` is the best of
+    _best: Evaluation | None = field(default=None, init=False)
     _begin: float = field(default_factory=perf_counter, init=False)
 
     @property
@@ -154,6 +155,17 @@ class SearchRun:
             self.interrupts.allowed = False
         return None
 
+    def best_observed(self) -> Evaluation | None:
+        """Return the evaluation with the best value, of those before in the study too."""
+        sign = self.trials.sign
+        if self._compared == 0 and isinstance(self.trials, Study):
+            self._best = best_trial(self.trials.trials, sign)
+        for candidate, value, _ in self._evaluated[self._compared :]:
+            if self._best is None or sign * value > sign * self._best.value:
+                self._best = Evaluation(*self.domain.place(candidate), value)
+        self._compared = len(self._evaluated)
+        return self._best
+
     def leave(self) -> None:
         """End, and leave running trials."""
         if self.closes:
@@ -165,9 +177,6 @@ class SearchRun:
     def result(self, stopped_by: str) -> Result:
         """End, and return the result."""
         self.leave()
-        observed = self.search.observations > 0
-        certificate = getattr(self.search, "certificate", None) if observed else None
-        best = self.search.best() if observed else None
         places = [self.domain.place(candidate) for candidate, _, _ in self._evaluated]
         history = History(
             [path for path, _ in places],
@@ -175,12 +184,14 @@ class SearchRun:
             np.array([seconds for _, _, seconds in self._evaluated]),
             [params for _, params in places],
         )
-        if self.trials.sign < 0:
-            best = None if best is None else negative_arm(best)
-            certificate = None if certificate is None else negative_certificate(certificate)
-        direction = "maximize" if self.trials.sign > 0 else "minimize"
-        study = self.trials if isinstance(self.trials, Study) else None
-        return Result(best, certificate, history, stopped_by, self.search, study, direction)
+        return Result.of(
+            self.search,
+            history,
+            stopped_by,
+            study=self.trials if isinstance(self.trials, Study) else None,
+            direction="maximize" if self.trials.sign > 0 else "minimize",
+            best_observed=self.best_observed(),
+        )
 
 
 def _failure(message: str, path: Path, params: Any = None) -> ObjectiveError:

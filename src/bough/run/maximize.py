@@ -9,17 +9,18 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from bough._validation import whole
+from bough._validation import interval, whole
 from bough.exceptions import Exhausted
 from bough.run.executors import Evaluator, Task, check_executor, make_evaluator
 from bough.run.loop import SearchRun, Unrecorded
 from bough.run.progress import Bar, Interrupts
 from bough.run.result import Result
-from bough.run.stopping import Budget, StopRule, Target, WallTime
+from bough.run.stopping import Budget, ExpectedGap, StopRule, Target, WallTime
 from bough.searchers import Searcher
 from bough.searchers.registry import make_searcher
 from bough.spaces import Space
 from bough.spaces.searcher import SpaceSearcher
+from bough.studies.describe import in_sign
 from bough.studies.study import Study, open_or_create
 from bough.studies.trials import Domain
 from bough.trees import Tree
@@ -35,6 +36,7 @@ def maximize(
     budget: int | None = None,
     searcher: str | Searcher | SpaceSearcher | Callable[[Any], Any] | None = None,
     stop: StopRule | Iterable[StopRule] = (),
+    bounds: tuple[float | None, float | None] | None = None,
     executor: Any = None,
     study: "str | os.PathLike[str] | Study | None" = None,
     timeout: float | None = None,
@@ -61,8 +63,12 @@ def maximize(
         A searcher, its name, or a function that makes one for the tree or space; by default
         `GPTS(tree)` or `Forest(space)`.
     stop
-        Rules such as `Gap(0.1)`, `WallTime(60)`, `Target(0.9)`, or any function of the searcher
-        that returns something true.
+        Rules such as `ExpectedGap(0.01)`, `Gap(0.1)`, `WallTime(60)`, `Target(0.9)`, or any
+        function of the searcher that returns something true.
+    bounds
+        Known bounds of the expected value, such as `(0, 1)` for an accuracy or `(0, None)` for a
+        loss, which certificate and expected best respect; if the searcher is made here, by default
+        or by the name "gpts".
     executor
         The workers of a parallel run: a number of processes, or anything with the `submit` of
         `concurrent.futures`, such as a pool of threads or `client.get_executor(pure=False)` of a
@@ -88,7 +94,8 @@ def maximize(
         Functions called with the searcher after every evaluation, failed or not; one that returns
         something true ends the search.
     progress
-        Whether to show a bar with the best so far, the bound and the gap; None: on a terminal.
+        Whether to show a bar with the best value so far, the expected value of the best of all, and
+        the expected loss of what would be recommended; None: on a terminal.
     rng
         A seed, if the searcher is made here.
 
@@ -126,7 +133,7 @@ def minimize(*arguments: Any, **keywords: Any) -> Result:
     The parameters are those of `maximize`. The result is about the values themselves: `best.mean`
     is low, and `certificate.lower` bounds the values of all paths from below. `Target(value)` stops
     at or below the value. The searcher, and so your own rules and callbacks, sees the negative of
-    each value.
+    each value; only `bounds` given here are those of the values.
 
     >>> import bough
     >>> tree = bough.Tree(branching=4, depth=5)
@@ -161,7 +168,8 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
     evaluator: Evaluator | None = None
     stopped_by = None
     try:
-        with interrupts, Bar(given.progress, budget, run.search.observations, sign) as bar:
+        done = run.search.observations
+        with interrupts, Bar(given.progress, budget, done, sign, best=run.best_observed) as bar:
             if run.search.observations or trials.failed:
                 stopped_by = run.stopped_by(budget, rules)
             if stopped_by is None:
@@ -212,11 +220,22 @@ def _leave_or_collect(collect: bool, run: SearchRun, evaluator: Evaluator, bar: 
 
 def _open_trials(given: SimpleNamespace, sign: float, budget: int | None) -> Study | Unrecorded:
     domain, rng = given.tree_or_space, given.rng
-    if given.study is None:
-        return Unrecorded(make_searcher(given.searcher, domain, rng, plays=budget), sign)
+    options: dict[str, Any] = {}
+    if given.bounds is not None:
+        if given.searcher is not None and given.searcher != "gpts":
+            raise ValueError(
+                "bounds is for the searcher gpts, made here; give them to yours if it has such an "
+                f"option, as in GPTS(tree, bounds=...); got bounds={given.bounds!r} and searcher="
+                f"{given.searcher!r}"
+            )
+        options["bounds"] = interval(given.bounds, "bounds")
     direction = "maximize" if sign > 0 else "minimize"
+    if given.study is None:
+        options = in_sign(options, direction)
+        searcher = make_searcher(given.searcher, domain, rng, options, plays=budget)
+        return Unrecorded(searcher, sign)
     return open_or_create(
-        given.study, domain, searcher=given.searcher, rng=rng, direction=direction
+        given.study, domain, searcher=given.searcher, rng=rng, direction=direction, **options
     )
 
 
@@ -226,7 +245,7 @@ def _checked_rules(stop: Any, budget: int | None) -> tuple[list[StopRule], int |
     for rule in rules:
         if isinstance(rule, type):
             raise TypeError(f"stop takes rules, not classes of them: write {rule.__name__}(...)")
-        if isinstance(rule, WallTime):
+        if isinstance(rule, WallTime | ExpectedGap):
             rule.start()
     if budget is None and not rules:
         raise ValueError("say when to stop: give a budget or a stop rule, such as budget=1000")

@@ -1,14 +1,18 @@
-"""The terminal: a progress bar with best, bound and gap, and Ctrl-C, handled where it is safe."""
+"""The terminal: a progress bar with the best so far, and Ctrl-C, handled where it is safe."""
 
+import math
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from time import monotonic
 from types import FrameType
 from typing import Any
 
 #: Seconds between two updates of the bar: a certificate costs more than a trivial evaluation.
 INTERVAL = 0.2
+#: The share of the time that may be spent on the expected best, and the seconds it takes at first.
+SHARE, COST = 0.05, 0.1
 
 
 class Bar:
@@ -21,12 +25,18 @@ class Bar:
         done: int = 0,
         sign: float = 1.0,
         unit: str = "play",
+        best: Callable[[], Any] | None = None,
     ) -> None:
         if progress not in (None, True, False):
             raise TypeError(f"progress must be True, False or None, got {progress!r}")
         if progress is None:
             progress = sys.stderr.isatty()
         self._sign = sign  # of the user's values as the searcher sees them
+        self._best = best  # a function that returns the best evaluation so far
+        self._begin = monotonic()
+        self._spent = 0.0  # seconds on the expected best,
+        self._cost = COST  # those of the next time, as far as is known,
+        self._expected = ""  # and what it was
         self._bar: Any = None
         self._next = 0.0
         self._waiting = 0
@@ -64,15 +74,27 @@ class Bar:
             self._bar.write(message, file=sys.stderr)
 
     def _show(self, search: Any) -> None:
-        if search.observations:
-            best = search.best()
-            text = f"best {self._sign * best.mean:.4g}"
-            certificate = getattr(search, "certificate", None)
-            if certificate is not None:
-                text += f"  bound {self._sign * certificate.upper:.4g}  gap {certificate.gap:.3g}"
+        best = None if self._best is None else self._best()
+        if best is not None:
+            if search.observations and hasattr(search, "expected_best"):
+                self._update_expected(search)
+            text = f"best observed {best.value:.4g}{self._expected}"
             self._bar.set_postfix_str(text, refresh=False)
         self._bar.update(self._waiting)
         self._waiting = 0
+
+    def _update_expected(self, search: Any) -> None:
+        """Compute the expected best again, unless that would take too much of the time."""
+        begin = monotonic()
+        if self._spent + self._cost > SHARE * (begin - self._begin):
+            return
+        expected = search.expected_best()
+        if math.isfinite(expected.mean) and math.isfinite(expected.std):
+            mean, std = self._sign * expected.mean, expected.std
+            loss = f"expected loss {expected.gap:.2g}"
+            self._expected = f"  expected best {mean:.4g} +- {std:.2g}  {loss}"
+        self._cost = monotonic() - begin
+        self._spent += self._cost
 
     def __exit__(self, *exception: object) -> None:
         if self._bar is not None:

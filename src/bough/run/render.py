@@ -7,11 +7,12 @@ are not finite become None, since JSON has no word for them.
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bough._text import printable
 from bough.belief.belief import Belief
 from bough.belief.best_arm import Arm
 from bough.searchers import Certificate
@@ -29,14 +30,50 @@ def result_text(result: "Result") -> str:
     lines = [f"{stop_text(result.stopped_by)} after {len(result.history)} evaluations"]
     best = result.best
     if best is not None:
-        if isinstance(result.searcher, SpaceSearcher):
-            lines.append(f"best params {best.params}")
-        else:
-            lines.append(f"best path   {result.searcher.tree.decode(best.path)}")
-        lines.append(f"its reward  {value_text(best.mean, best.std)}")
-    if result.certificate is not None:
-        lines.append(f"certificate {certificate_text(result.certificate)}")
+        place: Any = best.params
+        if not isinstance(result.searcher, SpaceSearcher):
+            place = result.searcher.tree.decode(best.path)
+        lines.append(labeled("best path" if best.params is None else "best params", place))
+        lines += [labeled(*line) for line in known_lines(result)]
     return "\n".join(lines)
+
+
+def labeled(label: str, text: object, width: int = 11) -> str:
+    """Return a line of a column of labels and a column of texts; a warning is one text."""
+    return f"{label} {text}" if label == "warning:" else f"{label:<{width}} {text}"
+
+
+def known_lines(result: "Result") -> list[tuple[str, str]]:
+    """Return what is known of the best arm and of the best of all, as labeled texts."""
+    best, observed = result.best, result.best_observed
+    lines = []
+    if best is not None:
+        lines.append(("its mean", mean_text(best)))
+    if observed is not None:
+        same = best is not None and (best.path, best.params) == (observed.path, observed.params)
+        place = place_text(observed.path, observed.params)
+        if same:
+            place = "the same path" if observed.params is None else "the same params"
+        lines.append(("observed", f"at best {observed.value:.6g}, {place}"))
+    if result.best_value is not None and all(map(math.isfinite, result.best_value)):
+        lines.append(("expected", expected_text(*result.best_value, result.expected_gap or 0.0)))
+    if result.certificate is not None:
+        lines.append(("certificate", certificate_text(result.certificate)))
+    if result.misfit is not None:
+        lines.append(("warning:", printable(result.misfit)))
+    return lines
+
+
+def place_text(path: Sequence[int], params: Mapping[str, Any] | None) -> str:
+    """Return path or params on one line."""
+    if params is None:
+        return f"path {' '.join(map(str, path))}"
+    return f"params {printable(params)}"
+
+
+def expected_text(mean: float, std: float, gap: float) -> str:
+    """Return the value of the best of all, and the expected loss of the recommended arm."""
+    return f"the best path is worth {mean:.4g} +- {std:.2g}, expected loss of this one {gap:.2g}"
 
 
 def stop_text(stopped_by: str) -> str:
@@ -46,18 +83,22 @@ def stop_text(stopped_by: str) -> str:
     return f"stopped by {stopped_by}"
 
 
-def value_text(mean: float, std: float, visits: int | None = None) -> str:
-    """Return the value of an arm with its standard deviation, and the number of evaluations."""
-    text = f"{mean:.6g} +- {std:.2g}"
-    if visits is None:
+def mean_text(arm: Arm) -> str:
+    """Return what the model expects of an arm, and what was measured."""
+    text = f"{arm.mean:.6g} +- {arm.std:.2g}"
+    if arm.value is None:
         return text
-    return f"{text}, evaluated {'once' if visits == 1 else f'{visits:,} times'}"
+    if arm.visits == 1:
+        return f"{text}, measured once: {arm.value:.6g}"
+    return f"{text}, measured {arm.visits:,} times: {arm.value:.6g} on average"
 
 
 def certificate_text(certificate: Certificate) -> str:
     """Return the bounds of a certificate; and of which partition, if it is about one of a space."""
+    if not math.isfinite(certificate.lower) and not math.isfinite(certificate.upper):
+        return "none yet: there are too few observations"
     if not math.isfinite(certificate.gap):
-        return "none: the number of paths is not known"
+        return "none: the number of paths is not known, or the prior mean is a function"
     text = (
         f"the best of all is between {certificate.lower:.6g} and {certificate.upper:.6g} (gap "
         f"{certificate.gap:.3g}), at confidence {1 - certificate.delta:g}"
@@ -83,26 +124,38 @@ def fitted_text(fitted: Mapping[str, Any]) -> str:
 
 
 def result_facts(result: "Result") -> dict[str, Any]:
-    """Return the best arm and the certificate of a result, as far as there are any."""
+    """Return what is known of the best arm and of the best of all, as plain values."""
     facts: dict[str, Any] = {}
     if result.best is not None:
         facts["best"] = arm_facts(result.best)
+    if result.best_observed is not None:
+        observed = result.best_observed
+        facts["best_observed"] = place_facts(observed.path, observed.params) | {
+            "value": observed.value
+        }
+    if result.best_value is not None:
+        mean, std = result.best_value
+        facts["best_value"] = {"mean": finite(mean), "std": finite(std)}
+        facts["expected_gap"] = finite(result.expected_gap or 0.0)
     if result.certificate is not None:
         facts["certificate"] = certificate_facts(result.certificate)
+    if result.misfit is not None:
+        facts["warning"] = result.misfit
     return facts
 
 
 def arm_facts(arm: Arm) -> dict[str, Any]:
     """Return an arm as plain values."""
-    place = _place(arm.path, arm.params)
-    return place | {"mean": finite(arm.mean), "std": finite(arm.std), "visits": arm.visits}
+    place = place_facts(arm.path, arm.params)
+    measured = {"value": arm.value, "visits": arm.visits}
+    return place | {"mean": finite(arm.mean), "std": finite(arm.std)} | measured
 
 
 def certificate_facts(certificate: Certificate) -> dict[str, Any]:
     """Return a certificate as plain values."""
     bounds = {"lower": certificate.lower, "upper": certificate.upper, "gap": certificate.gap}
     facts: dict[str, Any] = {
-        **_place(certificate.path, getattr(certificate, "params", None)),
+        **place_facts(certificate.path, getattr(certificate, "params", None)),
         **{name: finite(value) for name, value in bounds.items()},
         "confidence": 1 - certificate.delta,
         "conditional": certificate.conditional,
@@ -122,7 +175,8 @@ def fitted_facts(belief: Belief) -> dict[str, Any]:
     }
 
 
-def _place(path: tuple[int, ...], params: Any) -> dict[str, Any]:
+def place_facts(path: tuple[int, ...], params: Any) -> dict[str, Any]:
+    """Return path and params as plain values; no params on a plain tree."""
     place: dict[str, Any] = {"path": list(path)}
     return place if params is None else place | {"params": plain_params(params)}
 

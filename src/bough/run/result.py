@@ -1,6 +1,7 @@
 """The result of a search, and the history of its evaluations."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 from bough.belief.best_arm import Arm
 from bough.run.render import result_text
 from bough.searchers import Certificate, Searcher
+from bough.searchers.base import ExpectedBest, negative_arm, negative_certificate
 from bough.spaces.searcher import SpaceSearcher
+from bough.studies.trials import Trial
 from bough.trees import Path
 
 if TYPE_CHECKING:
@@ -43,6 +46,22 @@ class History:
         return pd.DataFrame(columns)
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """One evaluation: its path, its params in a space (else None), and the measured value."""
+
+    path: Path
+    params: Any
+    value: float
+
+
+def best_trial(trials: Iterable[Trial], sign: float) -> Evaluation | None:
+    """Return the trial with the highest sign times value, None if there are no values."""
+    completed = (trial for trial in trials if trial.value is not None)
+    top = max(completed, key=lambda trial: sign * (trial.value or 0.0), default=None)
+    return None if top is None else Evaluation(top.path, top.params, top.value or 0.0)
+
+
 @dataclass(frozen=True, repr=False)
 class Result:
     """The result of a search.
@@ -50,7 +69,17 @@ class Result:
     Attributes
     ----------
     best
-        The best of the evaluated arms, None if there are none.
+        The best of the evaluated arms by the searcher's model, None if there are none: `best.mean`
+        is what the model expects of it, `best.value` the mean of its measured values.
+    best_observed
+        The evaluation with the best measured value, of those in the study if there is one; None if
+        there are none. With noise it may be the best by luck.
+    best_value
+        Mean and standard deviation of the value of the best of all arms, evaluated or not. None if
+        the searcher has no such estimate, as those of spaces; infinite and nan if it has none yet.
+    expected_gap
+        What `best` is expected to lose: the expected value of the best of all arms minus that of
+        `best` (when minimizing, the other way round), at least 0. None where `best_value` is.
     certificate
         The bounds on the best of all arms; None if there are no observations.
     history
@@ -72,6 +101,49 @@ class Result:
     searcher: Searcher | SpaceSearcher
     study: "Study | None" = None
     direction: str = "maximize"
+    best_observed: Evaluation | None = None
+    _expected: ExpectedBest | None = None  # of rewards as the searcher sees them
+
+    @classmethod
+    def of(
+        cls,
+        searcher: Searcher | SpaceSearcher,
+        history: History,
+        stopped_by: str,
+        *,
+        study: "Study | None",
+        direction: str,
+        best_observed: Evaluation | None,
+    ) -> "Result":
+        """Return the result of a searcher as it stands."""
+        best = certificate = expected = None
+        if searcher.observations:
+            best, certificate = searcher.best(), getattr(searcher, "certificate", None)
+            expect = getattr(searcher, "expected_best", None)
+            expected = None if expect is None else expect()
+        if direction == "minimize":
+            best = None if best is None else negative_arm(best)
+            certificate = None if certificate is None else negative_certificate(certificate)
+        return cls(best, certificate, history, stopped_by, searcher, study, direction,
+                   best_observed, expected)  # fmt: skip
+
+    @property
+    def best_value(self) -> tuple[float, float] | None:
+        """Mean and standard deviation of the value of the best of all arms."""
+        if self._expected is None:
+            return None
+        mean, std = self._expected.mean, self._expected.std
+        return (0.0 - mean if self.direction == "minimize" else mean), std
+
+    @property
+    def expected_gap(self) -> float | None:
+        """The expected value of the best of all arms minus that of `best`, at least 0."""
+        return None if self._expected is None else self._expected.gap
+
+    @property
+    def misfit(self) -> str | None:
+        """A sentence that says why the model does not fit, None if nothing is known against it."""
+        return getattr(self.searcher, "misfit", None)
 
     def plot(self, kind: str = "convergence", *, ax: Any = None, **options: Any) -> Any:
         """Draw a figure with matplotlib (the extra `plot`), and return its Axes.

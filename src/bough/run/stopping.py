@@ -90,6 +90,45 @@ class IntervalWidth:
         return "interval width" if best.upper - best.lower <= self.eps else None
 
 
+@dataclass
+class ExpectedGap:
+    """Stop when the expected gap is at most eps: what the recommended arm is expected to lose.
+
+    That is the expected reward of the best arm of all minus that of the recommended one. It takes 5
+    to 100 ms, so it is computed after every evaluation up to 40, and then whenever their number has
+    grown by 5 %. It must be at most eps while the evaluations grow by a third (unless it is at the
+    first look, such as at a resumed study): the first of many estimates to be small is too small.
+    """
+
+    eps: float
+    _next: int = field(default=0, repr=False)  # the number of observations at the next look
+    _since: int | None = field(default=None, repr=False)  # that since which the gap was small
+
+    def __post_init__(self) -> None:
+        at_least_zero(self.eps, "eps")
+
+    def start(self) -> None:
+        """Forget all looks."""
+        self._next, self._since = 0, None
+
+    def __call__(self, searcher: Any) -> object:
+        """Return "expected gap" when it is small enough."""
+        if not hasattr(type(searcher), "expected_gap"):
+            raise TypeError(
+                f"{self!r} needs a searcher with an expected gap, such as GPTS; "
+                f"{type(searcher).__name__} has none"
+            )
+        count, is_first = searcher.observations, self._next == 0
+        if not count or count < self._next:
+            return None
+        self._next = count + max(count // 20, 1)
+        if searcher.expected_gap() > self.eps:
+            self._since = None
+            return None
+        self._since = self._since or count
+        return "expected gap" if is_first or 3 * count >= 4 * self._since else None
+
+
 @dataclass(frozen=True)
 class Target:
     """Stop when the best arm's mean reaches a value."""

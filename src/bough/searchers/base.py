@@ -3,11 +3,13 @@
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bough._validation import listed, real
 from bough.belief.best_arm import Arm
@@ -28,8 +30,9 @@ class Certificate:
     path
         The arm with the highest lower confidence bound.
     lower, upper
-        That bound, and the highest upper confidence bound of all arms. `upper` is infinite if the
-        number of arms is not known.
+        That bound, and the highest upper confidence bound of all arms, both within the known bounds
+        of the reward. Without such, `upper` is infinite if the number of arms is not known, and
+        both are infinite while nothing is known of the scale of the rewards.
     gap
         `upper - lower`: no arm is better than `path` by more than this.
     delta
@@ -45,6 +48,62 @@ class Certificate:
     gap: float
     delta: float
     conditional: bool = False
+
+
+class ExpectedBest:
+    """The reward of the best arm of all, and the expected loss of the recommended one.
+
+    By the belief as it was when this was made; computed at the first look, in 5 to 100 ms.
+
+    Parameters
+    ----------
+    draw
+        A function that returns draws of the reward of the best arm, and of the recommended one.
+    bounds
+        The bounds of a reward.
+    degrees_of_freedom
+        The number of observations that the scale of the rewards was estimated from. Without bounds
+        expectations exist for more than one, and a standard deviation for more than two.
+    """
+
+    def __init__(
+        self,
+        draw: Callable[[], tuple[NDArray[np.float64], NDArray[np.float64]]],
+        bounds: tuple[float, float],
+        degrees_of_freedom: float,
+    ) -> None:
+        self._draw = draw
+        self._bounds = bounds
+        self._freedom = math.inf if math.isfinite(bounds[1] - bounds[0]) else degrees_of_freedom
+
+    @cached_property
+    def _moments(self) -> tuple[float, float, float]:
+        low, high = self._bounds
+        if self._freedom <= 1.0:
+            return high, math.nan, math.inf
+        best, chosen = (np.clip(draws, low, high) for draws in self._draw())
+        if not math.isfinite(best[0]):
+            return math.inf, math.nan, math.inf
+        std = float(best.std()) if self._freedom > 2.0 else math.inf
+        return float(best.mean()), std, float((best - chosen).mean())
+
+    @property
+    def mean(self) -> float:
+        """The expected reward of the best arm; infinite if it is not known to be finite."""
+        return self._moments[0]
+
+    @property
+    def std(self) -> float:
+        """The standard deviation of that reward; nan if its mean is not known."""
+        return self._moments[1]
+
+    @property
+    def gap(self) -> float:
+        """The expected reward of the best arm minus that of the recommended one."""
+        return self._moments[2]
+
+    def __repr__(self) -> str:
+        return f"ExpectedBest(mean={self.mean!r}, std={self.std!r}, gap={self.gap!r})"
 
 
 class Resumable:

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bough._validation import at_least_zero
+from bough._validation import at_least_zero, clipped, interval
 from bough.belief.belief import BEST_DRAWS, Belief
 from bough.belief.best_arm import Arm
 from bough.confidence import Confidence
@@ -29,7 +28,14 @@ from bough.exceptions import Contradiction, Exhausted
 from bough.kernels import Kernel
 from bough.learning.learner import Learner, largest_scale
 from bough.learning.model import Settings
-from bough.searchers.base import Certificate, Searcher, check_rule, new_generator, reward_of
+from bough.searchers.base import (
+    Certificate,
+    ExpectedBest,
+    Searcher,
+    check_rule,
+    new_generator,
+    reward_of,
+)
 from bough.trees import Path, Tree
 
 #: The exploration of the default rule is sqrt(2 log t) plus this, at scale 1.
@@ -91,6 +97,10 @@ class GPTS(Searcher):
         The kind of a play. `"complete"`: a complete path. `"deepening"`: a path that ends at the
         first new node, whose reward is that of the node. `"rollout"`: a complete path, random below
         the first new node, and observed at that node.
+    bounds : pair of float, optional
+        Known bounds of the expected reward, such as `(0, 1)` for an accuracy; an end may be None.
+        The certificate, `best_value` and `expected_gap` respect them. (Single rewards with noise
+        may lie outside.)
     rng : int or numpy.random.Generator
         The seed of ties and of draws of unexplored children.
 
@@ -115,6 +125,7 @@ class GPTS(Searcher):
         select: Literal["ucb", "arm"] = "ucb",
         confidence: Confidence | None = None,
         growth: Literal["complete", "deepening", "rollout"] = "complete",
+        bounds: tuple[float | None, float | None] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
         if not isinstance(tree, Tree):
@@ -131,6 +142,7 @@ class GPTS(Searcher):
         self.select = select
         self.growth = growth
         self.confidence = confidence
+        self.bounds = interval(bounds, "bounds")
         self._learner = Learner.of(tree.depth, kernel, noise, mean)
         first = Settings(kernel, noise, 0.0 if mean is None else mean)  # type: ignore[arg-type]
         if self._learner is not None:
@@ -369,10 +381,11 @@ class GPTS(Searcher):
     def certificate(self) -> Certificate:
         """The incumbent and its gap, at level delta whatever the scale of the search.
 
-        The upper bound is infinite if the number of arms is not known, or the prior mean is a
-        function, whose values at unexplored nodes are not known.
+        The upper bound is that of `bounds` (infinite without) if the number of arms is not known,
+        or the prior mean is a function, whose values at unexplored nodes are not known.
         """
-        path, lower, upper = self.belief.bounds(self.deviations())
+        path, *ends = self.belief.bounds(self.deviations())
+        lower, upper = (clipped(end, self.bounds) for end in ends)
         return Certificate(
             path=path,
             lower=lower,
@@ -382,24 +395,28 @@ class GPTS(Searcher):
             conditional=self._learner is not None,
         )
 
-    def best_value(self) -> tuple[float, float]:
-        """Return mean and standard deviation of the reward of the best arm of all."""
-        best, _ = self._best_draws()
-        mean = float(best.mean())
-        return mean, float(best.std()) if math.isfinite(mean) else math.nan
+    def expected_best(self) -> ExpectedBest:
+        """Return mean and standard deviation of the reward of the best arm, and the expected gap.
 
-    def expected_gap(self) -> float:
-        """Return the expected reward of the best arm of all minus that of `best()`."""
-        best, chosen = self._best_draws()
-        return float((best - chosen).mean()) if math.isfinite(best[0]) else math.inf
-
-    def _best_draws(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return draws of the reward of the best arm, and of `best()`."""
+        They are drawn when they are first looked at; those of `best_value` and `expected_gap`.
+        """
         path = self.best().path
         if self.growth == "rollout":
             path = path[: self.belief.explored_steps(path)]
-        freedom = self._degrees_of_freedom(self.observations) or 1e-3
-        return self.belief.sample_best(BEST_DRAWS, path, degrees_of_freedom=freedom, rng=0)
+        freedom = self._degrees_of_freedom(self.observations)
+        draw = self.belief.prepare_best(
+            BEST_DRAWS, path, degrees_of_freedom=max(freedom, 1.0), rng=0
+        )
+        return ExpectedBest(draw, self.bounds, freedom)
+
+    def best_value(self) -> tuple[float, float]:
+        """Return mean and standard deviation of the reward of the best arm of all."""
+        expected = self.expected_best()
+        return expected.mean, expected.std
+
+    def expected_gap(self) -> float:
+        """Return the expected reward of the best arm of all minus that of `best()`."""
+        return self.expected_best().gap
 
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played.
@@ -427,10 +444,8 @@ class GPTS(Searcher):
             value, visits = rollouts.average, rollouts.count
             arm = self.belief.arm(rollouts.path)
         spread = self.deviations() * arm.std if arm.std else 0.0
-        return Arm(
-            arm.path, None, arm.mean, arm.std,
-            arm.mean - spread, arm.mean + spread, value, visits,
-        )  # fmt: skip
+        lower, upper = (clipped(arm.mean + way * spread, self.bounds) for way in (-1.0, 1.0))
+        return Arm(arm.path, None, arm.mean, arm.std, lower, upper, value, visits)
 
     def __repr__(self) -> str:
         return (

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._validation import at_least_zero, real, whole
+from bough._validation import at_least_zero, clipped, interval, real, whole
 from bough.belief.best_arm import Arm
 from bough.belief.nodes import moderate
 from bough.confidence import Confidence
@@ -53,6 +53,8 @@ class Forest(SpaceSearcher):
         The number of partitions.
     confidence : Confidence
         The confidence bounds: `scale` multiplies the exploration, `delta` is the certificate's.
+    bounds : pair of float, optional
+        Known bounds of the expected reward, which the certificate respects; an end may be None.
     rng : int or numpy.random.Generator
         The seed.
 
@@ -82,6 +84,7 @@ class Forest(SpaceSearcher):
         point: Literal["random", "centre"] = "random",
         trees: int = TREES,
         confidence: Confidence | None = None,
+        bounds: tuple[float | None, float | None] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
         if not isinstance(space, Space):
@@ -93,6 +96,7 @@ class Forest(SpaceSearcher):
         self.space = space
         self.trees = whole(trees, "trees", least=1)
         self.confidence = confidence or Confidence(scale=SCALE)
+        self.bounds = interval(bounds, "bounds")
         self._where = point
         noise = None if noise is None else moderate(at_least_zero(noise, "noise"), "noise")
         self.trials = TrialTable(space, None if noise is None else noise > 0.0)
@@ -291,9 +295,10 @@ class Forest(SpaceSearcher):
         values = [trials[row].value for row in trials.observed[point]]
         mean, std = self._posterior(point)
         spread = std * self.deviations() if std else 0.0
+        lower, upper = (clipped(mean + way * spread, self.bounds) for way in (-1.0, 1.0))
         return Arm(
-            self.space.partition.path(point), trials.params_of(point), mean, std, mean - spread,
-            mean + spread, math.fsum(values) / len(values), len(values),
+            self.space.partition.path(point), trials.params_of(point), mean, std, lower, upper,
+            math.fsum(values) / len(values), len(values),
         )  # fmt: skip
 
     def _best_point(self, rule: str) -> Point:
@@ -335,7 +340,8 @@ class Forest(SpaceSearcher):
     def certificate(self) -> SpaceCertificate:
         """The incumbent and its gap by the partition whose turn it is to ask."""
         trials, found = self.trials, self.asking
-        path, bound, upper = found.belief.bounds(self.deviations())
+        path, *ends = found.belief.bounds(self.deviations())
+        bound, upper = (clipped(end, self.bounds) for end in ends)
         point = self.space.center(found.partition.cell(path))
         if trials.noisy is False and len(trials) and trials[trials.best].value >= bound:
             point, bound, _ = trials[trials.best]  # which is exact

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bough import kernels
+from bough._validation import interval
 from bough.confidence import Confidence
 from bough.exceptions import StudyError
 from bough.kernels import Kernel
@@ -165,6 +166,18 @@ def sign_of(specification: dict[str, Any]) -> float:
     return -1.0 if specification["direction"] == "minimize" else 1.0
 
 
+def in_sign(options: dict[str, Any], direction: str) -> dict[str, Any]:
+    """Return the options of a searcher: bounds of values become those of rewards.
+
+    >>> in_sign({"bounds": (0.0, None), "noise": 0.1}, "minimize")
+    {'bounds': (-inf, 0.0), 'noise': 0.1}
+    """
+    if direction == "maximize" or options.get("bounds") is None:
+        return options
+    low, high = interval(options["bounds"], "bounds")
+    return options | {"bounds": (0.0 - high, 0.0 - low)}
+
+
 def check_new(search: Any) -> Any:
     """Refuse a searcher with observations, which would not be in the record."""
     if search.observations or search.pending:
@@ -237,6 +250,7 @@ def searcher_factory(
     except NotInFile:
         return None, []
     parts |= {name: option for name, option in options.items() if name in recorded}
+    parts = in_sign(parts, specification["direction"])
 
     def make() -> Any:
         return make_searcher(was, domain, rebuild_seed(specification["seed"]), parts)

@@ -24,6 +24,7 @@ from bough.studies.describe import (
     check_domain,
     check_new,
     describe_seed,
+    in_sign,
     searcher_factory,
     sign_of,
     specify,
@@ -112,7 +113,8 @@ class Study:
         about
             A description of the objective, shown with the file.
         options
-            Options of a searcher that is given by its name, such as `kernel` and `noise`.
+            Options of a searcher that is given by its name, such as `kernel`, `noise` and `bounds`
+            (those of the values, also if they are minimized).
         """
         domain = Domain(tree_or_space)
         if direction not in ("maximize", "minimize"):
@@ -122,6 +124,7 @@ class Study:
         specification = specify(tree_or_space, searcher, rng, direction, options) | {"about": about}
         if rng is None:
             rng = specification["seed"]
+        options = in_sign(options, direction)
         search = check_new(make_searcher(searcher, tree_or_space, rng, options))
         specification["begin"] = search.random_state
         journal = Journal.create(FilePath(path), specification, durability)
@@ -376,6 +379,8 @@ def open_or_create(
         study = given
         if searcher is not None:
             raise ValueError("searcher: the study has its own; leave it out, or give a file name")
+        if options:
+            raise ValueError(f"{', '.join(options)}: the study has its own options; leave them out")
         check_domain(study.path, study.specification, tree)
     elif not isinstance(given, (str, os.PathLike)):
         raise TypeError(f"study must be a file name or a bough.Study, got {given!r}")

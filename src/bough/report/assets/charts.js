@@ -91,7 +91,7 @@ function drawConvergence(state) {
   }
   chart(place, traces, { xaxis: { title: { text: "evaluations" }, type: far ? "log" : "linear",
     exponentformat: "none", separatethousands: true, dtick: (far && count >= 100) || count <= 2 ? 1 : undefined },
-    yaxis: { title: { text: "value" } }, hovermode: "closest", uirevision: String(far) }).then(() => {
+    yaxis: { title: { text: "value" }, range: data.limits ?? undefined }, hovermode: "closest", uirevision: String(far) }).then(() => {
     if (place.dataset.zooms) return;
     place.dataset.zooms = "yes";
     // Draw every point of the visible part after zooming in.
@@ -125,7 +125,7 @@ function drawModel(state) {
       yaxis: { title: { text: "variance" } } });
   }
   if (model?.relevance) drawRelevance(model.relevance);
-  if (along) drawAlong(along);
+  if (along) drawAlong(along, state.snapshot.tree.bounds);
   $("model-note").textContent = model?.relevance
     ? `Kernel, noise, mean and relevance are shared by all partitions; the path is that of ${whose(state)}. `
       + "Relevance: the variance of a cut of this parameter over that of a cut of the average parameter"
@@ -142,10 +142,10 @@ function drawRelevance({ names, factors }) {
     yaxis: { autorange: "reversed", tickvals: rows, ticktext: names.slice(0, shown).map(brief) } });
 }
 
-function drawAlong(along) {
+function drawAlong(along, [low, high]) {
   const depth = along.mean.map((_, i) => i);
-  const edge = (sign) => along.mean.map((m, i) =>
-    (along.std[i] === null ? null : m + sign * 2 * along.std[i]));
+  const edge = (sign) => along.mean.map((m, i) => (along.std[i] === null ? null
+    : Math.min(Math.max(m + sign * 2 * along.std[i], low ?? -Infinity), high ?? Infinity)));
   chart($("along-chart"), [
     { x: depth, y: edge(-1), mode: "lines", line: { width: 0 }, hoverinfo: "skip" },
     { x: depth, y: edge(1), mode: "lines", line: { width: 0 }, fill: "tonexty",

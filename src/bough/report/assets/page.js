@@ -9,10 +9,11 @@ function tile(label, figure, more, name) {
 const UNKNOWN = "The study file does not contain the whole tree or space: a part of it is a function or an object of the program. "
   + "So there is no certificate and no belief here; call result.report(...) in the program for them.";
 
-// A certificate in words.
+// A certificate in words. (Only searchers of trees have an expected best.)
 function certified(certificate, { best, space, replayed }) {
   if (!certificate) return !best ? [] : [replayed ? "This searcher gives no certificate." : UNKNOWN];
-  if (certificate.gap === null) return ["There is no certificate: the number of paths is not known."];
+  if (certificate.lower === null && certificate.upper === null) return ["There is no certificate yet: there are too few observations."];
+  if (certificate.gap === null) return ["There is no certificate: the number of paths is not known, or the prior mean is a function."];
   const things = space ? "params are" : "path is";
   const than = space ? `{ ${pairs(certificate.params)} }` : shortened(certificate.path) || "()";
   const said = [`With probability ${say(certificate.confidence)} no ${things} better than ${than} by more than the gap`
@@ -31,15 +32,25 @@ const pairs = (params) => Object.entries(params ?? {}).map(([k, v]) => `${k} = $
 
 function drawSummary(state) {
   const { summary, certificate } = state.snapshot;
-  const { best, trials, space } = summary;
+  const { best, observed, expected, warning, trials, space } = summary;
   const tiles = [];
   if (best) {
     const what = best.params ? pairs(best.params) || "{}" : best.decoded ?? (best.path || "()");
     tiles.push(tile(best.params ? "best params" : summary.plan ? "best plan" : "best path", el("span", { id: "best-path", text: what }),
       !space && (best.params || best.decoded) ? `path ${best.path}` : null, "wide"));
-    tiles.push(tile("value", el("span", { id: "best-mean" }, number(best.mean)),
-      best.std === null ? `evaluated ${times(best.visits)}`
-        : `± ${say(best.std, 3)}, evaluated ${times(best.visits)}`));
+    const measured = best.visits && best.value !== null ? `, measured ${times(best.visits)}: ${say(best.value, 4)}` : "";
+    if (best.std === null) tiles.push(tile("value", el("span", { id: "best-mean" }, number(best.mean)), `evaluated ${times(best.visits)}`));
+    else tiles.push(tile(summary.plan ? "value" : "its mean", el("span", { id: "best-mean" }, number(best.mean)),
+      `± ${say(best.std, 3)}${measured || `, evaluated ${times(best.visits)}`}`));
+    if (observed && !summary.plan && best.std !== null) {
+      const where = observed.params ? pairs(observed.params) || "{}" : shortened(observed.path) || "()";
+      tiles.push(tile("best observed value", el("span", { id: "best-observed" }, number(observed.value)),
+        observed.same ? "measured there" : `measured at ${where}`));
+    }
+    if (expected) {
+      tiles.push(tile("expected best", el("span", { id: "best-value" }, number(expected.mean, 4)), `± ${say(expected.std, 2)}`));
+      tiles.push(tile("expected loss", el("span", { id: "expected-gap" }, number(expected.gap, 2)), "of this path"));
+    }
   } else tiles.push(tile(space ? "best params" : "best path", "none yet", "no observations", "wide"));
   if (certificate && certificate.gap !== null) {
     const down = summary.direction === "minimize";
@@ -62,6 +73,9 @@ function drawSummary(state) {
   tiles.push(tile(`${summary.direction} with`, summary.searcher ?? "unknown",
     summary.stopped_by ? `stopped by ${summary.stopped_by}` : ""));
   body("summary").replaceChildren(el("div", { class: "tiles" }, ...tiles),
+    ...(expected ? [el("p", { class: "note", id: "expected", text: `The best path is worth ${say(expected.mean, 4)} ± ${say(expected.std, 2)}; `
+      + `the expected loss of this one is ${say(expected.gap, 2)}.` })] : []),
+    ...(warning ? [el("p", { class: "note", id: "warning", text: `warning: ${warning}` })] : []),
     ...certified(certificate, summary).map((text) => el("p", { class: "note", text })));
 }
 

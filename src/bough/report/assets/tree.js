@@ -36,7 +36,10 @@ const placeOf = (tree, n) => (tree.cells ? way(tree, n).slice(1).map((m) => call
 
 function interval(tree, n) {
   const mean = tree.mean[n], std = tree.std[n];
-  return std === null ? "-" : `${say(mean - 1.96 * std, 4)} to ${say(mean + 1.96 * std, 4)}`;
+  if (std === null) return "-";
+  const [low, high] = tree.bounds;
+  const end = (sign) => say(Math.min(Math.max(mean + sign * 1.96 * std, low ?? -Infinity), high ?? Infinity), 4);
+  return `${end(-1)} to ${end(1)}`;
 }
 
 function unexplored(tree, n) {
