@@ -3,6 +3,7 @@
 cimport cython
 
 cdef unsigned long long MASK, GOLDEN, MIX_A, MIX_B
+cdef double TWO_TO_64
 
 
 @cython.final
@@ -13,4 +14,7 @@ cdef class SplitMix64:
     cpdef int below(self, int n)
 
 
+cdef unsigned long long mixed(unsigned long long z) noexcept
+cpdef unsigned long long child_hash(unsigned long long state, unsigned long long step)
+cpdef list path_hashes(unsigned long long state, tuple path)
 cpdef generator(rng)

@@ -71,11 +71,18 @@ class Task:
         seed = trial_seed(self._first_state, job.id) if self._seeded else None
         return self.objective, self.domain.decode(job.candidate), job.id, seed, os.getpid()
 
+    def call(self, job: Job) -> Any:
+        """Call the objective in this process."""
+        params = self.domain.decode(job.candidate)
+        if self._seeded:
+            return self.objective(params, seed=trial_seed(self._first_state, job.id))
+        return self.objective(params)
+
 
 def evaluate(
     objective: Callable[..., Any], params: Any, trial: int, seed: int | None, home: int
 ) -> Any:
-    """Call an objective, in a worker or in the process of the search, which is `home`."""
+    """Call an objective, on an executor; `home` is the process of the search."""
     try:
         return objective(params) if seed is None else objective(params, seed=seed)
     except Exception as error:
@@ -143,7 +150,7 @@ class Inline:
         assert job is not None  # one was submitted
         try:
             self._interrupts.allowed = True
-            return Outcome(job, evaluate(*self._task.arguments(job)))
+            return Outcome(job, self._task.call(job))
         except Exception as error:
             return Outcome(job, None, error)
         finally:

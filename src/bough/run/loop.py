@@ -96,7 +96,7 @@ class SearchRun:
                 raise
             except Exception as error:  # of the tree's functions, or the prior mean
                 raise _failure(f"the search failed: {error!r}", ()) from error
-            self._submit(evaluator, Job(trial.id, trial.candidate))
+            self._submit(evaluator, trial if type(trial) is Job else Job(trial.id, trial.candidate))
 
     def _ended(self) -> int:
         return self.search.observations + self.trials.failed
@@ -138,11 +138,11 @@ class SearchRun:
         """Return the name of the budget or rule that ends the run, None if it continues."""
         if budget is not None and self._ended() >= budget:
             return "budget"
-        return self.first_stop(rules)
+        self.interrupts.check()
+        return self.first_stop(rules) if rules else None
 
     def first_stop(self, rules: Sequence[Any], name: str | None = None) -> str | None:
         """Return the name of the first rule that says stop."""
-        self.interrupts.check()
         try:
             self.interrupts.allowed = True
             for rule in rules:
