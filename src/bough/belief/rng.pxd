@@ -8,7 +8,7 @@ cdef double TWO_TO_64
 
 @cython.final
 cdef class SplitMix64:
-    cdef unsigned long long state
+    cdef readonly unsigned long long state
 
     cdef unsigned long long draw(self) noexcept
     cpdef int below(self, int n)

@@ -38,10 +38,11 @@ class Unrecorded:
 
     def ask(self) -> Job:
         """Return the next trial."""
-        job = Job(self._asked, self.searcher.ask())
-        self._running[job.id] = job.candidate
-        self._asked += 1
-        return job
+        candidate = self.searcher.ask()
+        id_ = self._asked
+        self._running[id_] = candidate
+        self._asked = id_ + 1
+        return Job(id_, candidate)
 
     def tell(self, id_: int, value: float, *, noise: float | None) -> None:
         """Observe the value of a trial."""
@@ -70,16 +71,15 @@ class SearchRun:
     interrupts: Interrupts
     catch: tuple[type[Exception], ...]
     retries: int
+    search: Searcher | SpaceSearcher = field(init=False)
     running: dict[int, Job] = field(default_factory=dict, init=False)
     _evaluated: list[tuple[Any, float, float]] = field(default_factory=list, init=False)
     _compared: int = field(default=0, init=False)  # evaluations that `_best` is the best of
     _best: Evaluation | None = field(default=None, init=False)
     _begin: float = field(default_factory=perf_counter, init=False)
 
-    @property
-    def search(self) -> Searcher | SpaceSearcher:
-        """The searcher."""
-        return self.trials.searcher
+    def __post_init__(self) -> None:
+        self.search = self.trials.searcher
 
     def fill(self, evaluator: Evaluator, budget: int | None) -> None:
         """Submit trials while there is room, within the budget; `Exhausted` if none is running."""

@@ -337,7 +337,7 @@ class GPTS(Searcher):
     @property
     def observations(self) -> int:
         """The number of observations."""
-        return len(self.belief)
+        return self.belief.propagation.count
 
     @property
     def pending(self) -> tuple[Path, ...]:
