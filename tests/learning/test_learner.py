@@ -11,7 +11,7 @@ from strategies import Ragged, noise_of
 
 import bough
 from bough import GPTS, Belief, Tree, kernels, learning
-from bough.learning.learner import looks_exact
+from bough.learning.learner import chi_square_quantile, looks_exact
 from bough.learning.posterior import Posterior
 from bough.means import Heuristic
 from bough.problems import Smooth
@@ -454,3 +454,11 @@ def test_fits_to_rewards_step_by_step():
     assert search.belief.noise == pytest.approx(truth, rel=0.3)
     v = search.belief.kernel.increments(5)[1:]
     assert np.polyfit(range(5), np.log(v), 1)[0] == pytest.approx(math.log(0.36), abs=0.4)
+
+
+@pytest.mark.parametrize("n", [1, 1.5, 2, 3, 4, 7, 15, 99, 300, 1000, 1001, 1e4, 1e6])
+def test_chi_square_quantiles(n):
+    gammaincinv = pytest.importorskip("scipy.special").gammaincinv
+    for probability in (1e-8, 1e-4, 0.005, 0.025, 0.25, 0.5, 0.9, 0.999):
+        expected = 2.0 * gammaincinv(n / 2.0, probability)
+        assert chi_square_quantile(n, probability) == pytest.approx(expected, rel=1e-8)

@@ -289,12 +289,17 @@ def lbfgs(posterior: Posterior, start: Array) -> Optimum:
 
 
 def newton(
-    posterior: Posterior, optimum: Optimum, held: int | None = None, max_steps: int = 30
+    posterior: Posterior,
+    optimum: Optimum,
+    held: int | None = None,
+    *,
+    max_steps: int = 30,
+    tolerance: float = CONVERGED,
 ) -> Optimum:
     """Maximize the posterior density from a point near the maximum by Newton's method.
 
     Values of the density differ too little there for L-BFGS-B to reach many digits. The parameter
-    of index `held` is held fixed.
+    of index `held` is held fixed. It has converged when no entry of a step exceeds the tolerance.
     """
     last = np.zeros(len(optimum.theta), dtype=bool)
     hessian = None
@@ -309,7 +314,7 @@ def newton(
         step = np.zeros(len(optimum.theta))
         step[free] = _newton_step(hessian, optimum.gradient[free])
         length = float(np.abs(step).max())
-        if length < CONVERGED:
+        if length < tolerance:
             optimum.converged = True
             break
         better = _line_search(posterior, optimum, step * min(1.0, LONGEST_STEP / length), held)
