@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from bough._validation import above_zero, at_least_zero, real, whole
 from bough.exceptions import PoolError, TimedOut, WorkerDied
@@ -44,12 +44,8 @@ class Job:
     deadline: float = math.inf
 
 
-class Outcome(NamedTuple):
-    """The returned value of a job, or its error."""
-
-    job: Job
-    returned: Any = None
-    error: Exception | None = None
+#: A job, with what it returned or the exception that it raised.
+Outcome = tuple[Job, Any, Exception | None]
 
 
 class Task:
@@ -150,9 +146,9 @@ class Inline:
         assert job is not None  # one was submitted
         try:
             self._interrupts.allowed = True
-            return Outcome(job, self._task.call(job))
+            return job, self._task.call(job), None
         except Exception as error:
-            return Outcome(job, None, error)
+            return job, None, error
         finally:
             self._interrupts.allowed = False
 
@@ -238,27 +234,27 @@ class Pool:
                     self._executor.end(future)
                 elif not future.cancel():
                     self._overdue.add(future)
-                return Outcome(job, None, TimedOut(f"it took longer than {self._timeout:g} s"))
+                return job, None, TimedOut(f"it took longer than {self._timeout:g} s")
         return None
 
     def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
         """Return the outcome of a future that is done."""
         try:
-            return Outcome(job, future.result())
+            return job, future.result(), None
         except BrokenExecutor as error:
             if not self._own:
                 raise _broken(error) from error
             said = str(error).strip().partition("\n")[0]
             died = WorkerDied(f"its worker died ({type(error).__name__}: {said})")
-            return Outcome(job, None, died)
+            return job, None, died
         except CancelledError as error:
-            return Outcome(job, None, WorkerDied(f"the evaluation was cancelled: {error!r}"))
+            return job, None, WorkerDied(f"the evaluation was cancelled: {error!r}")
         except Exception as error:
             if type(error).__name__ in LOST:
-                return Outcome(job, None, WorkerDied(f"its worker died ({type(error).__name__})"))
-            return Outcome(job, None, error)
+                return job, None, WorkerDied(f"its worker died ({type(error).__name__})")
+            return job, None, error
         except BaseException as error:  # of the worker, such as by sys.exit: not of this process
-            return Outcome(job, None, RuntimeError(f"it raised {error!r}"))
+            return job, None, RuntimeError(f"it raised {error!r}")
 
     def close(self) -> None:
         """End workers of our own; in an executor of the user, cancel jobs that have not begun."""

@@ -28,13 +28,9 @@ class Unrecorded:
         self.sign = sign
         self.first_state = searcher.random_state or 0  # the seeds of trials derive from it
         self._asked = 0
+        self.failed = 0  # the number of failed trials
         self._running: dict[int, Any] = {}  # candidates by trial
-        self._failed: list[Any] = []
-
-    @property
-    def failed(self) -> int:
-        """The number of failed trials."""
-        return len(self._failed)
+        self._without_value: list[Any] = []  # those that failed
 
     def ask(self) -> Job:
         """Return the next trial."""
@@ -52,11 +48,12 @@ class Unrecorded:
     def fail(self, id_: int, reason: str) -> None:
         """Note that a trial has no value."""
         self.searcher.fail(self._running[id_])
-        self._failed.append(self._running.pop(id_))
+        self._without_value.append(self._running.pop(id_))
+        self.failed += 1
 
     def close(self) -> None:
         """Forget the trials that failed or are still running."""
-        for candidate in (*self._failed, *self._running.values()):
+        for candidate in (*self._without_value, *self._running.values()):
             with suppress(Exception):  # the error that broke the search may break this too
                 self.searcher.forget(candidate)
 
@@ -108,10 +105,10 @@ class SearchRun:
 
     def settle(self, evaluator: Evaluator, outcome: Outcome) -> bool:
         """Observe the outcome of a job, or try it again; return whether its trial has ended."""
-        job, error = outcome.job, outcome.error
+        job, returned, error = outcome
         if error is None:
             try:
-                value, noise = read_reward(outcome.returned)
+                value, noise = read_reward(returned)
                 self.trials.tell(job.id, value, noise=noise)
             except StudyError:
                 raise
