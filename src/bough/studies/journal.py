@@ -188,8 +188,8 @@ class Journal:
         self._deferred = []
 
     def _writer(self) -> sqlite3.Connection:
-        self.check_open()
         if self._connection is None:
+            self.check_open()
             self._connection = connect(self.path, "mode=rw")
             self._synced = None
         return self._connection
