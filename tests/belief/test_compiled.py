@@ -15,7 +15,7 @@ from bough import Belief, Float, Int, Space, Tree, kernels
 from bough.belief.best_arm import BOUND
 from bough.belief.likelihood import Evidence
 from bough.belief.nodes import NODE
-from bough.belief.rng import SplitMix64, child_hash, path_hashes
+from bough.belief.rng import SplitMix64, child_hash, path_hashes, weighted_hashes
 from bough.searchers.baselines.tallies import bernoulli_upper
 from bough.spaces import cells
 
@@ -31,6 +31,7 @@ MODULES = [
 class Compiled:
     SplitMix64, Belief, Evidence = SplitMix64, Belief, Evidence
     child_hash, path_hashes = staticmethod(child_hash), staticmethod(path_hashes)
+    weighted_hashes = staticmethod(weighted_hashes)
     cells = cells
 
 
@@ -50,6 +51,7 @@ def source():
     class Source:
         SplitMix64, Belief, Evidence = rng.SplitMix64, belief.Belief, likelihood.Evidence
         child_hash, path_hashes = staticmethod(rng.child_hash), staticmethod(rng.path_hashes)
+        weighted_hashes = staticmethod(rng.weighted_hashes)
 
     Source.cells = cells
 
@@ -224,7 +226,12 @@ def test_hashes_of_paths(source):
             skipped = (state + step * 0x9E3779B97F4A7C15) % 2**64
             state = source.SplitMix64(skipped).draw()
             expected.append(state / 2**64)
+        weights = [0.7, 0.1, 0.3, 1e-3]
+        total = 0.0
+        for weight, number in zip(weights, expected, strict=True):
+            total += weight * number
         for module in (Compiled, source):
+            assert module.weighted_hashes(seed, path, weights) == total
             assert module.path_hashes(seed, path) == expected
             assert module.child_hash(seed, 0) / 2**64 == expected[0]
 

@@ -17,4 +17,5 @@ cdef class SplitMix64:
 cdef unsigned long long mixed(unsigned long long z) noexcept
 cpdef unsigned long long child_hash(unsigned long long state, unsigned long long step)
 cpdef list path_hashes(unsigned long long state, tuple path)
+cpdef double weighted_hashes(unsigned long long state, tuple path, list weights)
 cpdef generator(rng)

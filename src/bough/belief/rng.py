@@ -56,6 +56,17 @@ def path_hashes(state, path):
     return hashes
 
 
+def weighted_hashes(state, path, weights):
+    """Return the sum of these numbers, each multiplied by the weight of its depth."""
+    total: cython.double = 0.0
+    for i in range(len(path)):
+        step: cython.ulonglong = path[i]
+        weight: cython.double = weights[i]
+        state = child_hash(state, step)
+        total += weight * (state / TWO_TO_64)
+    return total
+
+
 #: Where an rng is asked for.
 Rng = SplitMix64 | np.random.Generator | int | None
 

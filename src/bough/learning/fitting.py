@@ -29,6 +29,8 @@ AT_BOUND = 1e-6
 #: The longest Newton step, in any entry of theta, and the length below which it has converged.
 LONGEST_STEP = 1.0
 CONVERGED = 1e-9
+#: Second derivatives are computed again after a step that leaves more than this of the slope.
+OUT_OF_DATE = 0.3
 #: The distance of gradients whose difference gives second derivatives.
 DIFFERENCE = 1e-4
 #: If the standard error of the log noise is above this, standard errors are computed by integrating
@@ -322,8 +324,8 @@ def newton(
             gain = float(step @ optimum.gradient)
             optimum.converged = length < AT_BOUND or gain < 1e-9 * max(1.0, abs(optimum.density))
             break
-        if _steepness(posterior, better, held) > 0.1 * _steepness(posterior, optimum, held):
-            hessian = None  # out of date
+        if _steepness(posterior, better, held) > OUT_OF_DATE * _steepness(posterior, optimum, held):
+            hessian = None
         optimum = better
     return optimum
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough._validation import real, whole
-from bough.belief.rng import child_hash, path_hashes
+from bough.belief.rng import child_hash, path_hashes, weighted_hashes
 from bough.kernels import Chi, Discounted, Kernel
 from bough.problems.base import Enumerated, Problem
 from bough.trees import Path, Tree
@@ -47,10 +47,7 @@ class EdgeRewards(Problem):
         return path_hashes(self._root, path)
 
     def _value(self, path: Path) -> float:
-        total = 0.0
-        for weight, reward in zip(self._weights, self._rewards(path), strict=True):
-            total += weight * reward
-        return total
+        return weighted_hashes(self._root, path, self._weights)
 
     def _solve(self) -> tuple[float, Path]:
         return _best_path(self._branching, tuple(self._weights), self.seed)
