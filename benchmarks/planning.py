@@ -19,8 +19,8 @@ import numpy as np
 
 import bough
 from bough import planning
+from bough.belief.rng import child_hash
 from bough.problems import DiscountedBandits
-from bough.problems.trees import child_hash
 
 DISCOUNT = 0.95
 TREE_DISCOUNT = 0.7
@@ -175,7 +175,7 @@ class HashTree:
     def __init__(self, problem: DiscountedBandits, noise: float) -> None:
         self.actions = range(5)
         self.noise = noise
-        self.state = child_hash(problem.seed, 0)
+        self.state = child_hash(problem.seed % 2**64, 0)
 
     def snapshot(self):
         return self.state

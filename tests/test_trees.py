@@ -1,5 +1,6 @@
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -155,3 +156,26 @@ def test_paths_that_end_elsewhere():
         Tree(lambda path: 2.5, 3).branching(())
     with pytest.raises(ValueError, match="labels has 1 names"):
         Tree(lambda path: 2, 2, labels=["no"]).decode((1,))
+
+
+STEPS = st.one_of(st.integers(-1, 4), st.booleans(), st.just(2**40), st.just(1.0))
+
+
+@given(trees(most_children=3, most_depth=3), st.lists(STEPS, max_size=4), st.booleans())
+def test_complete_and_decode_check_what_walk_checks(tree, steps, as_tuple):
+    path = tuple(steps) if as_tuple else steps
+    try:
+        walked, counts = tree.walk(path)
+    except (TypeError, ValueError) as error:
+        for check in (tree.complete, tree.decode):
+            with pytest.raises(type(error), match=re.escape(str(error))):
+                check(path)
+        return
+    if tree.labels is None:
+        assert tree.decode(path) == walked
+    if counts[-1] == 0:
+        assert tree.complete(path) == walked
+        assert all(type(step) is int for step in tree.complete(path))
+    else:
+        with pytest.raises(ValueError, match="too short"):
+            tree.complete(path)

@@ -17,6 +17,8 @@ def real(value: Any, name: str) -> float:
     ...
     ValueError: value must be finite, got nan
     """
+    if type(value) is float and -math.inf < value < math.inf:
+        return value
     is_numpy = isinstance(value, (np.generic, np.ndarray))
     not_one_real = is_numpy and (value.shape or value.dtype.kind not in "biuf")
     if not_one_real or isinstance(value, (str, bytes, complex)):

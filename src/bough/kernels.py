@@ -22,6 +22,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -322,6 +323,7 @@ class Geometric(Kernel):
     }
 
     @staticmethod
+    @lru_cache(maxsize=8)  # a fit needs them three times
     def _shares(ratio: float, depth: int) -> Array:
         i = np.arange(1.0, depth + 1)
         # The largest share is 1 before it is normalized, so that no power overflows.

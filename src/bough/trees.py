@@ -170,8 +170,19 @@ class Tree:
         counts.append(self.children(steps))
         return steps, counts
 
+    def _is_plain(self, path: Sequence[int]) -> bool:
+        """Return whether this is a complete path, by a quick check that may miss some."""
+        if type(path) is not tuple or self.counts is None or len(path) != self.depth:
+            return False
+        for step, count in zip(path, self.counts, strict=True):
+            if type(step) is not int or step < 0 or step >= count or step > MOST_CHILDREN:
+                return False
+        return True
+
     def complete(self, path: Sequence[int]) -> Path:
         """Check a path that must end in a leaf, and return it as a tuple of ints."""
+        if self._is_plain(path):
+            return path  # type: ignore[return-value]
         steps, counts = self.walk(path)
         if counts[-1] != 0:
             raise ValueError(
@@ -182,6 +193,8 @@ class Tree:
 
     def decode(self, path: Sequence[int]) -> tuple[Any, ...]:
         """Return what an objective is given: the labels along a path, or the path itself."""
+        if self.labels is None and self._is_plain(path):
+            return path  # type: ignore[return-value]
         steps, _ = self.walk(path)
         if self.labels is None:
             return steps

@@ -15,7 +15,7 @@ from bough import Belief, Float, Int, Space, Tree, kernels
 from bough.belief.best_arm import BOUND
 from bough.belief.likelihood import Evidence
 from bough.belief.nodes import NODE
-from bough.belief.rng import SplitMix64
+from bough.belief.rng import SplitMix64, child_hash, path_hashes, weighted_hashes
 from bough.searchers.baselines.tallies import bernoulli_upper
 from bough.spaces import cells
 
@@ -30,6 +30,8 @@ MODULES = [
 
 class Compiled:
     SplitMix64, Belief, Evidence = SplitMix64, Belief, Evidence
+    child_hash, path_hashes = staticmethod(child_hash), staticmethod(path_hashes)
+    weighted_hashes = staticmethod(weighted_hashes)
     cells = cells
 
 
@@ -48,6 +50,8 @@ def source():
 
     class Source:
         SplitMix64, Belief, Evidence = rng.SplitMix64, belief.Belief, likelihood.Evidence
+        child_hash, path_hashes = staticmethod(rng.child_hash), staticmethod(rng.path_hashes)
+        weighted_hashes = staticmethod(rng.weighted_hashes)
 
     Source.cells = cells
 
@@ -211,6 +215,25 @@ def test_splitmix_is_the_published_generator(source):
     published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
     rng = source.SplitMix64(1234567)
     assert [rng.draw() for _ in published] == published
+
+
+def test_hashes_of_paths(source):
+    """The hash of a child is the draw that follows `step` skipped ones, exact as a fraction."""
+    for seed in (0, 5, 2**64 - 1):
+        path, expected = (0, 3, 2**31 - 2, 1), []
+        state = seed
+        for step in path:
+            skipped = (state + step * 0x9E3779B97F4A7C15) % 2**64
+            state = source.SplitMix64(skipped).draw()
+            expected.append(state / 2**64)
+        weights = [0.7, 0.1, 0.3, 1e-3]
+        total = 0.0
+        for weight, number in zip(weights, expected, strict=True):
+            total += weight * number
+        for module in (Compiled, source):
+            assert module.weighted_hashes(seed, path, weights) == total
+            assert module.path_hashes(seed, path) == expected
+            assert module.child_hash(seed, 0) / 2**64 == expected[0]
 
 
 @pytest.mark.parametrize("described", [bernoulli_upper])

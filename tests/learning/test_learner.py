@@ -11,7 +11,7 @@ from strategies import Ragged, noise_of
 
 import bough
 from bough import GPTS, Belief, Tree, kernels, learning
-from bough.learning.learner import looks_exact
+from bough.learning.learner import largest_scale, looks_exact
 from bough.learning.posterior import Posterior
 from bough.means import Heuristic
 from bough.problems import Smooth
@@ -454,3 +454,13 @@ def test_fits_to_rewards_step_by_step():
     assert search.belief.noise == pytest.approx(truth, rel=0.3)
     v = search.belief.kernel.increments(5)[1:]
     assert np.polyfit(range(5), np.log(v), 1)[0] == pytest.approx(math.log(0.36), abs=0.4)
+
+
+@pytest.mark.parametrize("n", [4, 7, 15, 99, 300, 1000, 1e4, 1e6])
+def test_the_largest_scale_is_that_of_the_chi_square_distribution(n):
+    """Up to the approximation of its quantile, which is on the safe side."""
+    from scipy.special import gammaincinv
+
+    for probability in (0.005, 0.025, 0.1):
+        exact = math.sqrt(n / (2.0 * gammaincinv(n / 2.0, probability)))
+        assert 0.999 * exact <= largest_scale(n, probability) <= 1.2 * exact

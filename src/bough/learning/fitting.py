@@ -29,6 +29,8 @@ AT_BOUND = 1e-6
 #: The longest Newton step, in any entry of theta, and the length below which it has converged.
 LONGEST_STEP = 1.0
 CONVERGED = 1e-9
+#: Second derivatives are computed again after a step that leaves more than this of the slope.
+OUT_OF_DATE = 0.3
 #: The distance of gradients whose difference gives second derivatives.
 DIFFERENCE = 1e-4
 #: If the standard error of the log noise is above this, standard errors are computed by integrating
@@ -289,12 +291,17 @@ def lbfgs(posterior: Posterior, start: Array) -> Optimum:
 
 
 def newton(
-    posterior: Posterior, optimum: Optimum, held: int | None = None, max_steps: int = 30
+    posterior: Posterior,
+    optimum: Optimum,
+    held: int | None = None,
+    *,
+    max_steps: int = 30,
+    tolerance: float = CONVERGED,
 ) -> Optimum:
     """Maximize the posterior density from a point near the maximum by Newton's method.
 
     Values of the density differ too little there for L-BFGS-B to reach many digits. The parameter
-    of index `held` is held fixed.
+    of index `held` is held fixed. It has converged when no entry of a step exceeds the tolerance.
     """
     last = np.zeros(len(optimum.theta), dtype=bool)
     hessian = None
@@ -309,7 +316,7 @@ def newton(
         step = np.zeros(len(optimum.theta))
         step[free] = _newton_step(hessian, optimum.gradient[free])
         length = float(np.abs(step).max())
-        if length < CONVERGED:
+        if length < tolerance:
             optimum.converged = True
             break
         better = _line_search(posterior, optimum, step * min(1.0, LONGEST_STEP / length), held)
@@ -317,8 +324,8 @@ def newton(
             gain = float(step @ optimum.gradient)
             optimum.converged = length < AT_BOUND or gain < 1e-9 * max(1.0, abs(optimum.density))
             break
-        if _steepness(posterior, better, held) > 0.1 * _steepness(posterior, optimum, held):
-            hessian = None  # out of date
+        if _steepness(posterior, better, held) > OUT_OF_DATE * _steepness(posterior, optimum, held):
+            hessian = None
         optimum = better
     return optimum
 

@@ -31,6 +31,8 @@ FEW = 30
 #: first, and few Newton steps follow.
 NEWTON_PARAMETERS = 8
 NEWTON_STEPS = 6
+#: A refit has converged when a Newton step changes no parameter by more than this share.
+TOLERANCE = 1e-3
 #: A belief treats increments below this as 0.
 VANISHED = 1e-99
 #: The degrees of freedom below which nothing is said about a scale: two rewards may be nearly equal
@@ -219,11 +221,12 @@ class Learner:
 def _ascend(posterior: Posterior, start: Array) -> Optimum:
     """Maximize the density from a start, by Newton's method if that is cheap and succeeds."""
     if len(start) <= NEWTON_PARAMETERS:
-        optimum = newton(posterior, posterior.at(posterior.clip(start)))
+        optimum = newton(posterior, posterior.at(posterior.clip(start)), tolerance=TOLERANCE)
         if optimum.converged:
             return optimum
         start = optimum.theta
-    return newton(posterior, lbfgs(posterior, start), max_steps=NEWTON_STEPS)
+    optimum = lbfgs(posterior, start)
+    return newton(posterior, optimum, max_steps=NEWTON_STEPS, tolerance=TOLERANCE)
 
 
 def largest_scale(observations: float, probability: float) -> float:

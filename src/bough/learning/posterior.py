@@ -77,10 +77,11 @@ class Posterior:
             rest.append(by_mean)
         if isinstance(model.mean, Heuristic):
             rest.append(by_scale)
+        density += self._add_prior_of_variance(v, by_v)
         gradient = np.empty(len(theta))
         gradient[: model.kernel_size] = gradients @ by_v
         gradient[model.kernel_size :] = rest
-        return self._add_prior(theta, v, gradients, density, gradient)
+        return density + self._add_prior(theta, gradient), gradient
 
     def _evaluate(self, now: Settings) -> tuple[Array, float, Any]:
         """Return standardized increments and noise variance, and the likelihood's derivatives."""
@@ -114,28 +115,30 @@ class Posterior:
         """Return the nearest theta within the bounds."""
         return np.clip(theta, self.model.low, self.model.high)
 
-    def _add_prior(
-        self, theta: Array, v: Array, gradients: Array, density: float, gradient: Array
-    ) -> tuple[float, Array]:
+    def _add_prior_of_variance(self, v: Array, by_v: Array) -> float:
+        """Return the log prior of the increments, inverse gamma of their sum; add its slope."""
         prior = self.model.prior
-        # Log-normal: shapes and noise.
-        pull = self._precision * (theta - self._center)
-        density -= 0.5 * float(pull @ (theta - self._center))
-        gradient -= pull
-        # Inverse gamma: the variance of all steps.
         total = float(v[1:].sum())
-        if self._has_variance and prior.worth > 0.0 and total > 0.0:
-            density -= 0.5 * prior.worth * (math.log(total) + prior.variance / total)
-            by_total = -0.5 * prior.worth * (1.0 - prior.variance / total) / total
-            gradient[: len(gradients)] += by_total * gradients[:, 1:].sum(axis=1)
+        if not (self._has_variance and prior.worth > 0.0 and total > 0.0):
+            return 0.0
+        by_v[1:] -= 0.5 * prior.worth * (1.0 - prior.variance / total) / total
+        return -0.5 * prior.worth * (math.log(total) + prior.variance / total)
+
+    def _add_prior(self, theta: Array, gradient: Array) -> float:
+        """Return the log prior of all else, and add its gradient."""
+        # Log-normal: shapes and noise.
+        gap = theta - self._center
+        pull = self._precision * gap
+        density = -0.5 * float(pull @ gap)
+        gradient -= pull
         for entries in self._profiles:
             density += self._add_smoothness(theta, entries, gradient)
         # Normal: the scale of a heuristic.
         for i in self._scales:
-            gap = theta[i] - self.model.slots[i].start
-            density -= 0.5 * gap**2 / prior.trust**2
-            gradient[i] -= gap / prior.trust**2
-        return density, gradient
+            excess = theta[i] - self.model.slots[i].start
+            density -= 0.5 * excess**2 / self.model.prior.trust**2
+            gradient[i] -= excess / self.model.prior.trust**2
+        return density
 
     def _add_smoothness(self, theta: Array, entries: list[int], gradient: Array) -> float:
         """Add the log prior of free increments, which are expected to be nearly geometric."""

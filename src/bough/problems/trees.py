@@ -9,23 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough._validation import real, whole
+from bough.belief.rng import child_hash, path_hashes, weighted_hashes
 from bough.kernels import Chi, Discounted, Kernel
 from bough.problems.base import Enumerated, Problem
 from bough.trees import Path, Tree
 
-_MASK = 2**64 - 1
 #: The most steps of branch and bound for a best path, about ten seconds.
 MOST_STEPS = 30_000_000
 #: The most arms of a rough tree, where branch and bound may visit nearly all paths.
 MOST_ROUGH_ARMS = 2_000_000
 
 
-def child_hash(state: int, step: int) -> int:
-    """Return the hash of a child from the hash of its parent and the step."""
-    z = (state + (step + 1) * 0x9E3779B97F4A7C15) & _MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-    return z ^ (z >> 31)
+def _root_hash(seed: int) -> int:
+    return child_hash(seed % 2**64, 0)
 
 
 class EdgeRewards(Problem):
@@ -41,24 +37,17 @@ class EdgeRewards(Problem):
         self._branching = whole(branching, "branching", least=1)
         super().__init__(Tree(self._branching, depth), noise=noise, seed=seed)
         self._weights = weights
+        self._root = _root_hash(self.seed)
         # The steps are uniform, not normal: the prior has their means and variances, not their law.
         self.kernel = Chi.of_increments([0.0, *(w * w / 12 for w in weights)])
         self.mean = math.fsum(weights) / 2
 
     def _rewards(self, path: Path) -> list[float]:
         """Return the unweighted rewards along a validated path."""
-        state = child_hash(self.seed, 0)
-        rewards = []
-        for step in path:
-            state = child_hash(state, step)
-            rewards.append(state / 2**64)
-        return rewards
+        return path_hashes(self._root, path)
 
     def _value(self, path: Path) -> float:
-        total = 0.0
-        for weight, reward in zip(self._weights, self._rewards(path), strict=True):
-            total += weight * reward
-        return total
+        return weighted_hashes(self._root, path, self._weights)
 
     def _solve(self) -> tuple[float, Path]:
         return _best_path(self._branching, tuple(self._weights), self.seed)
@@ -73,7 +62,7 @@ def _best_path(branching: int, weights: tuple[float, ...], seed: int) -> tuple[f
     """
     best = -math.inf
     best_path: Path = ()
-    stack: list[tuple[float, int, Path]] = [(0.0, child_hash(seed, 0), ())]
+    stack: list[tuple[float, int, Path]] = [(0.0, _root_hash(seed), ())]
     steps = 0
     while stack:
         total, state, path = stack.pop()

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from bough._validation import above_zero, at_least_zero, real, whole
 from bough.exceptions import PoolError, TimedOut, WorkerDied
@@ -44,12 +44,8 @@ class Job:
     deadline: float = math.inf
 
 
-class Outcome(NamedTuple):
-    """The returned value of a job, or its error."""
-
-    job: Job
-    returned: Any = None
-    error: Exception | None = None
+#: A job, with what it returned or the exception that it raised.
+Outcome = tuple[Job, Any, Exception | None]
 
 
 class Task:
@@ -71,11 +67,18 @@ class Task:
         seed = trial_seed(self._first_state, job.id) if self._seeded else None
         return self.objective, self.domain.decode(job.candidate), job.id, seed, os.getpid()
 
+    def call(self, job: Job) -> Any:
+        """Call the objective in this process."""
+        params = self.domain.decode(job.candidate)
+        if self._seeded:
+            return self.objective(params, seed=trial_seed(self._first_state, job.id))
+        return self.objective(params)
+
 
 def evaluate(
     objective: Callable[..., Any], params: Any, trial: int, seed: int | None, home: int
 ) -> Any:
-    """Call an objective, in a worker or in the process of the search, which is `home`."""
+    """Call an objective, on an executor; `home` is the process of the search."""
     try:
         return objective(params) if seed is None else objective(params, seed=seed)
     except Exception as error:
@@ -143,9 +146,9 @@ class Inline:
         assert job is not None  # one was submitted
         try:
             self._interrupts.allowed = True
-            return Outcome(job, evaluate(*self._task.arguments(job)))
+            return job, self._task.call(job), None
         except Exception as error:
-            return Outcome(job, None, error)
+            return job, None, error
         finally:
             self._interrupts.allowed = False
 
@@ -231,27 +234,27 @@ class Pool:
                     self._executor.end(future)
                 elif not future.cancel():
                     self._overdue.add(future)
-                return Outcome(job, None, TimedOut(f"it took longer than {self._timeout:g} s"))
+                return job, None, TimedOut(f"it took longer than {self._timeout:g} s")
         return None
 
     def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
         """Return the outcome of a future that is done."""
         try:
-            return Outcome(job, future.result())
+            return job, future.result(), None
         except BrokenExecutor as error:
             if not self._own:
                 raise _broken(error) from error
             said = str(error).strip().partition("\n")[0]
             died = WorkerDied(f"its worker died ({type(error).__name__}: {said})")
-            return Outcome(job, None, died)
+            return job, None, died
         except CancelledError as error:
-            return Outcome(job, None, WorkerDied(f"the evaluation was cancelled: {error!r}"))
+            return job, None, WorkerDied(f"the evaluation was cancelled: {error!r}")
         except Exception as error:
             if type(error).__name__ in LOST:
-                return Outcome(job, None, WorkerDied(f"its worker died ({type(error).__name__})"))
-            return Outcome(job, None, error)
+                return job, None, WorkerDied(f"its worker died ({type(error).__name__})")
+            return job, None, error
         except BaseException as error:  # of the worker, such as by sys.exit: not of this process
-            return Outcome(job, None, RuntimeError(f"it raised {error!r}"))
+            return job, None, RuntimeError(f"it raised {error!r}")
 
     def close(self) -> None:
         """End workers of our own; in an executor of the user, cancel jobs that have not begun."""

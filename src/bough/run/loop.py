@@ -28,20 +28,17 @@ class Unrecorded:
         self.sign = sign
         self.first_state = searcher.random_state or 0  # the seeds of trials derive from it
         self._asked = 0
+        self.failed = 0  # the number of failed trials
         self._running: dict[int, Any] = {}  # candidates by trial
-        self._failed: list[Any] = []
-
-    @property
-    def failed(self) -> int:
-        """The number of failed trials."""
-        return len(self._failed)
+        self._without_value: list[Any] = []  # those that failed
 
     def ask(self) -> Job:
         """Return the next trial."""
-        job = Job(self._asked, self.searcher.ask())
-        self._running[job.id] = job.candidate
-        self._asked += 1
-        return job
+        candidate = self.searcher.ask()
+        id_ = self._asked
+        self._running[id_] = candidate
+        self._asked = id_ + 1
+        return Job(id_, candidate)
 
     def tell(self, id_: int, value: float, *, noise: float | None) -> None:
         """Observe the value of a trial."""
@@ -51,11 +48,12 @@ class Unrecorded:
     def fail(self, id_: int, reason: str) -> None:
         """Note that a trial has no value."""
         self.searcher.fail(self._running[id_])
-        self._failed.append(self._running.pop(id_))
+        self._without_value.append(self._running.pop(id_))
+        self.failed += 1
 
     def close(self) -> None:
         """Forget the trials that failed or are still running."""
-        for candidate in (*self._failed, *self._running.values()):
+        for candidate in (*self._without_value, *self._running.values()):
             with suppress(Exception):  # the error that broke the search may break this too
                 self.searcher.forget(candidate)
 
@@ -70,16 +68,15 @@ class SearchRun:
     interrupts: Interrupts
     catch: tuple[type[Exception], ...]
     retries: int
+    search: Searcher | SpaceSearcher = field(init=False)
     running: dict[int, Job] = field(default_factory=dict, init=False)
     _evaluated: list[tuple[Any, float, float]] = field(default_factory=list, init=False)
     _compared: int = field(default=0, init=False)  # evaluations that `_best` is the best of
     _best: Evaluation | None = field(default=None, init=False)
     _begin: float = field(default_factory=perf_counter, init=False)
 
-    @property
-    def search(self) -> Searcher | SpaceSearcher:
-        """The searcher."""
-        return self.trials.searcher
+    def __post_init__(self) -> None:
+        self.search = self.trials.searcher
 
     def fill(self, evaluator: Evaluator, budget: int | None) -> None:
         """Submit trials while there is room, within the budget; `Exhausted` if none is running."""
@@ -96,7 +93,7 @@ class SearchRun:
                 raise
             except Exception as error:  # of the tree's functions, or the prior mean
                 raise _failure(f"the search failed: {error!r}", ()) from error
-            self._submit(evaluator, Job(trial.id, trial.candidate))
+            self._submit(evaluator, trial if type(trial) is Job else Job(trial.id, trial.candidate))
 
     def _ended(self) -> int:
         return self.search.observations + self.trials.failed
@@ -108,10 +105,10 @@ class SearchRun:
 
     def settle(self, evaluator: Evaluator, outcome: Outcome) -> bool:
         """Observe the outcome of a job, or try it again; return whether its trial has ended."""
-        job, error = outcome.job, outcome.error
+        job, returned, error = outcome
         if error is None:
             try:
-                value, noise = read_reward(outcome.returned)
+                value, noise = read_reward(returned)
                 self.trials.tell(job.id, value, noise=noise)
             except StudyError:
                 raise
@@ -138,11 +135,11 @@ class SearchRun:
         """Return the name of the budget or rule that ends the run, None if it continues."""
         if budget is not None and self._ended() >= budget:
             return "budget"
-        return self.first_stop(rules)
+        self.interrupts.check()
+        return self.first_stop(rules) if rules else None
 
     def first_stop(self, rules: Sequence[Any], name: str | None = None) -> str | None:
         """Return the name of the first rule that says stop."""
-        self.interrupts.check()
         try:
             self.interrupts.allowed = True
             for rule in rules:

@@ -181,7 +181,8 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
                     if run.settle(evaluator, evaluator.wait()):
                         bar.update(run.search)
                         stopped_by = run.stopped_by(budget, rules)
-                        stopped_by = stopped_by or run.first_stop(callbacks, "callback")
+                        if stopped_by is None and callbacks:
+                            stopped_by = run.first_stop(callbacks, "callback")
             except Exhausted:
                 stopped_by = "exhausted"
             except KeyboardInterrupt:

@@ -123,7 +123,7 @@ class Resumable:
         """The state of the random generator, a signed int of 64 bits; None if it has none."""
         if not isinstance(self._random, SplitMix64):
             return None
-        state = int(self._random.__reduce__()[1][0])
+        state: int = self._random.state
         return state - 2**64 if state >= 2**63 else state
 
     @random_state.setter

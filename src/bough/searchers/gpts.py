@@ -181,7 +181,7 @@ class GPTS(Searcher):
     def _choose(self, skip: bool) -> Path | None:
         """Return the selected arm; if `skip`, one that is neither known nor pending, or None."""
         belief = self.belief
-        t = len(belief) + (belief.pending if self._pending else 0) + 1
+        t = belief.propagation.count + (belief.pending if self._pending else 0) + 1
         if self.select == "arm":
             b = self._sqrt_beta(self.confidence, t)
         else:
@@ -190,8 +190,9 @@ class GPTS(Searcher):
                 if leader is not None and leader.path not in self._pending:
                     return leader.path
             b = self.confidence.scale * (math.sqrt(2.0 * math.log(t)) + EXPLORATION)
-        choose = belief.highest_upper_unknown if skip and t > 1 else belief.highest_upper
-        arm = choose(b, rng=self._random)
+        search = belief.arm_search
+        choose = search.highest_upper_unknown if skip and t > 1 else search.highest_upper
+        arm = choose(b, self._random)
         return None if arm is None else arm.path
 
     @property
@@ -230,12 +231,16 @@ class GPTS(Searcher):
             value, which is their sum. The noise is that of the sum, and is shared among them in
             proportion to their prior variances.
         """
-        path = self._checked(path)
+        if path is not self._asked:
+            path = self._checked(path)
         if steps is None and type(value) is float:
             reward = value  # the belief checks it
         else:
             reward = reward_of(value, steps, len(path))
-        token, node = self._find(path)
+        token: int | None = None
+        node = path
+        if self._pending or self.growth == "rollout":
+            token, node = self._find(path)
         try:
             self._observe(path, node, reward, noise, steps, token)
         except Contradiction:
@@ -244,12 +249,16 @@ class GPTS(Searcher):
             self._learner.doubt(self.belief)  # the rewards looked exact, but are not
             self._new_prior()
             self._observe(path, node, reward, noise, steps, token)
-        self._end(path)
+        if path is self._asked and not self._pending:
+            self._asked = None
+        else:
+            self._end(path)
         if reward > self._highest_reward:
             self._highest_reward, self._highest_at = reward, node
         if self.growth == "rollout":
             self._rollouts.setdefault(node, Rollouts()).add(path, reward)
-        self._refit_if_due(node, reward, steps)
+        if self._learner is not None:
+            self._refit_if_due(self._learner, node, reward, steps)
 
     def _checked(self, path: Sequence[int]) -> Path:
         """Return a path that can be played; the one asked for needs no check."""
@@ -259,7 +268,7 @@ class GPTS(Searcher):
 
     def _find(self, path: Path) -> tuple[int | None, Path]:
         """Return the token of a path if it is pending, and the node at which it is observed."""
-        if self._pending and path in self._pending:
+        if path in self._pending:
             return self._pending[path][0]
         if self.growth != "rollout":
             return None, path
@@ -290,7 +299,7 @@ class GPTS(Searcher):
         elif token is not None:
             self.belief.settle(token, reward, noise=noise)
         elif noise is None and self.growth != "rollout":
-            self.belief.observe(node, reward)
+            self.belief.propagation.observe(node, reward, None, None)
         else:
             self.belief.observe(node, reward, noise=noise, depth=len(path))
 
@@ -303,14 +312,15 @@ class GPTS(Searcher):
         elif path == self._asked:
             self._asked = None
 
-    def _refit_if_due(self, node: Path, reward: float, steps: Sequence[float] | None) -> None:
-        if self._learner is not None:
-            if self._learner.only_zeros:
-                self._learner.note([reward] if steps is None else steps)
-            if self._learner.watching:
-                self._learner.watch(self.belief, node, reward)
-            if self._learner.is_due(len(self.belief)):
-                self.refit()
+    def _refit_if_due(
+        self, learner: Learner, node: Path, reward: float, steps: Sequence[float] | None
+    ) -> None:
+        if learner.only_zeros:
+            learner.note([reward] if steps is None else steps)
+        if learner.watching:
+            learner.watch(self.belief, node, reward)
+        if learner.is_due(self.belief.propagation.count):
+            self.refit()
 
     def refit(self) -> None:
         """Fit the hyperparameters to all observations now, if there are any to fit."""
@@ -337,7 +347,7 @@ class GPTS(Searcher):
     @property
     def observations(self) -> int:
         """The number of observations."""
-        return len(self.belief)
+        return self.belief.propagation.count
 
     @property
     def pending(self) -> tuple[Path, ...]:

@@ -75,6 +75,7 @@ class Journal:
         self.next = 0
         self._lock = lock
         self._connection: sqlite3.Connection | None = None  # for writing, made by the first append
+        self._synced: bool | None = None  # whether it waits for the disk; None: not known
         self._deferred: list[Operation] = []
         self._signature: Any = None  # of the files when `after` read them last
 
@@ -161,12 +162,14 @@ class Journal:
         """
         rows = []
         for n, operation in enumerate([*self._deferred, *operations], self.next):
-            row = operation._replace(n=n)
+            row = (n, *operation[1:])
             rows.append((*row, _checksum(row)))
         synced = durable and self.durability == "full"
         try:
             connection = self._writer()
-            connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+            if synced is not self._synced:
+                connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+                self._synced = synced
             if len(rows) == 1:
                 connection.execute(INSERT, rows[0])
             else:
@@ -185,9 +188,10 @@ class Journal:
         self._deferred = []
 
     def _writer(self) -> sqlite3.Connection:
-        self.check_open()
         if self._connection is None:
+            self.check_open()
             self._connection = connect(self.path, "mode=rw")
+            self._synced = None
         return self._connection
 
     def check_open(self) -> None:

@@ -153,13 +153,9 @@ class Replay:
             candidate = self._read(operation)
             if kind == "take" and candidate in self.queue:
                 self.queue.remove(candidate)
-            place = self.domain.place(candidate)
-            self.trials.append(Trial(len(self.trials), *place, None, "running", operation.at))
+            self.begin(candidate, operation.at)
         elif kind == "tell":
-            value, noise = _observed(operation)
-            self.trials[id_] = self.trials[id_]._replace(
-                value=value, state="completed", ended=operation.at, noise=noise
-            )
+            self.complete(id_, *_observed(operation), operation.at)
         elif kind == "fail":
             reason = json.loads(operation.body)
             self.trials[id_] = self.trials[id_]._replace(
@@ -168,6 +164,16 @@ class Replay:
             self.failed += 1
         elif kind == "enqueue":
             self.queue.append(self._read(operation))
+
+    def begin(self, candidate: Any, at: float) -> None:
+        """Add a running trial."""
+        place = self.domain.place(candidate)
+        self.trials.append(Trial(len(self.trials), *place, None, "running", at))
+
+    def complete(self, id_: int, value: float, noise: float | None, at: float) -> None:
+        """Give a trial its value."""
+        _, path, params, _, _, started, *_ = self.trials[id_]
+        self.trials[id_] = Trial(id_, path, params, value, "completed", started, at, noise)
 
     def _read(self, operation: Operation) -> Any:
         try:

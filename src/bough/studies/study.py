@@ -5,8 +5,7 @@ import os
 import threading
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -75,7 +74,7 @@ class Study:
         #: Whether the searcher is known, and so `best` and `certificate`.
         self.replayed = replay.search is not None
         self._again = deque(trial.id for trial in replay.trials if trial.state == "running")
-        self._guard = threading.RLock()
+        self._guard = Guard(journal)
 
     # ------------------------------------------------------------------ making and opening
 
@@ -219,7 +218,7 @@ class Study:
         Trials left running by a dead process come first, under their own ids; then those that were
         enqueued; then those of the searcher. Raises `bough.Exhausted` if nothing is left to learn.
         """
-        with self._writing():
+        with self._guard:
             replay = self._replay
             while self._again:
                 trial = replay.trials[self._again.popleft()]
@@ -228,34 +227,40 @@ class Study:
             id_, search = len(replay.trials), replay.search
             if replay.queue:
                 operation = Operation.now("take", id_, self.domain.write(replay.queue[0]))
-            else:
-                try:
-                    body = self.domain.write(search.ask())
-                except Exhausted:
-                    exhausted = Operation.now("exhausted", state=search.random_state)
-                    self._journal.append([exhausted], durable=False)
-                    raise
-                operation = Operation.now("ask", id_, body, search.random_state)
+                self._journal.append([operation], durable=False)
+                replay.note(operation)
+                return replay.trials[id_]
+            try:
+                candidate = search.ask()
+            except Exhausted:
+                exhausted = Operation.now("exhausted", state=search.random_state)
+                self._journal.append([exhausted], durable=False)
+                raise
+            body = self.domain.write(candidate)
+            operation = Operation.now("ask", id_, body, search.random_state)
             self._journal.append([operation], durable=False)
-            replay.note(operation)
+            if type(candidate) is tuple:
+                replay.begin(candidate, operation.at)
+            else:
+                replay.note(operation)
             return replay.trials[id_]
 
     def tell(self, trial_or_id: Trial | int, value: float, *, noise: float | None = None) -> None:
         """Record the value of a trial (and its standard deviation): it is safe on return."""
-        with self._writing():
+        with self._guard:
             trial = self._running(trial_or_id)
             number = real(value, "value")
             noise = None if noise is None else at_least_zero(noise, "noise")
             self._replay.observe(trial, number, noise)
-            body = number if noise is None else [number, noise]
-            operation = Operation.now("tell", trial.id, json.dumps(body))
+            body = repr(number) if noise is None else json.dumps([number, noise])
+            operation = Operation.now("tell", trial.id, body)
             fits = [Operation.now("refit", trial.id, fit) for fit in self._replay.new_fits()]
             self._journal.append([operation, *fits])
-            self._replay.note(operation)
+            self._replay.complete(trial.id, number, noise, operation.at)
 
     def fail(self, trial_or_id: Trial | int, reason: str = "") -> None:
         """Record that a trial has no value. The search continues elsewhere as long as it can."""
-        with self._writing():
+        with self._guard:
             trial = self._running(trial_or_id)
             operation = Operation.now("fail", trial.id, json.dumps(str(reason)))
             self._journal.append([operation])
@@ -264,27 +269,11 @@ class Study:
 
     def enqueue(self, params_or_path: Mapping[str, Any] | Sequence[int]) -> None:
         """Have a path, or params, evaluated before the searcher's next candidate."""
-        with self._writing():
+        with self._guard:
             candidate: Any = self.domain.check(params_or_path, self._replay.search)
             operation = Operation.now("enqueue", body=self.domain.write(candidate))
             self._journal.append([operation])
             self._replay.note(operation)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Exclude other threads, and close the study when Ctrl-C interrupts a change.
-
-        Then the file is right, and the searcher in memory may be ahead of it.
-        """
-        with self._guard:
-            self._journal.check_open()
-            try:
-                yield
-            except Exception:  # refused, or closed already
-                raise
-            except BaseException:
-                self._journal.close()
-                raise
 
     def _running(self, trial_or_id: Trial | int) -> Trial:
         id_ = trial_or_id.id if isinstance(trial_or_id, Trial) else trial_or_id
@@ -328,7 +317,7 @@ class Study:
 
     def offer_again(self, ids: Iterable[int]) -> None:
         """Have running trials that no one evaluates any more offered again by `ask`."""
-        with self._guard:
+        with self._guard.lock:
             self._again.extend(sorted(set(ids) - set(self._again)))
 
     def best(self, rule: str | None = None) -> Arm:
@@ -346,7 +335,7 @@ class Study:
 
     def close(self) -> None:
         """Close the file and let others write; trials, best and certificate stay readable."""
-        with self._guard:
+        with self._guard.lock:
             self._journal.close()
 
     def __enter__(self) -> "Study":
@@ -357,6 +346,32 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r}, {self.domain.source!r}: {self.trials!r})"
+
+
+class Guard:
+    """Excludes other threads, and closes the journal when Ctrl-C interrupts a change.
+
+    Then the file is right, and the searcher in memory may be ahead of it.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self.lock = threading.RLock()
+        self._journal = journal
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+        try:
+            self._journal.check_open()
+        except BaseException:
+            self.lock.release()
+            raise
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        try:
+            if error is not None and not isinstance(error, Exception):
+                self._journal.close()
+        finally:
+            self.lock.release()
 
 
 def open_or_create(

@@ -12,6 +12,9 @@ from bough.spaces import Choice, Space
 from bough.spaces.space import is_plain
 from bough.trees import Path, Tree
 
+#: `json.dumps` makes a new encoder at each call.
+_compact = json.JSONEncoder(separators=(",", ":")).encode
+
 
 class Trial(NamedTuple):
     """One evaluation with its state.
@@ -119,7 +122,7 @@ class Domain:
     def write(self, candidate: Any) -> str:
         """Return a candidate as JSON: options that are objects by their numbers."""
         if self.space is None:
-            return json.dumps(candidate, separators=(",", ":"))
+            return _compact(candidate)
         plain: dict[str, Any] = {}
         for slot, position in zip(self.space.slots, self.space.point(candidate), strict=True):
             if position is None:
@@ -129,7 +132,7 @@ class Domain:
                 plain[slot.name] = value if is_plain(value) else {"option": int(position)}
             else:
                 plain[slot.name] = type(value)(candidate[slot.name])
-        return json.dumps(plain, separators=(",", ":"))
+        return _compact(plain)
 
     def read(self, text: str) -> Any:
         """Return the candidate that was written as JSON."""
