@@ -166,9 +166,7 @@ class GPTS(Searcher):
         # A prior that is given is trusted; one that is fitted may be wrong, and then random paths
         # are mixed in.
         self._compares = self._learner is not None and growth == "complete"
-        self._mixes = (
-            self._compares and select == "ucb" and math.inf not in (tree.counts or ())
-        )
+        self._mixes = self._compares and select == "ucb" and math.inf not in (tree.counts or ())
         self._random_due = 0.0  # the number of random paths that are due
         self._highest_reward = -math.inf
         self._highest_at: Path = ()
