@@ -44,7 +44,7 @@ EXPLORATION = 0.5
 #: While the noise is fitted, one play in this many repeats the arm with the highest mean: without
 #: repeated plays, noise looks like the last step of a path. (Both constants did well on the tuning
 #: seeds of `benchmarks/search.py`; so did others near them.)
-REPEAT_EVERY = 15
+REPEAT_EVERY = 10
 #: The first repeated plays, after which rewards without noise are recognized.
 FIRST_REPEATS = (6, 12)
 #: The most draws of a random path, to find one that was not played.
@@ -90,7 +90,7 @@ class GPTS(Searcher):
     select : "ucb" or "arm"
         The selection rule. Both play the arm with the highest upper confidence bound, the posterior
         mean plus b_t standard deviations at play t. `"ucb"`: b_t = sqrt(2 log t) + 0.5, and while
-        the noise is fitted one play in 15 repeats the arm with the highest mean, which tells noise
+        the noise is fitted one play in ten repeats the arm with the highest mean, which tells noise
         from the last steps. If hyperparameters are fitted, the model may be wrong: random paths are
         mixed in where it predicts new paths no better than the average of all rewards does (see
         `misfit`), or where plays no longer change it. `"arm"`: the paper's b_t, which grows with
