@@ -398,6 +398,21 @@ def test_a_prior_mean_is_computed_once_for_each_node():
     assert len(asked) == len(set(asked))
 
 
+def test_rewards_that_always_agree_are_not_fitted_by_noise():
+    """Of two maxima of the likelihood, outliers as noise and as steps, the higher is found."""
+    for seed in (9, 16, 37):
+        problem = bough.problems.named("route", seed=seed)
+        search = GPTS(problem.tree, rng=seed)
+        for _ in range(400):
+            path = search.ask()
+            search.tell(path, problem(path))
+        search.refit()
+        _, report = learning.fit(search.belief, kernels.Geometric)
+        is_exact = search.belief.noise == 0.0  # then repeated rewards have no density
+        assert is_exact or search.belief.log_likelihood() >= report.likelihood - 1e-2
+        assert search.belief.noise < 0.1
+
+
 # ---------------------------------------------------------------------- heuristics
 
 
@@ -432,6 +447,17 @@ def test_fits_start_from_the_given_scale_of_a_heuristic():
     search.tell((2, 2, 2), 0.5)
     assert search.belief.mean.scale < 0.0
     assert search.ask()[0] == 0
+
+
+def test_equal_rewards_do_not_refute_a_heuristic():
+    """It is trusted until rewards differ: here the one path that is not penalized was not found."""
+    goal = (3, 1, 4, 1, 5, 0, 2)
+    shared = Heuristic(lambda path: float(sum(a == b for a, b in zip(path, goal, strict=False))))
+    search = GPTS(Tree(6, 7), mean=shared, rng=0)
+    for _ in range(60):
+        path = search.ask()
+        search.tell(path, -20.0)
+        assert search.belief.mean.scale == pytest.approx(1.0, abs=0.05)
 
 
 def test_a_heuristic_is_fitted_even_if_all_else_is_given():

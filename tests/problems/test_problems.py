@@ -15,11 +15,13 @@ from bough.problems import (
     BY_NAME,
     DiscountedBandits,
     Drawn,
+    Expression,
     HiddenScore,
     Needle,
     Partitioned,
     Problem,
     Rough,
+    Route,
     Smooth,
     Trap,
     kind_of,
@@ -41,8 +43,20 @@ SEEDS = st.integers(0, 2**64)
 FUNCTIONS = [BRANIN, HIMMELBLAU, HARTMANN6, rastrigin(), rastrigin(3), ackley(), ackley(3)]
 
 
-def all_paths(problem):
-    return itertools.product(*(range(int(count)) for count in problem.tree.counts))
+def all_paths(problem, path=()):
+    """Yield the complete paths below a node."""
+    width = int(problem.tree.children(path))
+    if width == 0:
+        yield path
+    for step in range(width):
+        yield from all_paths(problem, (*path, step))
+
+
+def random_path(problem, rng):
+    path = ()
+    while width := int(problem.tree.children(path)):
+        path = (*path, int(rng.integers(width)))
+    return path
 
 
 def check_optimum(problem):
@@ -138,13 +152,15 @@ def test_every_name(name):
     problem, same, other = (named(name, seed=seed) for seed in (3, 3, 4))
     assert isinstance(problem, Problem)
     assert problem.name == name
-    path, best = tuple(0 for _ in problem.best_path), problem.best_path
+    path, best = next(all_paths(problem)), problem.best_path
     assert problem.value(best) == problem.optimum >= problem.value(path)
     assert isinstance(problem.value(best), float)
     # The same seed is the same problem, and the same noise.
     assert (problem.optimum, best) == (same.optimum, same.best_path)
     assert [problem(path) for _ in range(20)] == [same(path) for _ in range(20)]
-    seeded = [(p.optimum, p.best_path, [p(best) for _ in range(20)]) for p in (problem, other)]
+    seeded = [
+        (p.optimum, p.best_path, [p(p.best_path) for _ in range(20)]) for p in (problem, other)
+    ]
     if not isinstance(problem, Partitioned) or problem.noise:
         assert seeded[0] != seeded[1]
     exact = BY_NAME[name](seed=3, noise=0.0)
@@ -167,9 +183,9 @@ def test_noise_has_the_stated_standard_deviation(name):
     errors = []
     for seed in range(400 if drawn else 1):
         problem = named(name, seed=seed, **({} if drawn else {"noise": 0.3}))
-        counts = np.array(problem.tree.counts, dtype=int)
-        for row in rng.integers(counts, size=(10 if drawn else 4000, len(counts))).tolist():
-            errors.append(problem(tuple(row)) - problem.value(tuple(row)))
+        for _ in range(10 if drawn else 4000):
+            path = random_path(problem, rng)
+            errors.append(problem(path) - problem.value(path))
     errors = np.array(errors)
     assert math.sqrt(np.mean(errors**2)) == pytest.approx(problem.noise, rel=0.06)
     assert abs(errors.mean()) < 5 * problem.noise / math.sqrt(len(errors))
@@ -229,7 +245,7 @@ def test_the_kernel_and_the_mean_are_those_of_many_seeds(make):
 
 
 def test_problems_without_a_prior_have_no_kernel():
-    for name in ("trap", "needle", "sequence", "branin"):
+    for name in ("trap", "needle", "sequence", "route", "expression", "branin"):
         assert named(name).kernel is None
 
 
@@ -260,6 +276,32 @@ def test_uct_is_trapped(seed):
     assert found.best.mean == 1.0
 
 
+@given(SEEDS, st.integers(2, 8), st.integers(1, 3), st.integers(1, 5))
+def test_the_best_route_is_that_of_brute_force(seed, places, neighbors, depth):
+    problem = Route(places, min(neighbors, places - 1), depth, seed=seed)
+    check_optimum(problem)
+    for path in all_paths(problem):
+        at_goal = problem.place(path) == problem.goal
+        assert problem.value(path) == (-len(path) if at_goal else -2 * depth)
+        assert all(problem.place(path[:i]) != problem.goal for i in range(len(path)))
+
+
+@given(SEEDS, st.integers(3, 5))
+def test_the_best_expression_is_that_of_brute_force(seed, depth):
+    check_optimum(Expression(depth, seed=seed))
+
+
+def test_expressions_are_evaluated():
+    problem = Expression(seed=1)
+    x = np.linspace(-2.0, 2.0, 20)
+    texts = {(4, 0, 2, 0): x + np.sin(x), (5, 1, 6, 0, 0): 1 - x * x, (3, 5, 0, 1): np.cos(x - 1)}
+    data = problem._evaluate(problem.best_path)
+    for path, values in texts.items():
+        error = math.sqrt(np.mean((values - data) ** 2)) / data.std()
+        assert problem.value(path) == pytest.approx(1 / (1 + error), rel=1e-12)
+    assert problem.text((5, 1, 6, 0, 0)) == "- 1 * x x"
+
+
 def test_deep_trees_cost_no_memory():
     problem = Smooth(50, 40, discount=0.2, seed=1)
     assert problem.tree.log_arms > 150
@@ -282,6 +324,9 @@ def test_deep_trees_cost_no_memory():
         (lambda: DiscountedBandits(discount=1.5), "discount must be above 0 and at most 1"),
         (lambda: Trap(0), "depth must be at least 1"),
         (lambda: HiddenScore(27, 3), "letters must be at most 26"),
+        (lambda: Route(1), "places must be at least 2"),
+        (lambda: Route(3, 3), "neighbors must be at most 2"),
+        (lambda: Expression(2), "depth must be at least 3"),
         (lambda: Drawn(kernels.Linear(), 10, 10), "at most 4,000,000"),
         (lambda: Drawn(kernels.Gaussian(None)), "width is None"),
         (lambda: Partitioned(BRANIN, 0), "cuts must be at least 1"),

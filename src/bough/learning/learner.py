@@ -27,12 +27,16 @@ GROWTH, LATER_GROWTH = 4 / 3, 2.0
 MANY = 500
 #: Up to this many observations a refit also starts from typical values, not only from the last fit.
 FEW = 30
+#: The change of the logarithm of the noise for another start, as long as repeated rewards agree.
+LITTLE_NOISE = -4.0
 #: The cost of a Newton step grows with the number of parameters; above this number L-BFGS-B goes
 #: first, and few Newton steps follow.
 NEWTON_PARAMETERS = 8
 NEWTON_STEPS = 6
 #: A refit has converged when a Newton step changes no parameter by more than this share.
 TOLERANCE = 1e-3
+#: The standard deviation of the scale of a heuristic as long as all rewards are equal.
+FULL_TRUST = 1e-3
 #: A belief treats increments below this as 0.
 VANISHED = 1e-99
 #: The degrees of freedom below which nothing is said about a scale: two rewards may be nearly equal
@@ -186,10 +190,19 @@ class Learner:
     def _found(self, belief: Belief) -> Fit:
         """Return a new fit."""
         model = self._model()
+        if isinstance(model.mean, Heuristic) and np.ptp(belief.observations["value"]) == 0.0:
+            # Equal rewards, such as a penalty for every path that misses a goal, do not show that
+            # the heuristic is wrong about the others.
+            prior = replace(model.prior, trust=FULL_TRUST)
+            model = Model(model.template, model.noise, model.mean, model.depth, prior)
         posterior = Posterior(model, standardized(belief, model.mean))
         starts = [] if self.values is None else [model.theta(self.values, *posterior.units)]
         if not starts or len(belief) <= FEW:
             starts.append(model.start)
+        if self.watching and self.agreements and not self.exact:
+            # Outliers look like noise, repeated rewards do not: there may be two maxima.
+            starts.append(model.start.copy())
+            starts[-1][model.kernel_size] += LITTLE_NOISE
         best = max((_ascend(posterior, x) for x in starts), key=lambda optimum: optimum.density)
         values = model.values(best.theta, *posterior.units)
         now = model.settings(values)

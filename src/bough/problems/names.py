@@ -7,7 +7,7 @@ from typing import Any
 
 from bough import kernels
 from bough._text import parameters
-from bough.problems import functions, trees
+from bough.problems import functions, ragged, trees
 from bough.problems.base import Problem
 from bough.problems.functions import Function, Partitioned
 
@@ -58,6 +58,8 @@ BY_NAME: dict[str, Callable[..., Problem]] = {
     "trap": trees.Trap,
     "needle": trees.Needle,
     "sequence": trees.HiddenScore,
+    "route": ragged.Route,
+    "expression": ragged.Expression,
     "discounted:bernoulli": partial(trees.DiscountedBandits, rewards="bernoulli"),
     "discounted:uniform": partial(trees.DiscountedBandits, rewards="uniform"),
     **_drawn(),

@@ -36,6 +36,7 @@ from bough.searchers.base import (
     new_generator,
     reward_of,
 )
+from bough.searchers.comparison import Comparison
 from bough.trees import Path, Tree
 
 #: The exploration of the default rule is sqrt(2 log t) plus this, at scale 1.
@@ -43,9 +44,11 @@ EXPLORATION = 0.5
 #: While the noise is fitted, one play in this many repeats the arm with the highest mean: without
 #: repeated plays, noise looks like the last step of a path. (Both constants did well on the tuning
 #: seeds of `benchmarks/search.py`; so did others near them.)
-REPEAT_EVERY = 15
+REPEAT_EVERY = 10
 #: The first repeated plays, after which rewards without noise are recognized.
 FIRST_REPEATS = (6, 12)
+#: The most draws of a random path, to find one that was not played.
+MOST_DRAWS = 8
 
 
 @dataclass
@@ -87,9 +90,11 @@ class GPTS(Searcher):
     select : "ucb" or "arm"
         The selection rule. Both play the arm with the highest upper confidence bound, the posterior
         mean plus b_t standard deviations at play t. `"ucb"`: b_t = sqrt(2 log t) + 0.5, and while
-        the noise is fitted one play in 15 repeats the arm with the highest mean, which tells noise
-        from the last steps. `"arm"`: the paper's b_t, which grows with the number of arms; it has
-        the paper's regret bounds, and explores much more than is useful.
+        the noise is fitted one play in ten repeats the arm with the highest mean, which tells noise
+        from the last steps. If hyperparameters are fitted, the model may be wrong: random paths are
+        mixed in where it predicts new paths no better than the average of all rewards does (see
+        `misfit`), or where plays no longer change it. `"arm"`: the paper's b_t, which grows with
+        the number of arms; it has the paper's regret bounds, and explores much more than is useful.
     confidence : Confidence
         The confidence bounds: `scale` multiplies b_t, `delta` is the failure probability of the
         certificate.
@@ -153,8 +158,16 @@ class GPTS(Searcher):
         self._exact = self.belief.noise == 0.0
         self._asked: Path | None = None  # asked for, and not yet counted as pending
         self._asked_at: Path = ()  # the node at which its reward is observed
-        # Pending evaluations by path, the oldest first: the belief's token, and the observed node.
-        self._pending: dict[Path, deque[tuple[int, Path]]] = {}
+        self._prediction: Arm | None = None  # of its reward, if the belief chose it
+        # Pending evaluations by path, the oldest first: the belief's token, the observed node, and
+        # the prediction.
+        self._pending: dict[Path, deque[tuple[int, Path, Arm | None]]] = {}
+        self._comparison = Comparison()
+        # A prior that is given is trusted; one that is fitted may be wrong, and then random paths
+        # are mixed in.
+        self._compares = self._learner is not None and growth == "complete"
+        self._mixes = self._compares and select == "ucb" and math.inf not in (tree.counts or ())
+        self._random_due = 0.0  # the number of random paths that are due
         self._highest_reward = -math.inf
         self._highest_at: Path = ()
         self._rollouts: dict[Path, Rollouts] = {}  # by the node at which they were observed
@@ -165,15 +178,17 @@ class GPTS(Searcher):
         """Return the next path to evaluate; raise `Exhausted` if all rewards are known."""
         if self._asked is not None:
             token = self.belief.pend(self._asked_at, depth=len(self._asked))
-            self._pending.setdefault(self._asked, deque()).append((token, self._asked_at))
+            pending = (token, self._asked_at, self._prediction)
+            self._pending.setdefault(self._asked, deque()).append(pending)
             self._asked = None
+        self._prediction = None
         # Known and pending arms are not played again, as long as there are others.
         node = self._choose(skip=self._exact or bool(self._pending))
         if node is None and not self._exact:
             node = self._choose(skip=False)
         if node is None:
-            pending = f" and {self.belief.pending} pending ones" if self._pending else ""
-            raise Exhausted(f"all arms are known after {self.observations} observations{pending}")
+            others = f" and {self.belief.pending} pending ones" if self._pending else ""
+            raise Exhausted(f"all arms are known after {self.observations} observations{others}")
         self._asked = self._roll_out(node) if self.growth == "rollout" else node
         self._asked_at = node
         return self._asked
@@ -185,7 +200,7 @@ class GPTS(Searcher):
         if self.select == "arm":
             b = self._sqrt_beta(self.confidence, t)
         else:
-            if (t % REPEAT_EVERY == 0 or t in FIRST_REPEATS) and self._noise_is_fitted:
+            if (t % REPEAT_EVERY == 0 or t in FIRST_REPEATS) and self._repeats_leader:
                 leader = belief.best_observed(0.0)
                 if leader is not None and leader.path not in self._pending:
                     return leader.path
@@ -193,11 +208,35 @@ class GPTS(Searcher):
         search = belief.arm_search
         choose = search.highest_upper_unknown if skip and t > 1 else search.highest_upper
         arm = choose(b, self._random)
-        return None if arm is None else arm.path
+        if arm is None:
+            return None
+        if self._mixes:
+            self._random_due += self._comparison.random_share
+            if (arm.visits or self._random_due >= 1.0) and (path := self._other_path(arm)):
+                return path
+        if self._compares:
+            self._prediction = belief.arm(arm.path) if self._pending else arm
+        return arm.path
+
+    def _other_path(self, arm: Arm) -> Path | None:
+        """Return a random path that was not played, if one is due and a few draws find one."""
+        assert self._learner is not None  # otherwise no random paths are mixed in
+        if self._random_due >= 1.0:
+            self._random_due -= 1.0
+        elif not (arm.visits and self._learner.watching):
+            # As long as repeated plays have not differed, those that are scheduled are enough.
+            return None
+        for _ in range(MOST_DRAWS):
+            path = self._roll_out(())
+            if self.belief.explored_steps(path) < len(path):
+                return path
+        return None
 
     @property
-    def _noise_is_fitted(self) -> bool:
-        return not self._exact and self._learner is not None and self._learner.fits_noise
+    def _repeats_leader(self) -> bool:
+        """Whether plays are repeated: the noise is fitted, and not all rewards are equal."""
+        fits_noise = self._learner is not None and self._learner.fits_noise
+        return fits_noise and not self._exact and self._comparison.squares > 0.0
 
     def _roll_out(self, node: Path) -> Path:
         """Return a random completion of the path to a node."""
@@ -238,9 +277,10 @@ class GPTS(Searcher):
         else:
             reward = reward_of(value, steps, len(path))
         token: int | None = None
-        node = path
-        if self._pending or self.growth == "rollout":
-            token, node = self._find(path)
+        node, prediction = path, self._prediction
+        if self._pending or path is not self._asked or self.growth == "rollout":
+            token, node, prediction = self._find(path)
+        usual = self.belief.noise  # may change in `doubt`
         try:
             self._observe(path, node, reward, noise, steps, token)
         except Contradiction:
@@ -253,6 +293,10 @@ class GPTS(Searcher):
             self._asked = None
         else:
             self._end(path)
+        if prediction is not None:
+            self._comparison.compare(reward, prediction, usual if noise is None else float(noise))
+        elif self._compares:
+            self._comparison.add(reward)
         if reward > self._highest_reward:
             self._highest_reward, self._highest_at = reward, node
         if self.growth == "rollout":
@@ -266,15 +310,15 @@ class GPTS(Searcher):
             return path
         return self.tree.walk(path)[0] if self.growth == "deepening" else self.tree.complete(path)
 
-    def _find(self, path: Path) -> tuple[int | None, Path]:
-        """Return the token of a path if it is pending, and the node at which it is observed."""
+    def _find(self, path: Path) -> tuple[int | None, Path, Arm | None]:
+        """Return the token of a path if pending, the node where it is observed, the prediction."""
         if path in self._pending:
             return self._pending[path][0]
-        if self.growth != "rollout":
-            return None, path
         if path == self._asked:
-            return None, self._asked_at
-        return None, path[: self.belief.explored_steps(path) + 1]
+            return None, self._asked_at, self._prediction
+        if self.growth != "rollout":
+            return None, path, None
+        return None, path[: self.belief.explored_steps(path) + 1], None
 
     def _observe(
         self,
@@ -352,9 +396,24 @@ class GPTS(Searcher):
     @property
     def pending(self) -> tuple[Path, ...]:
         """The paths asked for and neither observed nor forgotten yet, the oldest first."""
-        tokens = ((token, path) for path, ends in self._pending.items() for token, _ in ends)
+        tokens = ((end[0], path) for path, ends in self._pending.items() for end in ends)
         asked = [] if self._asked is None else [self._asked]
         return (*(path for _, path in sorted(tokens)), *asked)
+
+    @property
+    def misfit(self) -> str | None:
+        """One sentence if the model does not fit the rewards so far, or None.
+
+        It does not if it predicts the rewards of new paths worse than their average does.
+        """
+        if not self._comparison.favors_independence:
+            return None
+        mixed = "; half of the paths are drawn at random" if self._mixes else ""
+        return (
+            "the model predicts the rewards of new paths no better than the average of all rewards "
+            "does: paths that share a prefix have unrelated rewards, or noise hides what they have "
+            f"in common{mixed}"
+        )
 
     def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
         log_arms = self.tree.log_arms
