@@ -12,7 +12,7 @@ from strategies import Ragged, noise_of
 import bough
 from bough import GPTS, Belief, Tree, kernels, learning
 from bough.learning.learner import largest_scale, looks_exact
-from bough.learning.posterior import Posterior
+from bough.learning.posterior import LogPosterior
 from bough.means import Heuristic
 from bough.problems import Smooth
 
@@ -177,18 +177,18 @@ def test_free_increments_of_a_deep_tree_are_fitted_fast(depth, plays, most):
 
     def counted(belief):
         nonlocal evaluations
-        before = Posterior.__call__
+        before = LogPosterior.__call__
 
         def call(self, theta):
             nonlocal evaluations
             evaluations += 1
             return before(self, theta)
 
-        Posterior.__call__ = call
+        LogPosterior.__call__ = call
         try:
             fit(belief)
         finally:
-            Posterior.__call__ = before
+            LogPosterior.__call__ = before
 
     search._learner._fit = counted
     play(search, noisy(1), plays)

@@ -12,7 +12,7 @@ from oracle import Oracle
 from bough import Belief, Tree, kernels, learning
 from bough.learning import FLAT, WEAK, fitting
 from bough.learning.model import Model, template_of
-from bough.learning.posterior import Posterior, location_and_scale, standardized
+from bough.learning.posterior import LogPosterior, location_and_scale, standardized
 from bough.means import Heuristic
 
 FAMILIES = {
@@ -60,7 +60,7 @@ def test_gradient_by_every_parameter(name, mean, prior):
         mean = Heuristic(lambda path: 0.3 * sum(path) - 0.2 * len(path))
     belief = believing(tree, kernels.Linear(), 0.3, paths, values)
     model = Model(template_of(family), None, mean, 4, prior)
-    posterior = Posterior(model, standardized(belief, mean))
+    posterior = LogPosterior(model, standardized(belief, mean))
     theta = model.start + 0.3 * np.random.default_rng(2).standard_normal(len(model.slots))
     density, gradient = posterior(theta)
     units = posterior.units
@@ -135,7 +135,7 @@ def fits_of(tree, family, truth, seeds):
         assert report.converged
         assert report.likelihood > report.before - 1.0
         model = Model(template_of(family), None, None, tree.depth)
-        posterior = Posterior(model, standardized(belief, None))
+        posterior = LogPosterior(model, standardized(belief, None))
         true_values = [truth[slot.name] for slot in model.slots]
         at_truth = model.theta(true_values, *posterior.units)
         assert report.posterior >= posterior.in_units(posterior(at_truth)[0]) - 1e-9

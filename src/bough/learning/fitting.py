@@ -20,7 +20,7 @@ from bough.belief.belief import Belief
 from bough.exceptions import Contradiction
 from bough.kernels import Kernel
 from bough.learning.model import WEAK, Mean, Model, Prior, template_of
-from bough.learning.posterior import Optimum, Posterior, standardized
+from bough.learning.posterior import LogPosterior, Optimum, standardized
 
 Array = NDArray[np.float64]
 
@@ -207,7 +207,7 @@ def choose(
     return Chosen(*fits[0], [one.report for one in fits])
 
 
-def _posterior(belief: Any, family: Any, noise: Any, mean: Any, prior: Any) -> Posterior:
+def _posterior(belief: Any, family: Any, noise: Any, mean: Any, prior: Any) -> LogPosterior:
     """Check the arguments of a fit, and return the density to be maximized."""
     if not isinstance(belief, Belief):
         raise TypeError(f"belief must be a bough.Belief, got {belief!r}")
@@ -222,10 +222,10 @@ def _posterior(belief: Any, family: Any, noise: Any, mean: Any, prior: Any) -> P
     elif mean is not None and not callable(mean):
         mean = real(mean, "mean")
     model = Model(template, noise, mean, belief.tree.depth, prior)
-    return Posterior(model, standardized(belief, mean))
+    return LogPosterior(model, standardized(belief, mean))
 
 
-def _report(belief: Belief, posterior: Posterior, optimum: Optimum) -> Report:
+def _report(belief: Belief, posterior: LogPosterior, optimum: Optimum) -> Report:
     """Return the report of a fit, in the units of the rewards."""
     model, units = posterior.model, posterior.units
     density, _ = posterior(optimum.theta)
@@ -250,7 +250,7 @@ def _report(belief: Belief, posterior: Posterior, optimum: Optimum) -> Report:
 # ---------------------------------------------------------------------- maximization
 
 
-def _maximum(posterior: Posterior) -> Optimum:
+def _maximum(posterior: LogPosterior) -> Optimum:
     """Return the maximum of the posterior density: the highest found from several starts."""
     start = posterior.model.start
     if posterior(posterior.clip(start))[0] == -math.inf:
@@ -268,7 +268,7 @@ def _maximum(posterior: Posterior) -> Optimum:
     return newton(posterior, best)
 
 
-def lbfgs(posterior: Posterior, start: Array) -> Optimum:
+def lbfgs(posterior: LogPosterior, start: Array) -> Optimum:
     """Maximize the posterior density from a start by L-BFGS-B."""
     start = posterior.clip(start)
     if len(start) == 0:
@@ -291,7 +291,7 @@ def lbfgs(posterior: Posterior, start: Array) -> Optimum:
 
 
 def newton(
-    posterior: Posterior,
+    posterior: LogPosterior,
     optimum: Optimum,
     held: int | None = None,
     *,
@@ -330,7 +330,9 @@ def newton(
     return optimum
 
 
-def interior(posterior: Posterior, optimum: Optimum, held: int | None = None) -> NDArray[np.bool_]:
+def interior(
+    posterior: LogPosterior, optimum: Optimum, held: int | None = None
+) -> NDArray[np.bool_]:
     """Return which parameters are free to move: not held, nor pushed against a bound."""
     model = posterior.model
     low = (optimum.theta <= model.low + AT_BOUND) & (optimum.gradient <= 0.0)
@@ -341,7 +343,7 @@ def interior(posterior: Posterior, optimum: Optimum, held: int | None = None) ->
     return free
 
 
-def negative_hessian(posterior: Posterior, optimum: Optimum, free: NDArray[np.bool_]) -> Array:
+def negative_hessian(posterior: LogPosterior, optimum: Optimum, free: NDArray[np.bool_]) -> Array:
     """Return the negative second derivatives by the free parameters."""
     rows = []
     for i in np.flatnonzero(free).tolist():
@@ -362,7 +364,7 @@ def _newton_step(hessian: Array, gradient: Array) -> Array:
 
 
 def _line_search(
-    posterior: Posterior, optimum: Optimum, step: Array, held: int | None
+    posterior: LogPosterior, optimum: Optimum, step: Array, held: int | None
 ) -> Optimum | None:
     """Return a better point along a step, halving it; None if rounding hides any."""
     rounding = 1e-12 * max(1.0, abs(optimum.density))
@@ -378,7 +380,7 @@ def _line_search(
     return None
 
 
-def _steepness(posterior: Posterior, optimum: Optimum, held: int | None) -> float:
+def _steepness(posterior: LogPosterior, optimum: Optimum, held: int | None) -> float:
     """Return the largest derivative by a free parameter."""
     free = interior(posterior, optimum, held)
     return float(np.abs(optimum.gradient[free]).max()) if free.any() else 0.0
@@ -387,7 +389,7 @@ def _steepness(posterior: Posterior, optimum: Optimum, held: int | None) -> floa
 # ---------------------------------------------------------------------- standard errors
 
 
-def standard_errors(posterior: Posterior, optimum: Optimum) -> Array:
+def standard_errors(posterior: LogPosterior, optimum: Optimum) -> Array:
     """Return the standard error of each entry of theta; nan for those at a bound."""
     errors = np.full(len(optimum.theta), math.nan)
     free = interior(posterior, optimum)
@@ -398,7 +400,7 @@ def standard_errors(posterior: Posterior, optimum: Optimum) -> Array:
     return errors
 
 
-def _integrated_errors(posterior: Posterior, optimum: Optimum, vague: int) -> Array:
+def _integrated_errors(posterior: LogPosterior, optimum: Optimum, vague: int) -> Array:
     """Return the standard errors of all parameters, integrated over a vague one.
 
     Near 0 a noise changes nothing, so its curvature does not show how large it may be, nor what the

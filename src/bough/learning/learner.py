@@ -16,7 +16,7 @@ from bough.belief.nodes import moderate
 from bough.kernels import Geometric, Kernel
 from bough.learning.fitting import lbfgs, newton
 from bough.learning.model import WEAK, Mean, Model, Prior, Settings, is_free
-from bough.learning.posterior import Optimum, Posterior, standardized
+from bough.learning.posterior import LogPosterior, Optimum, standardized
 from bough.means import Cached, Heuristic
 from bough.trees import Path
 
@@ -48,7 +48,7 @@ COINCIDENCE = 1e-3
 ROUNDING = 1e-6
 
 
-class Fit(NamedTuple):
+class FitRecord(NamedTuple):
     """The record of one refit: its values are in the order of the model's slots."""
 
     values: list[float]
@@ -100,8 +100,8 @@ class Learner:
         self.values: list[float] | None = None  # of the last fit
         self.only_zeros = True
         self.next = 1  # the number of observations at which the next refit is due
-        self.fits: list[Fit] = []
-        self.recorded: deque[Fit] | None = None
+        self.fits: list[FitRecord] = []
+        self.recorded: deque[FitRecord] | None = None
 
     @classmethod
     def of(cls, depth: int, kernel: Any, noise: Any, mean: Any) -> "Learner | None":
@@ -184,10 +184,10 @@ class Learner:
 
     def _may_be_exact(self, belief: Belief) -> bool:
         """Return whether the observations are possible without noise under the given kernel."""
-        posterior = Posterior(self.exact_model, standardized(belief, self.model.mean))
+        posterior = LogPosterior(self.exact_model, standardized(belief, self.model.mean))
         return posterior(self.exact_model.start)[0] > -math.inf
 
-    def _found(self, belief: Belief) -> Fit:
+    def _found(self, belief: Belief) -> FitRecord:
         """Return a new fit."""
         model = self._model()
         if isinstance(model.mean, Heuristic) and np.ptp(belief.observations["value"]) == 0.0:
@@ -195,7 +195,7 @@ class Learner:
             # the heuristic is wrong about the others.
             prior = replace(model.prior, trust=FULL_TRUST)
             model = Model(model.template, model.noise, model.mean, model.depth, prior)
-        posterior = Posterior(model, standardized(belief, model.mean))
+        posterior = LogPosterior(model, standardized(belief, model.mean))
         starts = [] if self.values is None else [model.theta(self.values, *posterior.units)]
         if not starts or len(belief) <= FEW:
             starts.append(model.start)
@@ -211,9 +211,9 @@ class Learner:
             self.exact = False
             self.values = None
             return self._found(belief)
-        return Fit(values, self.exact, posterior.log_likelihood(now))
+        return FitRecord(values, self.exact, posterior.log_likelihood(now))
 
-    def _recalled(self, belief: Belief) -> Fit:
+    def _recalled(self, belief: Belief) -> FitRecord:
         """Return the next recorded fit, after checking that it belongs to these observations.
 
         On another machine the optimizer might end at slightly different values.
@@ -224,14 +224,14 @@ class Learner:
         model = self._model()
         if len(fit.values) != len(model.slots):
             raise ValueError(f"the recorded fit {fit} does not match the searcher's model")
-        posterior = Posterior(model, standardized(belief, model.mean))
+        posterior = LogPosterior(model, standardized(belief, model.mean))
         likelihood = posterior.log_likelihood(model.settings(fit.values))
         if not math.isclose(likelihood, fit.likelihood, rel_tol=ROUNDING, abs_tol=ROUNDING):
             raise ValueError(f"the recorded fit {fit} has the log likelihood {likelihood!r} now")
         return fit
 
 
-def _ascend(posterior: Posterior, start: Array) -> Optimum:
+def _ascend(posterior: LogPosterior, start: Array) -> Optimum:
     """Maximize the density from a start, by Newton's method if that is cheap and succeeds."""
     if len(start) <= NEWTON_PARAMETERS:
         optimum = newton(posterior, posterior.at(posterior.clip(start)), tolerance=TOLERANCE)

@@ -38,7 +38,7 @@ class Optimum:
     converged: bool = False
 
 
-class Posterior:
+class LogPosterior:
     """The log posterior density of theta, up to a constant; `__call__` also returns its gradient.
 
     Parameters

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bough._validation import listed, real
 from bough.belief.best_arm import Arm
 from bough.belief.rng import SplitMix64
-from bough.learning.learner import Fit, Learner
+from bough.learning.learner import FitRecord, Learner
 from bough.trees import Path, Tree
 
 #: Rules of `best` that every searcher has.
@@ -148,14 +148,14 @@ class Resumable:
         """Fit the hyperparameters to all observations now, if there are any to fit."""
 
 
-def _plain_fit(learner: Learner, fit: Fit) -> dict[str, Any]:
+def _plain_fit(learner: Learner, fit: FitRecord) -> dict[str, Any]:
     slots = (learner.exact_model if fit.exact else learner.model).slots
     values = {slot.name: value for slot, value in zip(slots, fit.values, strict=True)}
     return {"values": values, "exact": fit.exact, "likelihood": fit.likelihood}
 
 
-def _rebuilt_fit(plain: Mapping[str, Any]) -> Fit:
-    return Fit(list(plain["values"].values()), plain["exact"], plain["likelihood"])
+def _rebuilt_fit(plain: Mapping[str, Any]) -> FitRecord:
+    return FitRecord(list(plain["values"].values()), plain["exact"], plain["likelihood"])
 
 
 class Searcher(Resumable, ABC):

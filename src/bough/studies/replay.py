@@ -13,7 +13,7 @@ from bough.studies.trials import Domain, Trial
 #: The relative difference that a parameter may have on another machine.
 ROUNDING = 1e-9
 #: A recorded fit of hyperparameters: see `Searcher.fits`.
-Fit = dict[str, Any]
+PlainFit = dict[str, Any]
 
 
 class Difference(Exception):  # noqa: N818 - found and reported, not an error
@@ -46,7 +46,7 @@ class Replay:
             return None
         restarts = [i for i, operation in enumerate(operations) if operation.kind == "restart"]
         begin = restarts[-1] + 1 if restarts else 0
-        fits: dict[int | None, list[Fit]] = {}  # by the trial after which they were made
+        fits: dict[int | None, list[PlainFit]] = {}  # by the trial after which they were made
         for operation in operations[begin:]:
             if operation.kind == "refit":
                 fits.setdefault(operation.trial, []).append(json.loads(operation.body))
@@ -63,7 +63,7 @@ class Replay:
             self.new_fits()
         return None
 
-    def load(self, operations: Iterable[Operation], fits: Sequence[Fit] = ()) -> None:
+    def load(self, operations: Iterable[Operation], fits: Sequence[PlainFit] = ()) -> None:
         """Observe all recorded values and failures, whatever the searcher would have asked.
 
         The hyperparameters are fitted once, at the end, or the given fits are taken.
@@ -99,7 +99,7 @@ class Replay:
         finally:
             self.search.replay_fits(None)
 
-    def _repeat(self, operation: Operation, fits: list[Fit] | None) -> None:
+    def _repeat(self, operation: Operation, fits: list[PlainFit] | None) -> None:
         """Repeat one operation with the searcher, and compare."""
         kind, id_ = operation.kind, operation.trial or 0
         if kind in ("ask", "exhausted"):
