@@ -191,3 +191,44 @@ def test_one_level_has_a_closed_form():
         draws = best_of(child, count, 400_000, rng)
         assert draws.mean() == pytest.approx(2 * mean, abs=0.01)
         assert draws.std() == pytest.approx(2 * std, rel=0.01)
+
+
+# ---------------------------------------------------------------------- regressions
+
+
+def test_many_nodes_with_a_small_chance_each():
+    """No one of them is likely to be the best, but together they are."""
+    belief = Belief(Tree(3_000, 1), kernels.Discounted(1.0), 1.0)
+    belief.observe((0,), 3.2, noise=0.0)
+    for k in range(1, 3_000):
+        belief.observe((k,), 0.0, noise=30.0)
+    paths = [(k,) for k in range(3_000)]
+    best, _ = belief.sample_best(4_000, rng=0)
+    assert_alike(best, belief.sample(paths, 4_000, rng=1).max(axis=1))
+
+
+def test_a_branching_function_that_is_constant_changes_nothing():
+    for observed in ([], [(0, 1, 2)]):
+        values = []
+        for branching in (3, lambda path: 3):
+            belief = Belief(Tree(branching, 3), kernels.Linear(), 0.1)
+            for path in observed:
+                belief.observe(path, 1.0)
+            values.append(belief.best_value())
+        assert values[0] == values[1]
+
+
+def test_unexplored_nodes_with_a_prior_mean_that_is_a_function():
+    belief = Belief(Tree(3, 3), kernels.Linear(), 0.1, mean=Hill(1))
+    belief.observe((0, 0, 0), 1.0)
+    assert belief.best_value()[0] == math.inf
+
+
+@pytest.mark.parametrize("path", [(1, 1, 1), (9, 9, 9), (0, 0, 0, 0), (0, 1), "abc"])
+def test_paths_that_cannot_be_drawn(path):
+    belief = Belief(Tree(3, 3), kernels.Linear(), 0.1)
+    belief.observe((0, 0, 0), 1.0)
+    with pytest.raises(ValueError, match="path must lead to an explored node"):
+        belief.sample_best(5, path)
+    with pytest.raises(ValueError, match="degrees_of_freedom must be positive"):
+        belief.sample_best(5, degrees_of_freedom=0.0)

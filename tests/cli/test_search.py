@@ -38,10 +38,9 @@ def test_what_is_known_of_the_best(tmp_path):
     assert f"its mean     {best['mean']:.6g} +- {best['std']:.2g}, measured" in page
     assert f"observed     at best {observed['value']:.6g}, " in page
     value = facts["best_value"]
-    text = (
-        f"the best path is worth {value['mean']:.4g} +- {value['std']:.2g}, expected loss of this"
-    )
-    assert f"expected     {text} one {facts['expected_gap']:.2g}" in page
+    worth = f"the best path of all is worth {value['mean']:.4g} +- {value['std']:.2g}"
+    loss = f"expected loss of this one {facts['expected_gap']:.2g}"
+    assert f"expected     {worth}, {loss}" in page
     assert facts["certificate"]["upper"] <= 1.0
     assert value["mean"] <= 1.0
     file = str(tmp_path / "run.db")

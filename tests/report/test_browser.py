@@ -162,7 +162,7 @@ def test_the_page_has_the_numbers_of_the_search(opened, result):
     assert page.value("#best-observed") == result.best_observed.value
     assert page.value("#best-value") == result.best_value[0]
     assert page.value("#expected-gap") == result.expected_gap
-    assert page.page.locator("#expected").inner_text().startswith("The best path is worth ")
+    assert page.page.locator("#expected").inner_text().startswith("The best path of all is worth ")
     assert page.page.locator("#warning").count() == 0
     assert page.value("#gap") == result.certificate.gap
     assert page.value("#bound") == result.certificate.upper

@@ -32,9 +32,9 @@ def test_certificates():
     assert certificate_text(of_space).endswith(" (by partition 1 of 1, to its resolution)")
     assert certificate_facts(of_space)["params"] == {"x": 0.5}
     unknown = Certificate((0,), 0.5, math.inf, math.inf, 0.05)
-    assert certificate_text(unknown).startswith("none: the number of paths is not known")
+    assert certificate_text(unknown).startswith("none: there are too few observations, the number")
     early = Certificate((0,), -math.inf, math.inf, math.inf, 0.05)
-    assert certificate_text(early) == "none yet: there are too few observations"
+    assert certificate_text(early).startswith("none: there are too few observations")
     facts = certificate_facts(unknown)
     assert (facts["lower"], facts["upper"], facts["gap"]) == (0.5, None, None)
     assert facts["confidence"] == pytest.approx(0.95)
@@ -51,7 +51,7 @@ def test_arms_and_stops():
     never = Arm((0, 1), None, 0.8356, 0.0032, 0.0, 1.0, None, 0)
     assert mean_text(never) == "0.8356 +- 0.0032"
     assert expected_text(0.8461, 0.0041, 0.0093) == (
-        "the best path is worth 0.8461 +- 0.0041, expected loss of this one 0.0093"
+        "the best path of all is worth 0.8461 +- 0.0041, expected loss of this one 0.0093"
     )
     assert stop_text("gap") == "stopped by gap"
     assert stop_text("exhausted") == "stopped since nothing is left to learn"

@@ -73,6 +73,8 @@ def test_no_upper_bound_with_a_prior_mean_that_is_a_function():
     found = search.certificate
     assert found.upper == found.gap == math.inf
     assert math.isfinite(found.lower)
+    assert search.belief.arm(found.path).visits > 0  # the means of other paths are not known
+    assert search.best_value()[0] == search.expected_gap() == math.inf
 
 
 def test_scaled_rewards_have_scaled_estimates():
@@ -84,3 +86,41 @@ def test_scaled_rewards_have_scaled_estimates():
             search.tell(path, unit * math.sin(sum((i + 1) * k for i, k in enumerate(path))))
         found[unit] = (*search.best_value(), search.expected_gap())
     assert found[4.0] == pytest.approx([4.0 * x for x in found[1.0]], rel=1e-9)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_bounds_that_rewards_contradict_are_ignored(noise):
+    rng = np.random.default_rng(0)
+
+    def reward(path):
+        return sum(path) + noise * float(rng.standard_normal())
+
+    result = bough.maximize(reward, bough.Tree(4, 6), budget=200, rng=0, bounds=(0, 10))
+    assert result.best.mean > 15
+    assert result.certificate.upper >= result.best.mean
+    assert result.best_value[0] >= result.best.mean - 3 * result.best.std
+    assert "outside the given bounds" in result.misfit
+    assert "warning: measured values lie outside" in repr(result)
+    kept = bough.maximize(reward, bough.Tree(4, 6), budget=200, rng=0, bounds=(-1, 19))
+    assert kept.misfit is None or "bounds" not in kept.misfit
+    assert kept.certificate.upper <= 19
+    params = bough.minimize(
+        lambda p: p["x"] - 3.0, bough.Space(x=bough.Float(0, 1)), budget=20, rng=0, bounds=(0, None)
+    )
+    assert "outside the given bounds" in params.misfit
+
+
+def test_a_stop_rule_starts_again_with_another_search():
+    rule = bough.ExpectedGap(1e-9)
+    for _ in range(2):
+        result = bough.maximize(sum, bough.Tree(3, 3), budget=60, stop=rule, rng=0)
+        assert result.best.mean == 6
+    assert rule == bough.ExpectedGap(1e-9)
+
+
+def test_rewards_so_small_that_their_squares_vanish():
+    for noise in (1e20, 1.0):
+        search = bough.GPTS(bough.Tree(3, 3), noise=noise, rng=0)
+        for k in range(9):
+            search.tell(search.ask(), 1e-160 * k)
+        assert search.observations == 9

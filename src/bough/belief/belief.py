@@ -399,12 +399,13 @@ class Belief:
         """Return the arm with the highest lower bound, that bound, and `upper_bound`.
 
         The upper bound is infinite if there is none: if the number of arms is not known, or the
-        prior mean is a function, whose values at unexplored nodes are not known. Both are infinite
-        if sqrt_beta is.
+        prior mean is a function, whose values at unexplored nodes are not known; the lower bound is
+        then that of an observed node, if there is one. Both are infinite if sqrt_beta is.
         """
         if sqrt_beta == math.inf:
             return self.highest_mean().path, -math.inf, math.inf
-        arm = self.highest_lower(sqrt_beta)
+        arm = self.best_observed(sqrt_beta) if callable(self.mean) else None
+        arm = arm or self.highest_lower(sqrt_beta)
         has_bound = self.tree.log_arms is not None and not callable(self.mean)
         return arm.path, arm.lower, self.upper_bound(sqrt_beta) if has_bound else math.inf
 
@@ -438,9 +439,9 @@ class Belief:
     ) -> tuple[Array, Array]:
         """Draw the reward of the best arm of all from its posterior, by observations only.
 
-        Exact, up to the width of a numerical grid, if the branching and the prior mean are not
-        functions. Else unexplored subtrees have the average width of those explored, and the mean
-        of their root.
+        Exact, up to the width of a numerical grid, unless the branching is a function: then
+        unexplored subtrees have the average width of those explored. Infinite if a node has
+        infinitely many children, or if the prior mean is a function and not all nodes are explored.
 
         Parameters
         ----------
@@ -478,11 +479,13 @@ class Belief:
         if path is None:
             observed = self.best_observed(0.0)
             path = None if observed is None else observed.path
+        if not degrees_of_freedom > 0.0:
+            raise ValueError(f"degrees_of_freedom must be positive, got {degrees_of_freedom!r}")
         factors = np.ones(n)
         if degrees_of_freedom < math.inf:
             factors = np.sqrt(degrees_of_freedom / random.chisquare(degrees_of_freedom, n))
         widths = self._seen_widths() if self.tree.counts is None else list(self.tree.counts)
-        if math.inf in widths:
+        if math.inf in widths or self._has_unknown_means():
             chosen = np.full(n, math.nan)
             if path is not None:
                 arm = self.arm(path)
@@ -495,6 +498,11 @@ class Belief:
         )
         return partial(arms.draw, factors, random)
 
+    def _has_unknown_means(self) -> bool:
+        """Return whether there are arms whose prior mean, a function, is not known."""
+        nodes = self.nodes[self.nodes["count"] >= 0]
+        return callable(self.mean) and bool((nodes["explored"] < nodes["branching"]).any())
+
     def _seen_widths(self) -> list[float]:
         nodes = self.nodes
         nodes = nodes[nodes["count"] >= 0]
@@ -502,7 +510,10 @@ class Belief:
             return [math.inf] * self.tree.depth
         seen = np.bincount(nodes["depth"], minlength=self.tree.depth + 1)
         children = np.bincount(nodes["depth"], nodes["branching"], minlength=self.tree.depth + 1)
-        means = children[:-1] / np.maximum(seen[:-1], 1)
+        # Depths without an inner node so far are as wide as the others on average.
+        inner = np.bincount(nodes["depth"][nodes["branching"] > 0], minlength=self.tree.depth + 1)
+        usual = children.sum() / max(inner.sum(), 1)
+        means = np.where(inner > 0, children / np.maximum(seen, 1), usual)[:-1]
         return [max(round(mean), 1) for mean in means.tolist()]
 
     # ------------------------------------------------------------------ saving

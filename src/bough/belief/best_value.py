@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,7 @@ Numbers = NDArray[np.intp]
 
 #: Points of the grid on which the distribution of an unexplored child is kept.
 POINTS = 1024
-#: Of a node, the best arm at this many standard deviations above the mean, and of its unexplored
-#: children that of this probability, must exceed another that is as far below its mean.
-FARTHEST = 3.0
+#: Nodes are left out if the probability that one of them has the best arm is about this.
 RAREST = 1e-3
 #: The number of values drawn at a time: 16 MB.
 BLOCK = 2_000_000
@@ -201,18 +200,20 @@ class BestArms:
         self._prune()
 
     def _find_candidates(self, factor: float) -> None:
+        rarest = RAREST / sum(len(level.g) for level in self._levels)
+        below, above = (-NormalDist().inv_cdf(p) for p in (RAREST, rarest))  # standard deviations
         m, variance = np.zeros(1), np.zeros(1)
         best, highest = -math.inf, []
         for depth, level in enumerate(self._levels):
             m = level.g * m[level.parent] + level.offset
             variance = level.spread + level.g**2 * variance[level.parent]
-            reach = FARTHEST * factor * np.sqrt(variance)
-            low, high = m - reach, m + reach
+            std = factor * np.sqrt(variance)
+            low, high = m - below * std, m + above * std
             is_open = level.unexplored > 0
             if is_open.any():
                 best_of, count = self._children[depth].best_of, level.unexplored[is_open]
                 low[is_open] += factor * best_of(count, np.array([-math.log(RAREST)]))
-                high[is_open] += factor * best_of(count, np.array([-math.log1p(-RAREST)]))
+                high[is_open] += factor * best_of(count, np.array([-math.log1p(-rarest)]))
             has_arm = is_open | level.is_leaf
             highest.append(np.where(has_arm, high, -math.inf))
             best = max(best, float(low[has_arm].max(initial=-math.inf)))
@@ -308,8 +309,9 @@ def _levels(nodes: NDArray[np.void]) -> list[Level]:
 def _find(levels: Sequence[Level], path: Sequence[int]) -> tuple[int, int]:
     """Return the depth of a node and its place there."""
     place = 0
-    for depth, step in enumerate(path, 1):
-        level = levels[depth]
-        (places,) = np.nonzero((level.parent == place) & (level.index == step))
-        place = int(places[0])
+    for step, level in zip(path, levels[1:], strict=False):
+        places = np.flatnonzero((level.parent == place) & (level.index == step))
+        place = int(places[0]) if len(places) else -1
+    if place < 0 or len(path) >= len(levels):
+        raise ValueError(f"path must lead to an explored node, got {path!r}")
     return len(path), place

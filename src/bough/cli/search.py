@@ -188,7 +188,7 @@ def _page(facts: dict[str, Any], result: Result) -> str:
     known = [("best path", click.style(" ".join(map(str, best.path)), bold=True))]
     known += known_lines(result)
     if "fitted" in facts:
-        known.append(("fitted", fitted_text(facts["fitted"])))
+        known.append(("model", fitted_text(facts["fitted"])))
     if "optimum" in facts:
         optimum, regret = facts["optimum"]["value"], facts["regret"]
         known.append(("optimum", f"{optimum:.4f}, so the best path is worth {regret:.4f} less"))

@@ -38,6 +38,7 @@ class Bar:
         self._cost = COST  # those of the next time, as far as is known,
         self._expected = ""  # and what it was
         self._bar: Any = None
+        self._search: Any = None  # the last one that was shown
         self._next = 0.0
         self._waiting = 0
         if progress:
@@ -55,6 +56,7 @@ class Bar:
         if self._bar is None:
             return
         self._waiting += 1
+        self._search = search
         now = monotonic()
         if now >= self._next:
             self._next = now + INTERVAL
@@ -98,7 +100,8 @@ class Bar:
 
     def __exit__(self, *exception: object) -> None:
         if self._bar is not None:
-            self._bar.update(self._waiting)
+            if self._search is not None:
+                self._show(self._search)
             self._bar.close()
 
 

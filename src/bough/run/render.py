@@ -73,7 +73,8 @@ def place_text(path: Sequence[int], params: Mapping[str, Any] | None) -> str:
 
 def expected_text(mean: float, std: float, gap: float) -> str:
     """Return the value of the best of all, and the expected loss of the recommended arm."""
-    return f"the best path is worth {mean:.4g} +- {std:.2g}, expected loss of this one {gap:.2g}"
+    worth = f"the best path of all is worth {mean:.4g} +- {std:.2g}"
+    return f"{worth}, expected loss of this one {gap:.2g}"
 
 
 def stop_text(stopped_by: str) -> str:
@@ -95,10 +96,11 @@ def mean_text(arm: Arm) -> str:
 
 def certificate_text(certificate: Certificate) -> str:
     """Return the bounds of a certificate; and of which partition, if it is about one of a space."""
-    if not math.isfinite(certificate.lower) and not math.isfinite(certificate.upper):
-        return "none yet: there are too few observations"
     if not math.isfinite(certificate.gap):
-        return "none: the number of paths is not known, or the prior mean is a function"
+        return (
+            "none: there are too few observations, the number of paths is not known, or the prior "
+            "mean is a function"
+        )
     text = (
         f"the best of all is between {certificate.lower:.6g} and {certificate.upper:.6g} (gap "
         f"{certificate.gap:.3g}), at confidence {1 - certificate.delta:g}"

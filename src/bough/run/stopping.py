@@ -90,6 +90,10 @@ class IntervalWidth:
         return "interval width" if best.upper - best.lower <= self.eps else None
 
 
+#: The least number of observations at which the first look at an expected gap may stop a search.
+FEW = 20
+
+
 @dataclass
 class ExpectedGap:
     """Stop when the expected gap is at most eps: what the recommended arm is expected to lose.
@@ -101,8 +105,9 @@ class ExpectedGap:
     """
 
     eps: float
-    _next: int = field(default=0, repr=False)  # the number of observations at the next look
-    _since: int | None = field(default=None, repr=False)  # that since which the gap was small
+    #: The number of observations at the next look, and that since which the gap was small.
+    _next: int = field(default=0, repr=False, compare=False)
+    _since: int | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         at_least_zero(self.eps, "eps")
@@ -118,7 +123,10 @@ class ExpectedGap:
                 f"{self!r} needs a searcher with an expected gap, such as GPTS; "
                 f"{type(searcher).__name__} has none"
             )
-        count, is_first = searcher.observations, self._next == 0
+        count = searcher.observations
+        if count < self._next // 2:  # another search
+            self.start()
+        is_first = self._next == 0 and count >= FEW
         if not count or count < self._next:
             return None
         self._next = count + max(count // 20, 1)

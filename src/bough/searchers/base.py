@@ -38,8 +38,8 @@ class Certificate:
     delta
         The failure probability of the bounds, all plays taken together.
     conditional
-        True if the kernel, the noise or the mean was fitted to the data: then the bounds are
-        conditional on the fitted values.
+        True if the kernel, the noise or the mean was fitted to the data: the bounds account for the
+        uncertainty of their scale, and are conditional on the rest of the fit.
     """
 
     path: Path
@@ -104,6 +104,23 @@ class ExpectedBest:
 
     def __repr__(self) -> str:
         return f"ExpectedBest(mean={self.mean!r}, std={self.std!r}, gap={self.gap!r})"
+
+
+#: What is said if rewards contradict the given bounds of their means.
+BOUNDS_ARE_WRONG = "measured values lie outside the given bounds, so the bounds are ignored"
+
+
+def holding(
+    bounds: tuple[float, float], lowest: float, highest: float, noise: float
+) -> tuple[float, float]:
+    """Return the given bounds of mean rewards; infinite ones if rewards contradict them.
+
+    They do if one lies outside by more than six standard deviations of the noise.
+    """
+    slack = 6.0 * noise + 1e-9 * max(abs(lowest), abs(highest))
+    if lowest > highest or (bounds[0] - slack <= lowest and highest <= bounds[1] + slack):
+        return bounds
+    return -math.inf, math.inf
 
 
 class Resumable:

@@ -53,14 +53,14 @@ class Comparison:
         signal = arm.std * arm.std
         variance = signal + noise * noise
         error = reward - arm.mean
-        if variance > 0.0 and self.squares > 0.0:
-            independent = self.squares / self.rewards
+        independent = self.squares / max(self.rewards, 1)
+        if variance > 0.0 and independent > 0.0:
             change = signal / variance * abs(error)
             if self.change < math.inf:
                 change = self.change + CHANGE_WEIGHT * (change - self.change)
             self.change = change
             if arm.visits == 0:
-                nats = math.log(independent / variance) - error * error / variance
+                nats = math.log(independent) - math.log(variance) - error * error / variance
                 nats = 0.5 * (nats + (reward - self.average) ** 2 / independent)
                 evidence = self.evidence + (1.0 if nats > 1.0 else -1.0 if nats < -1.0 else nats)
                 self.evidence = max(-MOST_EVIDENCE, min(MOST_EVIDENCE, evidence))

@@ -29,10 +29,12 @@ from bough.kernels import Kernel
 from bough.learning.learner import Learner, largest_scale
 from bough.learning.model import Settings
 from bough.searchers.base import (
+    BOUNDS_ARE_WRONG,
     Certificate,
     ExpectedBest,
     Searcher,
     check_rule,
+    holding,
     new_generator,
     reward_of,
 )
@@ -105,7 +107,7 @@ class GPTS(Searcher):
     bounds : pair of float, optional
         Known bounds of the expected reward, such as `(0, 1)` for an accuracy; an end may be None.
         The certificate, `best_value` and `expected_gap` respect them. (Single rewards with noise
-        may lie outside.)
+        may lie outside; if they contradict the bounds, those are ignored, and `misfit` says so.)
     rng : int or numpy.random.Generator
         The seed of ties and of draws of unexplored children.
 
@@ -147,7 +149,7 @@ class GPTS(Searcher):
         self.select = select
         self.growth = growth
         self.confidence = confidence
-        self.bounds = interval(bounds, "bounds")
+        self._given_bounds = interval(bounds, "bounds")
         self._learner = Learner.of(tree.depth, kernel, noise, mean)
         first = Settings(kernel, noise, 0.0 if mean is None else mean)  # type: ignore[arg-type]
         if self._learner is not None:
@@ -168,7 +170,7 @@ class GPTS(Searcher):
         self._compares = self._learner is not None and growth == "complete"
         self._mixes = self._compares and select == "ucb" and math.inf not in (tree.counts or ())
         self._random_due = 0.0  # the number of random paths that are due
-        self._highest_reward = -math.inf
+        self._highest_reward, self._lowest_reward = -math.inf, math.inf
         self._highest_at: Path = ()
         self._rollouts: dict[Path, Rollouts] = {}  # by the node at which they were observed
 
@@ -299,6 +301,8 @@ class GPTS(Searcher):
             self._comparison.add(reward)
         if reward > self._highest_reward:
             self._highest_reward, self._highest_at = reward, node
+        if reward < self._lowest_reward:
+            self._lowest_reward = reward
         if self.growth == "rollout":
             self._rollouts.setdefault(node, Rollouts()).add(path, reward)
         if self._learner is not None:
@@ -401,11 +405,20 @@ class GPTS(Searcher):
         return (*(path for _, path in sorted(tokens)), *asked)
 
     @property
+    def bounds(self) -> tuple[float, float]:
+        """The known bounds of the expected reward; infinite if rewards contradict them."""
+        extremes = self._lowest_reward, self._highest_reward
+        return holding(self._given_bounds, *extremes, self.belief.noise)
+
+    @property
     def misfit(self) -> str | None:
         """One sentence if the model does not fit the rewards so far, or None.
 
-        It does not if it predicts the rewards of new paths worse than their average does.
+        It does not if it predicts the rewards of new paths worse than their average does, or if
+        rewards contradict the given bounds.
         """
+        if self.bounds != self._given_bounds:
+            return BOUNDS_ARE_WRONG
         if not self._comparison.favors_independence:
             return None
         mixed = "; half of the paths are drawn at random" if self._mixes else ""

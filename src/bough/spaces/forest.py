@@ -13,7 +13,7 @@ from bough.belief.nodes import moderate
 from bough.confidence import Confidence
 from bough.exceptions import Exhausted
 from bough.learning.learner import largest_scale
-from bough.searchers.base import Searcher, check_rule, new_generator
+from bough.searchers.base import BOUNDS_ARE_WRONG, Searcher, check_rule, holding, new_generator
 from bough.searchers.registry import check_made, make_searcher, register_domain
 from bough.spaces.ensemble import Ensemble, PartitionBelief
 from bough.spaces.failures import FailureRisk
@@ -96,7 +96,7 @@ class Forest(SpaceSearcher):
         self.space = space
         self.trees = whole(trees, "trees", least=1)
         self.confidence = confidence or Confidence(scale=SCALE)
-        self.bounds = interval(bounds, "bounds")
+        self._given_bounds = interval(bounds, "bounds")
         self._where = point
         noise = None if noise is None else moderate(at_least_zero(noise, "noise"), "noise")
         self.trials = TrialTable(space, None if noise is None else noise > 0.0)
@@ -295,7 +295,8 @@ class Forest(SpaceSearcher):
         values = [trials[row].value for row in trials.observed[point]]
         mean, std = self._posterior(point)
         spread = std * self.deviations() if std else 0.0
-        lower, upper = (clipped(mean + way * spread, self.bounds) for way in (-1.0, 1.0))
+        ends = (clipped(mean + way * spread, self.bounds) for way in (-1.0, 1.0))
+        lower, upper = min(next(ends), mean), max(next(ends), mean)
         return Arm(
             self.space.partition.path(point), trials.params_of(point), mean, std, lower, upper,
             math.fsum(values) / len(values), len(values),
@@ -325,6 +326,21 @@ class Forest(SpaceSearcher):
         if self.trials.noisy is False:
             return self.trials[row].value, 0.0
         return self._ensemble.posterior(row, self._rng)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The known bounds of the expected reward; infinite if rewards contradict them."""
+        values = self.trials.values
+        noise = 0.0 if self.trials.noisy is False else self._ensemble.settings.noise
+        return holding(
+            self._given_bounds, float(values.min(initial=math.inf)),
+            float(values.max(initial=-math.inf)), noise,
+        )  # fmt: skip
+
+    @property
+    def misfit(self) -> str | None:
+        """One sentence if rewards contradict the given bounds, or None."""
+        return None if self.bounds == self._given_bounds else BOUNDS_ARE_WRONG
 
     def deviations(self, observations: int | None = None) -> float:
         """Return the number of standard deviations in bounds that hold with probability 1 - delta.

@@ -228,6 +228,11 @@ def searcher_factory(
     recorded options that the searcher no longer has; their defaults are used.
     """
     recorded, was = specification["options"], specification["searcher"]
+    if recorded.get("bounds") is not None:
+        bounds = interval(rebuild(recorded["bounds"], "bounds"), "bounds")
+        recorded = recorded | {"bounds": describe(bounds)}
+    if options.get("bounds") is not None:
+        options = options | {"bounds": interval(options["bounds"], "bounds")}
     if searcher is not None and describe(searcher) != was:
         raise StudyError(f"{file} is a study by {was}, not by {describe(searcher)}")
     for name, option in options.items():

@@ -64,7 +64,10 @@ function drawConvergence(state) {
   const count = data.count;
   const far = logarithmic && count > 2;
   const points = (far ? spread : sampled)(values, 0, values.length);
-  const bounded = data.lower.some((low, i) => low !== null && data.upper[i] !== null);
+  // With one bound that is known from the beginning there is no band before there are both.
+  const both = (ends) => ends.map((end, i) =>
+    data.lower[i] === null || data.upper[i] === null ? null : end);
+  const bounded = both(data.lower).some((low) => low !== null);
   const gap = data.at.map((_, i) =>
     data.lower[i] === null || data.upper[i] === null ? "-" : say(data.upper[i] - data.lower[i], 4));
   const hover = "%{y:.6g} after %{x}";
@@ -83,9 +86,9 @@ function drawConvergence(state) {
   if (bounded) {
     const line = { color: style("--bound"), width: 1 };
     traces.push(
-      { name: "lower bound", mode, line, x: data.at, y: data.lower, showlegend: false,
+      { name: "lower bound", mode, line, x: data.at, y: both(data.lower), showlegend: false,
         hovertemplate: `${hover}<extra>lower bound</extra>` },
-      { name: "bounds on the best", mode, line, x: data.at, y: data.upper, fill: "tonexty",
+      { name: "bounds on the best", mode, line, x: data.at, y: both(data.upper), fill: "tonexty",
         fillcolor: style("--band"), customdata: gap,
         hovertemplate: `${hover}, gap %{customdata}<extra>upper bound</extra>` });
   }

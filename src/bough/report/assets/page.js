@@ -73,7 +73,7 @@ function drawSummary(state) {
   tiles.push(tile(`${summary.direction} with`, summary.searcher ?? "unknown",
     summary.stopped_by ? `stopped by ${summary.stopped_by}` : ""));
   body("summary").replaceChildren(el("div", { class: "tiles" }, ...tiles),
-    ...(expected ? [el("p", { class: "note", id: "expected", text: `The best path is worth ${say(expected.mean, 4)} ± ${say(expected.std, 2)}; `
+    ...(expected ? [el("p", { class: "note", id: "expected", text: `The best path of all is worth ${say(expected.mean, 4)} ± ${say(expected.std, 2)}; `
       + `the expected loss of this one is ${say(expected.gap, 2)}.` })] : []),
     ...(warning ? [el("p", { class: "note", id: "warning", text: `warning: ${warning}` })] : []),
     ...certified(certificate, summary).map((text) => el("p", { class: "note", text })));
