@@ -160,3 +160,18 @@ def test_exact_rewards_are_recommended_as_seen(name):
             _, rewards = play(search, problem, 50)
             highest = max(highest, *rewards)
             assert problem.value(search.best().path) == highest
+
+
+@pytest.mark.parametrize("growth", ["complete", "deepening", "rollout"])
+def test_the_leader_is_repeated_while_the_noise_is_fitted(growth):
+    """Whatever a play is: else noise could not be told from the last steps."""
+    rng = np.random.default_rng(0)
+    search = GPTS(Tree(6, 6), growth=growth, rng=0)
+    repeated = 0
+    for t in range(1, 61):
+        leader = search.belief.best_observed(0.0)
+        path = search.ask()
+        if t % 10 == 0:
+            repeated += path[: len(leader.path)] == leader.path
+        search.tell(path, sum(path) + float(rng.standard_normal()))
+    assert repeated == 6

@@ -501,8 +501,10 @@ class Belief:
 
     def _has_unknown_means(self) -> bool:
         """Return whether there are arms whose prior mean, a function, is not known."""
+        if not callable(self.mean):
+            return False
         nodes = self.nodes[self.nodes["count"] >= 0]
-        return callable(self.mean) and bool((nodes["explored"] < nodes["branching"]).any())
+        return bool((nodes["explored"] < nodes["branching"]).any())
 
     def _seen_widths(self) -> list[float]:
         nodes = self.nodes

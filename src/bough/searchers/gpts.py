@@ -238,7 +238,7 @@ class GPTS(Searcher):
     def _repeats_leader(self) -> bool:
         """Whether plays are repeated: the noise is fitted, and not all rewards are equal."""
         fits_noise = self._learner is not None and self._learner.fits_noise
-        return fits_noise and not self._exact and self._comparison.squares > 0.0
+        return fits_noise and not self._exact and self._lowest_reward < self._highest_reward
 
     def _roll_out(self, node: Path) -> Path:
         """Return a random completion of the path to a node."""
