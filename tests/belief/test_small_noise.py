@@ -7,7 +7,10 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracle import Oracle
+from strategies import Hill
 
 from bough import Belief, Tree, kernels
 
@@ -160,3 +163,19 @@ def test_a_deep_path():
     oracle_variance = (1 + LEAST**2) * kernels.Discounted(0.999).increments(20_000).sum()
     true = -0.5 * (np.log(2 * np.pi * oracle_variance) + 0.09 / oracle_variance)
     assert belief.log_likelihood() == pytest.approx(true)
+
+
+@settings(max_examples=50)
+@given(st.randoms(use_true_random=False), st.integers(0, 9), st.booleans())
+def test_noise_far_below_a_prior_mean_without_variance(random, key, by_steps):
+    """Noise is not raised here, so the residuals must keep every digit."""
+    tree, mean = Tree(3, 4), Hill(key)
+    observations = []
+    for _ in range(6):
+        path = tuple(random.randrange(3) for _ in range(random.randrange(5)))
+        noise = random.choice([1e-12, 1e-10, 1e-8])
+        error = noise * random.randrange(-20, 21) / 10
+        above = mean(path[:-1]) if path and by_steps else 0.0
+        kind = "step" if by_steps else "sum"
+        observations.append((kind, path, mean(path) - above + error, noise**2))
+    check(tree, kernels.Linear(0.0), mean, observations)

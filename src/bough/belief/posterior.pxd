@@ -77,3 +77,4 @@ cdef class Posterior:
 
 
 cdef double inverse(double x) noexcept
+cdef double residual_of(double y, double center, double m) noexcept

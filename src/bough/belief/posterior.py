@@ -205,9 +205,8 @@ class Posterior:
         self._open()
         self._record(n, False, own_noise, ends, share, y, s2)
         self._count_reward(n, y)
-        y -= nodes.center
-        self._take_value(n, y, s2)
-        self._add_density(y - nodes.m, nodes.variance + s2)
+        self._take_value(n, y - nodes.center, s2)
+        self._add_density(residual_of(y, nodes.center, nodes.m), nodes.variance + s2)
         self._close()
 
     def _count_reward(self, n, y):
@@ -407,10 +406,9 @@ class Posterior:
             raise contradiction("value", r, "step is", step_mean + offset)
         n = self._grow(plan)
         self._record(n, True, True, nodes.length, share, r, s2)
-        r -= offset
         self._open()
-        self._take_step(n, r, s2)
-        self._add_density(r - step_mean, step_variance + s2)
+        self._take_step(n, r - offset, s2)
+        self._add_density(residual_of(r, offset, step_mean), step_variance + s2)
         self._close()
 
     def _step_rounding(self, n, r):
@@ -520,7 +518,7 @@ class Posterior:
             m_here = g * m + offset
             V_here = spread + g * g * V
             if i == 0:  # an observation of F
-                residual = self.values[i] - nodes.center - m_here
+                residual = residual_of(self.values[i], nodes.center, m_here)
                 variance = V_here
                 share = V_here
                 left = s2 * V_here
@@ -804,6 +802,18 @@ class Posterior:
 
 def inverse(x):
     return 1.0 / x if x > 0.0 else INF
+
+
+def residual_of(y, center, m):
+    """Return y - center - m, without rounding the first difference.
+
+    What that would lose is far more than noise of 1e-8, which is not raised if the prior has no
+    variance. (The error of a difference is itself a float: Moller 1965, Knuth 4.2.2.)
+    """
+    moved = y - center
+    back = moved - y
+    lost = (y - (moved - back)) - (center + back)
+    return (moved - m) + lost
 
 
 def contradiction(name, value, what, known):
