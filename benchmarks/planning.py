@@ -1,7 +1,7 @@
-"""Returns and costs of planners in Gymnasium environments: `python -m benchmarks.planning`.
+"""Returns and costs of planners: `python -m benchmarks.planning episodes|tree|overhead|soak`.
 
-Finished episodes are stored in a file of JSON lines; a run with the same file resumes.
-Needs the extra `bench` (Gymnasium, highway-env).
+Finished episodes are stored in a file of JSON lines; a run with the same file resumes, and repeats
+those that failed. Reported seeds start at 0, development seeds at 1000 (`--first-seed`).
 """
 
 import json
@@ -9,164 +9,263 @@ import math
 import pathlib
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
 import click
 import gymnasium
 import numpy as np
+from tqdm import tqdm
 
 import bough
+from benchmarks.planning_tasks import TASKS, Task
 from bough import planning
 from bough.belief.rng import child_hash
 from bough.problems import DiscountedBandits
 
-DISCOUNT = 0.95
+#: Arguments of the agent of each competitor.
+COMPETITORS: dict[str, dict[str, Any]] = {
+    "GPTS": {},
+    "GPTS from nothing": {"keep": False},
+    "UCT": {"searcher": "uct"},
+    "OLOP": {"searcher": "olop"},
+    "KL-OLOP": {"searcher": "kl_olop"},
+    "best-first": {"searcher": "best_first"},
+    "random": {"searcher": "random"},
+}
+OURS, FROM_NOTHING = list(COMPETITORS)[:2]
+BASELINES = list(COMPETITORS)[2:]
+DETERMINISTIC_ONLY = ("best-first",)
+BOOTSTRAPS = 4000
+
 TREE_DISCOUNT = 0.7
 TREE_PATHS = (100, 300, 1000)
-#: Name in the table, searcher, observations.
-COMPETITORS = {
-    "GPTS steps": ("gpts", "steps"),
-    "GPTS sum": ("gpts", "sum"),
-    "OLOP": ("olop", "steps"),
-    "KL-OLOP": ("kl_olop", "steps"),
-    "UCT": ("uct", "sum"),
-    "random": ("random", "sum"),
-}
 #: Best-first search is made for exact rewards: on trees with noise it takes them for exact.
-TREE_COMPETITORS = {
-    **COMPETITORS,
-    "OPD": (lambda tree: bough.baselines.BestFirst(tree, discount=TREE_DISCOUNT, rng=0), "steps"),
+TREE_COMPETITORS: dict[str, dict[str, Any]] = {
+    "GPTS": {},
+    "GPTS sum": {"rewards": "sum"},
+    **{name: COMPETITORS[name] for name in BASELINES},
+    "best-first": {
+        "searcher": lambda tree: bough.baselines.BestFirst(tree, discount=TREE_DISCOUNT, rng=0)
+    },
 }
+OVERHEADS = ("CartPole", "MountainCarContinuous", "Acrobot", "Pendulum", "Taxi", "8-puzzle")
+
+Row = dict[str, Any]
+Job = tuple[str, str, int, int]  # task, competitor, budget, seed
+Cell = tuple[str, int, str]  # task, budget, competitor
+Interval = tuple[float, float, float]  # mean, 95 % interval
 
 
-class Energy(gymnasium.Wrapper):
-    """MountainCar with the gain in mechanical energy added to its rewards.
-
-    Potential-based: reward + discount phi(after) - phi(before), which leaves the best policy as it
-    is (Ng, Harada and Russell 1999); phi = 1000 (v^2 / 2 + 0.0025 sin(3x) / 3).
-    """
-
-    def step(self, action):
-        before = self._potential()
-        observation, reward, *rest = self.env.step(action)
-        return (observation, reward + DISCOUNT * self._potential() - before, *rest)
-
-    def _potential(self):
-        x, v = self.unwrapped.state
-        return 1000.0 * (0.5 * v * v + 0.0025 * math.sin(3.0 * x) / 3.0)
+# ---------------------------------------------------------------------- episodes
 
 
-def mountain_car():
-    return Energy(gymnasium.make("MountainCar-v0"))
-
-
-def highway():
-    import highway_env  # noqa: F401 - it registers its environments
-
-    return gymnasium.make("highway-fast-v0")
-
-
-@dataclass(frozen=True)
-class Task:
-    """An environment, with the budgets and the number and length of episodes."""
-
-    name: str
-    make: Callable[[], Any]
-    budgets: tuple[int, ...]
-    seeds: int = 20
-    most_steps: int | None = None
-    count_steps: bool = False  # the return is minus the number of steps, without shaping
-
-
-def _maker(name, **keywords):
-    return lambda: gymnasium.make(name, **keywords)
-
-
-TASKS = [
-    Task("FrozenLake-v1", _maker("FrozenLake-v1", is_slippery=False), (100, 300)),
-    Task("MountainCar-v0 shaped", mountain_car, (100, 300), count_steps=True),
-    Task("Taxi-v4", _maker("Taxi-v4"), (300, 1000), most_steps=50),
-    Task("CartPole-v1", _maker("CartPole-v1"), (100, 200)),
-    Task("FrozenLake-v1 slippery", _maker("FrozenLake-v1", is_slippery=True), (300, 1000)),
-    Task("Acrobot-v1", _maker("Acrobot-v1"), (50, 100), most_steps=200),
-    Task("highway-fast-v0", highway, (10, 30), seeds=5),
-]
-
-
-def episode(task: Task, competitor: str, budget: int, seed: int) -> dict[str, Any]:
-    """Play one episode."""
-    searcher, rewards = COMPETITORS[competitor]
-    env = task.make()
+def episode(name: str, competitor: str, budget: int, seed: int) -> Row:
+    """Play the episodes of one seed; an exception is recorded as `error`."""
+    row: Row = {"task": name, "competitor": competitor, "budget": budget, "seed": seed}
+    task = next(task for task in TASKS if task.name == name)
     begin = time.process_time()
-    agent = planning.Agent(
-        env, discount=DISCOUNT, budget=budget, searcher=searcher, rewards=rewards, rng=seed
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            row |= _played(task, COMPETITORS[competitor], budget, seed)
+        except Exception as error:
+            row["error"] = f"{type(error).__name__}: {error}"[:500]
+    return row | {"seconds": time.process_time() - begin}
+
+
+def _played(task: Task, keywords: dict[str, Any], budget: int, seed: int) -> Row:
+    env = task.make()
+    agent = planning.Agent(env, discount=task.discount, budget=budget, rng=seed, **keywords)
+    begin = time.process_time()
+    # (An agent gives each episode the next number as its seed.)
+    summary = agent.run(
+        task.episodes, seed=seed * task.episodes, most_steps=task.most_steps, progress=False
     )
-    summary = agent.run(1, seed=seed, most_steps=task.most_steps, progress=False)
-    (played,) = summary.episodes
+    seconds = time.process_time() - begin
     env.close()
+    done = summary.episodes
     return {
-        "task": task.name,
-        "competitor": competitor,
-        "budget": budget,
-        "seed": seed,
-        "total": -played.steps if task.count_steps else played.total,
-        "steps": played.steps,
-        "calls": played.calls,
-        "seconds": time.process_time() - begin,
+        "total": -summary.steps if task.count_steps else summary.mean,
+        "steps": sum(e.steps for e in done),
+        "decisions": sum(e.decisions for e in done),
+        "calls": sum(e.calls for e in done),
+        "replayed": sum(e.replayed for e in done),
+        "surprises": sum(e.surprises for e in done),
+        "planning": seconds,
         "how": summary.how,
     }
 
 
-def run_all(tasks: list[Task], file: pathlib.Path, competitors: list[str]) -> list[dict[str, Any]]:
-    """Run the episodes that are not yet in the file; return all rows."""
-    done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    have = {(row["task"], row["competitor"], row["budget"], row["seed"]) for row in done}
+def jobs_of(
+    tasks: Iterable[Task], competitors: Sequence[str], *, first_seed: int, seeds: int | None
+) -> list[Job]:
+    """Return all episodes to play, seed by seed: a run can be stopped at any time."""
+    found = []
+    for task in tasks:
+        names = [c for c in competitors if task.deterministic or c not in DETERMINISTIC_ONLY]
+        for k in range(task.seeds if seeds is None else seeds):
+            found += [(k, (task.name, c, b, first_seed + k)) for b in task.budgets for c in names]
+    return [job for _, job in sorted(found, key=lambda pair: pair[0])]
+
+
+def load(file: pathlib.Path) -> dict[Job, Row]:
+    """Return the last row of each episode of a file."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    rows = map(json.loads, lines)
+    return {(row["task"], row["competitor"], row["budget"], row["seed"]): row for row in rows}
+
+
+def run(jobs: Sequence[Job], file: pathlib.Path, workers: int = 1) -> None:
+    """Play the episodes that are not in the file yet or failed, and append each when it ends."""
+    done = load(file)
+    jobs = [job for job in jobs if "error" in done.get(job, {"error": "missing"})]
     with file.open("a") as log:
-        for task in tasks:
-            for budget in task.budgets:
-                for seed in range(task.seeds):
-                    for competitor in competitors:
-                        if (task.name, competitor, budget, seed) in have:
-                            continue
-                        row = episode(task, competitor, budget, seed)
-                        done.append(row)
-                        log.write(json.dumps(row) + "\n")
-                        log.flush()
-    return done
+        for row in tqdm(_rows(jobs, workers), total=len(jobs), unit="episode", disable=None):
+            log.write(json.dumps(row) + "\n")
+            log.flush()
 
 
-def interval(totals: list[float]) -> tuple[float, float]:
-    """Return a bootstrap interval of the mean, at 95 %."""
-    draws = np.random.default_rng(0).choice(totals, size=(2000, len(totals)))
-    low, high = np.quantile(draws.mean(axis=1), [0.025, 0.975])
-    return float(low), float(high)
+def _rows(jobs: Sequence[Job], workers: int) -> Iterator[Row]:
+    if workers == 1:
+        yield from (episode(*job) for job in jobs)
+        return
+    executor = ProcessPoolExecutor(workers)
+    try:
+        for future in as_completed([executor.submit(episode, *job) for job in jobs]):
+            yield future.result()
+    finally:
+        executor.shutdown(cancel_futures=True)
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """Return the mean returns, with intervals, as a table."""
-    names = [name for name in COMPETITORS if any(row["competitor"] == name for row in rows)]
-    lines = ["| environment | steps a decision | seeds | " + " | ".join(names) + " |"]
-    lines.append("|" + "---|" * (3 + len(names)))
-    keys = list(dict.fromkeys((row["task"], row["budget"]) for row in rows))
-    for task, budget in keys:
-        cells, counts = [], []
-        for name in names:
-            totals = [
-                row["total"]
-                for row in rows
-                if (row["task"], row["budget"], row["competitor"]) == (task, budget, name)
-            ]
-            counts.append(len(totals))
-            if not totals:
-                cells.append("-")
+# ---------------------------------------------------------------------- the table
+
+
+def interval(values: Iterable[float]) -> Interval:
+    """Return the mean and its 95 % bootstrap interval."""
+    sample = np.array(list(values), dtype=float)
+    means = np.random.default_rng(0).choice(sample, (BOOTSTRAPS, len(sample))).mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(sample.mean()), float(low), float(high)
+
+
+def shown(found: Interval) -> str:
+    return "{:.4g} ({:.4g} to {:.4g})".format(*found)
+
+
+class Results:
+    """The returns of finished episodes, by cell and seed."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows: dict[Cell, list[Row]] = defaultdict(list)
+        self.failed: list[Row] = []
+        for row in rows:
+            if "error" in row:
+                self.failed.append(row)
+            else:
+                self.rows[row["task"], row["budget"], row["competitor"]].append(row)
+        keys = {cell[:2] for cell in self.rows}
+        self.keys = [(t.name, b) for t in TASKS for b in t.budgets if (t.name, b) in keys]
+        self.names = [c for c in COMPETITORS if any(cell[2] == c for cell in self.rows)]
+
+    def totals(self, cell: Cell) -> dict[int, float]:
+        return {row["seed"]: row["total"] for row in self.rows.get(cell, ())}
+
+    def difference(self, one: Cell, other: Cell) -> Interval | None:
+        """Return the paired difference over common seeds; None if there are fewer than two."""
+        first, second = self.totals(one), self.totals(other)
+        common = sorted(first.keys() & second.keys())
+        return interval(first[s] - second[s] for s in common) if len(common) > 1 else None
+
+    def best(self, task: str, budget: int, names: Iterable[str]) -> str | None:
+        """Return the competitor with the highest mean."""
+        means = {
+            name: np.mean(list(totals.values()))
+            for name in names
+            if (totals := self.totals((task, budget, name)))
+        }
+        return max(means, key=means.__getitem__, default=None)
+
+    def table(self) -> str:
+        """Return mean returns with intervals, the highest in bold."""
+        lines = [self._head()]
+        for task, budget in self.keys:
+            best = self.best(task, budget, self.names)
+            texts, counts = [], []
+            for name in self.names:
+                totals = self.totals((task, budget, name)).values()
+                counts += [len(totals)] if totals else []
+                text = shown(interval(totals)) if totals else "-"
+                texts.append(f"**{text}**" if name == best else text)
+            seeds = "-".join(str(n) for n in sorted({min(counts), max(counts)}))
+            lines.append(f"| {task} | {budget} | {seeds} | " + " | ".join(texts) + " |")
+        return "\n".join(lines)
+
+    def costs(self) -> str:
+        """Return CPU seconds per decision, and of one seed."""
+        lines = [self._head()]
+        for task, budget in self.keys:
+            texts, counts = [], []
+            for name in self.names:
+                rows = self.rows.get((task, budget, name), [])
+                counts.append(len(rows))
+                spent, decisions = (sum(row[k] for row in rows) for k in ("planning", "decisions"))
+                whole = sum(row["seconds"] for row in rows)
+                texts.append(f"{spent / decisions:.2g} ({whole / len(rows):.3g})" if rows else "-")
+            lines.append(f"| {task} | {budget} | {max(counts)} | " + " | ".join(texts) + " |")
+        return "\n".join(lines)
+
+    def _head(self) -> str:
+        head = "| task | steps a decision | seeds | " + " | ".join(self.names) + " |"
+        return head + "\n|" + "---|" * (3 + len(self.names))
+
+    def summary(self) -> str:
+        """Return in how many cells GPTS is ahead, level and behind, and the effect of budgets."""
+        best = {key: self.best(*key, BASELINES) for key in self.keys}
+        parts = [
+            self._compared("the best baseline", best),
+            self._compared(FROM_NOTHING, dict.fromkeys(self.keys, FROM_NOTHING)),
+            "| task | larger budget less smaller one | significantly worse |\n|---|---|---|",
+        ]
+        for task in TASKS:
+            low, high = task.budgets
+            found = self.difference((task.name, high, OURS), (task.name, low, OURS))
+            if found is not None:
+                worse = "yes" if verdict(found) == "behind" else "no"
+                parts[-1] += f"\n| {task.name} | {shown(found)} | {worse} |"
+        for row in self.failed:
+            cell = f"{row['task']} {row['budget']}, {row['competitor']}, seed {row['seed']}"
+            parts.append(f"failed: {cell}: {row['error']}")
+        return "\n\n".join(parts)
+
+    def _compared(self, title: str, others: dict[tuple[str, int], str | None]) -> str:
+        counts: Counter[str] = Counter()
+        behind = []
+        for (task, budget), other in others.items():
+            if other is None:
                 continue
-            low, high = interval(totals)
-            cells.append(f"{np.mean(totals):.4g} ({low:.4g} to {high:.4g})")
-        count = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)}-{max(counts)}"
-        lines.append(f"| {task} | {budget} | {count} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+            found = self.difference((task, budget, OURS), (task, budget, other))
+            if found is None:
+                continue
+            counts[verdict(found)] += 1
+            if verdict(found) == "behind":
+                behind.append(f"- behind: {task} {budget}, {other}: {shown(found)}")
+        level = counts["ahead"] + counts["level"]
+        text = (
+            f"{OURS} beside {title}: ahead or level in {level} of {counts.total()} cells "
+            f"(ahead in {counts['ahead']}), behind in {counts['behind']}"
+        )
+        return "\n".join([text, *behind])
+
+
+def verdict(difference: Interval) -> str:
+    _, low, high = difference
+    return "ahead" if low > 0 else "behind" if high < 0 else "level"
+
+
+# ---------------------------------------------------------------------- discounted trees
 
 
 class HashTree:
@@ -191,36 +290,37 @@ class HashTree:
         return None, self.state / 2**64 + self.noise * self.random.standard_normal(), False
 
 
-def tree_regrets(competitor: str, paths: int, seeds: int) -> str:
+def tree_regrets(competitor: str, paths: int, seeds: Iterable[int]) -> Interval:
     """Return the regret of plans whose returns have noise 0.1.
 
     5^10 paths, discount 0.7; in units of the return of a reward of 1 in every step.
     """
-    searcher, rewards = TREE_COMPETITORS[competitor]
     weights = [TREE_DISCOUNT**i for i in range(10)]
     unit = sum(weights)
     regrets = []
-    for seed in range(seeds):
+    for seed in seeds:
         problem = DiscountedBandits(5, 10, discount=TREE_DISCOUNT, noise=0.1 * unit, seed=seed)
         world = HashTree(problem, 0.1 * unit / math.sqrt(sum(w * w for w in weights)))
         found = planning.plan(
-            world, budget=10 * paths, depth=10, discount=TREE_DISCOUNT, searcher=searcher,
-            rewards=rewards, rng=seed,
+            world, budget=10 * paths, depth=10, discount=TREE_DISCOUNT, rng=seed,
+            **TREE_COMPETITORS[competitor],
         )  # fmt: skip
         regrets.append((problem.optimum - problem.value(found.path)) / unit)
-    low, high = interval(regrets)
-    return f"{np.mean(regrets):.3g} ({low:.3g} to {high:.3g})"
+    return interval(regrets)
 
 
-def overhead(name: str, budget: int, decisions: int = 60) -> str:
-    """Return the time of the planner beside that of the environment for the same steps."""
-    env = gymnasium.make(name)
-    agent = planning.Agent(env, discount=DISCOUNT, budget=budget, rng=0)
+# ---------------------------------------------------------------------- costs
+
+
+def measured_overhead(task: Task, budget: int, decisions: int = 60) -> str:
+    """Return the time of the planner beside that of the simulator for the same steps."""
+    env = task.make()
+    agent = planning.Agent(env, discount=task.discount, budget=budget, rng=0)
     agent.run(1, seed=0, most_steps=10, progress=False)  # tables are made once
     begin = time.process_time()
     (played,) = agent.run(1, seed=0, most_steps=decisions, progress=False).episodes
     whole = time.process_time() - begin
-    simulator = agent.model.simulator
+    simulator = planning.simulator_of(env)
     env.reset(seed=0)
     start = simulator.present()
     begin = time.process_time()
@@ -233,47 +333,126 @@ def overhead(name: str, budget: int, decisions: int = 60) -> str:
     alone = time.process_time() - begin
     calls = played.calls / played.decisions
     return (
-        f"| {name} | {budget} | {calls:.0f} | {1e3 * alone / played.decisions:.2f} | "
+        f"| {task.name} | {budget} | {calls:.0f} | {1e3 * alone / played.decisions:.2f} | "
         f"{1e3 * whole / played.decisions:.2f} | {100 * (whole / alone - 1):.0f} % |"
     )
 
 
-@click.command()
-@click.option("--only", help="Names of environments, or parts of them, comma-separated.")
+def measured_soak(decisions: int, seconds: float) -> str:
+    """Return how often decisions on CartPole exceed their deadline by more than one step."""
+    env = gymnasium.make("CartPole-v1")
+    simulator = planning.simulator_of(env)
+    plain_step, longest = simulator.step, 0.0
+
+    def step(action):
+        nonlocal longest
+        begin = time.perf_counter()
+        outcome = plain_step(action)
+        longest = max(longest, time.perf_counter() - begin)
+        return outcome
+
+    simulator.step = step
+    agent = planning.Agent(simulator, seconds=seconds, rng=0)
+    late = np.empty(decisions)
+    ended, seed = True, 0
+    for k in tqdm(range(decisions), disable=None):
+        if ended:
+            env.reset(seed=seed)
+            agent.reset()
+            seed += 1
+        begin = time.perf_counter()
+        action = agent.act()
+        late[k] = time.perf_counter() - begin - seconds
+        _, _, terminated, truncated, _ = env.step(action)
+        ended = terminated or truncated
+    overruns = int(np.sum(late > longest))
+    return "\n".join(
+        [
+            f"decisions       {decisions}, of {1e3 * seconds:g} ms",
+            f"longest step    {1e3 * longest:.3f} ms",
+            f"overruns        {overruns} longer than that, {100 * overruns / decisions:.2f} %",
+            f"overrun         {1e3 * np.median(late):.3f} ms in the median, "
+            f"{1e3 * np.quantile(late, 0.99):.3f} in one of 100",
+            f"largest overrun {1e3 * late.max():.3f} ms",
+        ]
+    )
+
+
+# ---------------------------------------------------------------------- commands
+
+
+@click.group(help=__doc__.split("\n")[0])
+def main() -> None:
+    """Run a benchmark of planning."""
+
+
+@main.command()
+@click.option("--only", help="Names of tasks, or parts of them, comma-separated.")
 @click.option("--competitors", default=",".join(COMPETITORS), show_default=True)
-@click.option("--seeds", type=int, help="Number of seeds.  [default: that of each environment]")
+@click.option("--seeds", type=click.IntRange(1), help="Number of seeds.  [default: of each task]")
+@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--workers", type=click.IntRange(1), default=1, help="Number of processes.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=pathlib.Path),
     default="planning.jsonl",
+    show_default=True,
     help="File of finished episodes.",
 )
-@click.option("--costs-only", is_flag=True, help="Only discounted trees and the overhead.")
-def main(
+@click.option("--table", "table_only", is_flag=True, help="Only print the table of that file.")
+def episodes(
     only: str | None,
     competitors: str,
     seeds: int | None,
+    first_seed: int,
+    workers: int,
     out: pathlib.Path,
-    costs_only: bool,
+    table_only: bool,
 ) -> None:
-    warnings.filterwarnings("ignore", module="gymnasium|highway_env|pygame")
-    tasks = [
-        task for task in TASKS if only is None or any(word in task.name for word in only.split(","))
-    ]
-    if seeds is not None:
-        tasks = [Task(t.name, t.make, t.budgets, seeds, t.most_steps, t.count_steps) for t in tasks]
-    if not costs_only:
-        print(table(run_all(tasks, out, competitors.split(","))))
-    print("\n| discounted tree | " + " | ".join(f"{paths} paths" for paths in TREE_PATHS) + " |")
+    """Mean returns of episodes."""
+    words, names = (only or "").split(","), competitors.split(",")
+    if unknown := set(names) - COMPETITORS.keys():
+        raise click.BadParameter(f"unknown competitors: {', '.join(sorted(unknown))}")
+    tasks = [task for task in TASKS if any(word in task.name for word in words)]
+    jobs = jobs_of(tasks, names, first_seed=first_seed, seeds=seeds)
+    if not table_only:
+        run(jobs, out, workers)
+    rows = load(out)
+    results = Results(rows[job] for job in jobs if job in rows)
+    print(results.table(), results.summary(), sep="\n\n")
+    print("\nCPU seconds per decision (and of all decisions of one seed):\n")
+    print(results.costs())
+
+
+@main.command()
+@click.option("--seeds", type=click.IntRange(1), default=16, show_default=True)
+@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True)
+def tree(seeds: int, first_seed: int) -> None:
+    """Regrets of plans in discounted trees."""
+    print("| discounted tree | " + " | ".join(f"{paths} paths" for paths in TREE_PATHS) + " |")
     print("|" + "---|" * (1 + len(TREE_PATHS)))
-    for competitor in TREE_COMPETITORS:
-        cells = [tree_regrets(competitor, paths, seeds or 16) for paths in TREE_PATHS]
-        print(f"| {competitor} | " + " | ".join(cells) + " |", flush=True)
-    print("\n| environment | budget | steps | alone, ms | planned, ms | overhead |")
+    for name in TREE_COMPETITORS:
+        numbers = range(first_seed, first_seed + seeds)
+        cells = [shown(tree_regrets(name, paths, numbers)) for paths in TREE_PATHS]
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+@main.command()
+def overhead() -> None:
+    """Cost of planning beside the simulator's own time."""
+    print("| task | budget | steps | alone, ms | planned, ms | overhead |")
     print("|---|---|---|---|---|---|")
-    for name in ("CartPole-v1", "MountainCar-v0", "Acrobot-v1"):
-        for budget in (100, 500):
-            print(overhead(name, budget))
+    for task in TASKS:
+        for budget in (100, 500) if task.name in OVERHEADS else ():
+            print(measured_overhead(task, budget), flush=True)
+
+
+@main.command()
+@click.option("--decisions", type=click.IntRange(1), default=10_000, show_default=True)
+@click.option("--seconds", type=float, default=0.01, show_default=True)
+def soak(decisions: int, seconds: float) -> None:
+    """Decisions that exceed their time limit."""
+    print(measured_soak(decisions, seconds))
 
 
 if __name__ == "__main__":
