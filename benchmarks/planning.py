@@ -9,7 +9,6 @@ import math
 import pathlib
 import time
 import warnings
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 from tqdm import tqdm
 
 import bough
+from benchmarks.planning_table import BASELINES, Interval, Results, Row, interval, shown
 from benchmarks.planning_tasks import TASKS, Task
 from bough import planning
 from bough.belief.rng import child_hash
@@ -35,10 +35,7 @@ COMPETITORS: dict[str, dict[str, Any]] = {
     "best-first": {"searcher": "best_first"},
     "random": {"searcher": "random"},
 }
-OURS, FROM_NOTHING = list(COMPETITORS)[:2]
-BASELINES = list(COMPETITORS)[2:]
 DETERMINISTIC_ONLY = ("best-first",)
-BOOTSTRAPS = 4000
 
 TREE_DISCOUNT = 0.7
 TREE_PATHS = (100, 300, 1000)
@@ -53,10 +50,7 @@ TREE_COMPETITORS: dict[str, dict[str, Any]] = {
 }
 OVERHEADS = ("CartPole", "MountainCarContinuous", "Acrobot", "Pendulum", "Taxi", "8-puzzle")
 
-Row = dict[str, Any]
 Job = tuple[str, str, int, int]  # task, competitor, budget, seed
-Cell = tuple[str, int, str]  # task, budget, competitor
-Interval = tuple[float, float, float]  # mean, 95 % interval
 
 
 # ---------------------------------------------------------------------- episodes
@@ -138,131 +132,6 @@ def _rows(jobs: Sequence[Job], workers: int) -> Iterator[Row]:
             yield future.result()
     finally:
         executor.shutdown(cancel_futures=True)
-
-
-# ---------------------------------------------------------------------- the table
-
-
-def interval(values: Iterable[float]) -> Interval:
-    """Return the mean and its 95 % bootstrap interval."""
-    sample = np.array(list(values), dtype=float)
-    means = np.random.default_rng(0).choice(sample, (BOOTSTRAPS, len(sample))).mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(sample.mean()), float(low), float(high)
-
-
-def shown(found: Interval) -> str:
-    return "{:.4g} ({:.4g} to {:.4g})".format(*found)
-
-
-class Results:
-    """The returns of finished episodes, by cell and seed."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self.rows: dict[Cell, list[Row]] = defaultdict(list)
-        self.failed: list[Row] = []
-        for row in rows:
-            if "error" in row:
-                self.failed.append(row)
-            else:
-                self.rows[row["task"], row["budget"], row["competitor"]].append(row)
-        keys = {cell[:2] for cell in self.rows}
-        self.keys = [(t.name, b) for t in TASKS for b in t.budgets if (t.name, b) in keys]
-        self.names = [c for c in COMPETITORS if any(cell[2] == c for cell in self.rows)]
-
-    def totals(self, cell: Cell) -> dict[int, float]:
-        return {row["seed"]: row["total"] for row in self.rows.get(cell, ())}
-
-    def difference(self, one: Cell, other: Cell) -> Interval | None:
-        """Return the paired difference over common seeds; None if there are fewer than two."""
-        first, second = self.totals(one), self.totals(other)
-        common = sorted(first.keys() & second.keys())
-        return interval(first[s] - second[s] for s in common) if len(common) > 1 else None
-
-    def best(self, task: str, budget: int, names: Iterable[str]) -> str | None:
-        """Return the competitor with the highest mean."""
-        means = {
-            name: np.mean(list(totals.values()))
-            for name in names
-            if (totals := self.totals((task, budget, name)))
-        }
-        return max(means, key=means.__getitem__, default=None)
-
-    def table(self) -> str:
-        """Return mean returns with intervals, the highest in bold."""
-        lines = [self._head()]
-        for task, budget in self.keys:
-            best = self.best(task, budget, self.names)
-            texts, counts = [], []
-            for name in self.names:
-                totals = self.totals((task, budget, name)).values()
-                counts += [len(totals)] if totals else []
-                text = shown(interval(totals)) if totals else "-"
-                texts.append(f"**{text}**" if name == best else text)
-            seeds = "-".join(str(n) for n in sorted({min(counts), max(counts)}))
-            lines.append(f"| {task} | {budget} | {seeds} | " + " | ".join(texts) + " |")
-        return "\n".join(lines)
-
-    def costs(self) -> str:
-        """Return CPU seconds per decision, and of one seed."""
-        lines = [self._head()]
-        for task, budget in self.keys:
-            texts, counts = [], []
-            for name in self.names:
-                rows = self.rows.get((task, budget, name), [])
-                counts.append(len(rows))
-                spent, decisions = (sum(row[k] for row in rows) for k in ("planning", "decisions"))
-                whole = sum(row["seconds"] for row in rows)
-                texts.append(f"{spent / decisions:.2g} ({whole / len(rows):.3g})" if rows else "-")
-            lines.append(f"| {task} | {budget} | {max(counts)} | " + " | ".join(texts) + " |")
-        return "\n".join(lines)
-
-    def _head(self) -> str:
-        head = "| task | steps a decision | seeds | " + " | ".join(self.names) + " |"
-        return head + "\n|" + "---|" * (3 + len(self.names))
-
-    def summary(self) -> str:
-        """Return in how many cells GPTS is ahead, level and behind, and the effect of budgets."""
-        best = {key: self.best(*key, BASELINES) for key in self.keys}
-        parts = [
-            self._compared("the best baseline", best),
-            self._compared(FROM_NOTHING, dict.fromkeys(self.keys, FROM_NOTHING)),
-            "| task | larger budget less smaller one | significantly worse |\n|---|---|---|",
-        ]
-        for task in TASKS:
-            low, high = task.budgets
-            found = self.difference((task.name, high, OURS), (task.name, low, OURS))
-            if found is not None:
-                worse = "yes" if verdict(found) == "behind" else "no"
-                parts[-1] += f"\n| {task.name} | {shown(found)} | {worse} |"
-        for row in self.failed:
-            cell = f"{row['task']} {row['budget']}, {row['competitor']}, seed {row['seed']}"
-            parts.append(f"failed: {cell}: {row['error']}")
-        return "\n\n".join(parts)
-
-    def _compared(self, title: str, others: dict[tuple[str, int], str | None]) -> str:
-        counts: Counter[str] = Counter()
-        behind = []
-        for (task, budget), other in others.items():
-            if other is None:
-                continue
-            found = self.difference((task, budget, OURS), (task, budget, other))
-            if found is None:
-                continue
-            counts[verdict(found)] += 1
-            if verdict(found) == "behind":
-                behind.append(f"- behind: {task} {budget}, {other}: {shown(found)}")
-        level = counts["ahead"] + counts["level"]
-        text = (
-            f"{OURS} beside {title}: ahead or level in {level} of {counts.total()} cells "
-            f"(ahead in {counts['ahead']}), behind in {counts['behind']}"
-        )
-        return "\n".join([text, *behind])
-
-
-def verdict(difference: Interval) -> str:
-    _, low, high = difference
-    return "ahead" if low > 0 else "behind" if high < 0 else "level"
 
 
 # ---------------------------------------------------------------------- discounted trees
@@ -420,7 +289,7 @@ def episodes(
     rows = load(out)
     results = Results(rows[job] for job in jobs if job in rows)
     print(results.table(), results.summary(), sep="\n\n")
-    print("\nCPU seconds per decision (and of all decisions of one seed):\n")
+    print("\nCPU seconds per decision (and of one seed, with all of its episodes):\n")
     print(results.costs())
 
 

@@ -108,7 +108,7 @@ class Task:
     make: Callable[[], Any]
     budgets: tuple[int, int]  # steps of the simulator a decision
     discount: float = 0.95
-    most_steps: int | None = None  # of an episode
+    most_steps: int | None = None  # maximum of an episode
     deterministic: bool = True
     seeds: int = 20
     episodes: int = 1  # for one seed, whose result is their mean
