@@ -1,12 +1,15 @@
-"""Simulators of Gymnasium environments: native snapshots, deep copies, replay."""
+"""Simulators: those of users, native snapshots, deep copies, replay."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from worlds import Corridor
 
 from bough import planning
 from bough.planning.environments import actions_of, equal_states
+from bough.planning.simulator import GenerativeModel
 
 gymnasium = pytest.importorskip("gymnasium")
 spaces = gymnasium.spaces
@@ -273,3 +276,50 @@ def test_a_box_of_actions():
     found = planning.plan(env, budget=300, depth=3, rng=0)
     assert len(found.choices) == 5
     assert env.action_space.contains(found.action)
+
+
+# ---------------------------------------------------------------------- simulators of users
+
+
+FORMS = {
+    "three values": lambda place, reward, ended: (place, reward, ended),
+    "a list": lambda place, reward, ended: [place, reward, ended],
+    "Gym": lambda place, reward, ended: (place, reward, ended, {"lives": 1}),
+    "terminated": lambda place, reward, ended: (place, reward, ended, False, {}),
+    "truncated": lambda place, reward, ended: (place, reward, False, ended, {"lives": 1}),
+}
+
+
+class Formed(Corridor):
+    """A corridor whose outcomes have another form."""
+
+    def __init__(self, form):
+        super().__init__()
+        self.form = form
+
+    def step(self, action):
+        return self.form(*super().step(action))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_outcomes_of_every_form_are_accepted(form):
+    model = GenerativeModel(Formed(FORMS[form]))
+    plain = Corridor()
+    first = model.step  # (a caller may keep it)
+    for action in ("left", "right", "right"):
+        assert tuple(model.step(action)) == plain.step(action)
+    assert tuple(first("right")) == plain.step("right")
+    assert (model.step == model.simulator.step) is (form in ("three values", "a list"))
+    plans = [
+        planning.plan(world, budget=50, depth=4, rng=0)
+        for world in (Corridor(), Formed(FORMS[form]))
+    ]
+    assert plans[0] == replace(plans[1], how="Corridor", seconds=plans[0].seconds)
+
+
+@pytest.mark.parametrize("outcome", [(1, 2.0), (1, 2.0, False, False, {}, 0), 7, None])
+def test_outcomes_of_another_form_are_refused(outcome):
+    world = Formed(lambda *_: outcome)
+    with pytest.raises(TypeError, match=r"step must return .*, got"):
+        planning.plan(world, budget=10)
+    assert world.place == 0

@@ -132,6 +132,28 @@ def why_not_underway(env: Any) -> str | None:
     return None
 
 
+def split_outcome(outcome: Any) -> tuple[Any, float, bool, Any]:
+    """Return the observation, the reward, the end and the info (or None) of a step of any form.
+
+    >>> split_outcome((7, 1.0, False)), split_outcome((7, 1.0, False, True, {"lives": 2}))
+    ((7, 1.0, False, None), (7, 1.0, True, {'lives': 2}))
+    """
+    count = len(outcome) if isinstance(outcome, (tuple, list)) else 0
+    if count == 5:
+        observation, reward, terminated, truncated, info = outcome
+        return observation, reward, terminated or truncated, info
+    if count == 4:
+        observation, reward, done, info = outcome
+        return observation, reward, done, info
+    if count == 3:
+        observation, reward, ended = outcome
+        return observation, reward, ended, None
+    raise TypeError(
+        "step must return (observation, reward, ended), (observation, reward, done, info) or "
+        f"(observation, reward, terminated, truncated, info), got {outcome!r}"
+    )
+
+
 def step_in(env: Any, action: Any) -> Outcome:
     """Take a step with a copy of the action: some environments change the array in place."""
     observation, reward, terminated, truncated, _ = env.step(copy.copy(action))

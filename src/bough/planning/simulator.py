@@ -23,6 +23,7 @@ from bough.planning.environments import (
     private_copy,
     reachable,
     reseed,
+    split_outcome,
     step_in,
     why_not_underway,
     wrappers_of,
@@ -55,12 +56,20 @@ class Simulator(Protocol):
     def restore(self, snapshot: Any) -> None:
         """Return to the state of a snapshot, which can be used again."""
 
-    def step(self, action: Any) -> tuple[Any, float, bool]:
-        """Take an action; return the observation, the reward, and whether the episode ended."""
+    def step(self, action: Any) -> tuple[Any, ...]:
+        """Take an action; return the observation, the reward, and whether the episode ended.
+
+        Outcomes of Gymnasium (observation, reward, terminated, truncated, info) and of the old Gym
+        (observation, reward, done, info) are accepted too.
+        """
 
 
 class GenerativeModel:
-    """An environment, or a simulator with all optional members filled in."""
+    """An environment, or a simulator with all optional members filled in.
+
+    `step` returns the observation, the reward, and whether the episode ended, in whatever form the
+    simulator returns them. The form is detected in the first step, which replaces `step`.
+    """
 
     def __init__(self, env_or_simulator: Any) -> None:
         is_env = is_environment(env_or_simulator)
@@ -79,7 +88,10 @@ class GenerativeModel:
         self.how = str(getattr(simulator, "how", type(simulator).__name__))
         self.snapshot: Callable[[], Any] = simulator.snapshot
         self.restore: Callable[[Any], None] = simulator.restore
-        self.step: Callable[[Any], tuple[Any, float, bool]] = simulator.step
+        self._is_world = not isinstance(simulator, EnvironmentSimulator)
+        self.step: Callable[[Any], Outcome] = simulator.step
+        if self._is_world:
+            self.step = self._first_step
         self.reseed: Callable[[int], None] | None = getattr(simulator, "reseed", None)
         self.same: Callable[[Any, Any], bool] | None = getattr(simulator, "same", None)
         #: Whether a snapshot costs about as much as a step.
@@ -88,8 +100,7 @@ class GenerativeModel:
     @contextmanager
     def present(self) -> Iterator[Any]:
         """Provide a snapshot of the world, which is restored if the simulator is the world."""
-        is_world = not isinstance(self.simulator, EnvironmentSimulator)
-        snapshot = self.snapshot() if is_world else self.simulator.present()
+        snapshot = self.snapshot() if self._is_world else self.simulator.present()
         needs_reseed = self.reseed is None and not self.deterministic
         if needs_reseed and any(map(is_random_state, reachable(snapshot))):
             raise ValueError(
@@ -100,8 +111,19 @@ class GenerativeModel:
         try:
             yield snapshot
         finally:
-            if is_world:
+            if self._is_world:
                 self.restore(snapshot)
+
+    def _first_step(self, action: Any) -> Outcome:
+        if self.step != self._first_step:  # (the caller has kept this one)
+            return self.step(action)
+        outcome = self.simulator.step(action)
+        observation, reward, ended, _ = split_outcome(outcome)
+        self.step = self.simulator.step if len(outcome) == 3 else self._step_with_info
+        return observation, reward, ended
+
+    def _step_with_info(self, action: Any) -> Outcome:
+        return split_outcome(self.simulator.step(action))[:3]
 
     def take_replayed(self) -> int:
         """Return the number of steps since the last call that led back to a state, or checked."""
