@@ -323,3 +323,98 @@ def test_outcomes_of_another_form_are_refused(outcome):
     with pytest.raises(TypeError, match=r"step must return .*, got"):
         planning.plan(world, budget=10)
     assert world.place == 0
+
+
+class Secret:
+    """A state that cannot be pickled."""
+
+    def __init__(self, stones):
+        self.stones = stones
+
+    def __reduce__(self):
+        raise TypeError("cannot pickle a secret")
+
+
+class Heap:
+    """A heap of stones; `fault` determines what is wrong with its snapshots."""
+
+    deterministic = True
+
+    def __init__(self, fault="none", actions=(0, 1, 2)):
+        self.fault = fault
+        self.actions = actions
+        self.stones = [5, 3]
+        self.steps = 0
+
+    def snapshot(self):
+        if self.fault == "unknown":
+            return Secret(tuple(self.stones))
+        return self.stones if self.fault == "live" else list(self.stones)
+
+    def restore(self, snapshot):
+        if self.fault == "alias":
+            self.stones = snapshot
+        elif self.fault == "unknown":
+            self.stones = list(snapshot.stones)
+        elif self.fault != "nothing":
+            self.stones = list(snapshot)
+
+    def step(self, action):
+        self.steps += 1
+        self.stones[0] -= action
+        return None, float(self.stones[0] == 1), self.stones[0] <= 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("nothing", r"restore\(\) does not return to the snapshot: after step\(1\)"),
+        ("live", r"snapshot\(\) returns an object that later steps change: return a copy"),
+        ("alias", r"restore\(\) uses the snapshot itself, which later steps change: use a copy"),
+    ],
+)
+def test_faults_of_snapshots_are_noticed(fault, message):
+    world = Heap(fault)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=message):
+            planning.plan(world, budget=50, rng=0)
+    if fault != "nothing":
+        assert world.stones == [5, 3]
+
+
+@pytest.mark.parametrize("fault", ["none", "unknown"])
+def test_the_check_of_restore_is_done_once_and_counted(fault):
+    world = Heap(fault)
+    agent = planning.Agent(world, budget=50, rng=0)
+    for first in (True, False):
+        world.steps = 0
+        agent.act()
+        assert world.stones == [5, 3]
+        assert world.steps == agent.last.calls + agent.last.replayed
+        assert agent.last.replayed == (3 if first and fault == "none" else 0)
+
+
+def test_actions_without_effect_are_no_fault():
+    assert planning.plan(Heap("nothing", actions=(0,) * 50), budget=50, rng=0).replayed == 10
+
+
+def test_the_check_of_restore_uses_same():
+    class Lazy(Heap):
+        """Its snapshots hold a cache, which steps fill."""
+
+        def snapshot(self):
+            self.cache = {"stones": tuple(self.stones)}
+            return self.cache
+
+        def restore(self, snapshot):
+            self.cache, self.stones = snapshot, list(snapshot["stones"])
+
+        def step(self, action):
+            self.cache["sum"] = sum(self.stones)
+            return super().step(action)
+
+    with pytest.raises(ValueError, match="later steps change"):
+        planning.plan(Lazy(), budget=50, rng=0)
+    world = Lazy()
+    world.same = lambda one, other: one["stones"] == other["stones"]
+    assert planning.plan(world, budget=50, rng=0).calls > 0

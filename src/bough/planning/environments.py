@@ -265,15 +265,24 @@ class _StatePickler(pickle.Pickler):
 def equal_states(one: Any, other: Any) -> bool:
     """Return whether two states are equal, bit for bit; False if they cannot be pickled."""
     try:
-        return _pickled(one) == _pickled(other)
+        return pickled(one) == pickled(other)
     except Exception:  # anything that an object may raise when it is pickled
         return False
 
 
-def _pickled(state: Any) -> bytes:
+def pickled(state: Any) -> bytes:
+    """Return a state as bytes that are equal for equal states."""
     stream = io.BytesIO()
     _StatePickler(stream).dump(state)
     return stream.getvalue()
+
+
+def is_changed(state: Any, before: bytes) -> bool:
+    """Return whether a state differs from what it was when pickled; False if that is unknown."""
+    try:
+        return pickled(state) != before
+    except Exception:
+        return False
 
 
 # ---------------------------------------------------------------------- random numbers

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from bough._validation import listed
 from bough.exceptions import Unfaithful
 from bough.planning.environments import (
+    CHECK_STEPS,
     OBSERVERS,
     VALUES,
     Outcome,
@@ -16,10 +17,12 @@ from bough.planning.environments import (
     equal_states,
     further_copy,
     generators_of,
+    is_changed,
     is_deterministic,
     is_environment,
     is_random_state,
     known_of,
+    pickled,
     private_copy,
     reachable,
     reseed,
@@ -94,6 +97,8 @@ class GenerativeModel:
             self.step = self._first_step
         self.reseed: Callable[[int], None] | None = getattr(simulator, "reseed", None)
         self.same: Callable[[Any, Any], bool] | None = getattr(simulator, "same", None)
+        self._checked = not self._is_world  # whether `restore` is known to work
+        self._replayed = 0
         #: Whether a snapshot costs about as much as a step.
         self.heavy = bool(getattr(simulator, "heavy", False))
 
@@ -108,11 +113,69 @@ class GenerativeModel:
                 "that every playout would draw the same numbers and foresee the future: give "
                 "it reseed(seed), or deterministic = True if nothing is random"
             )
+        if not self._checked:
+            self.check_restore(snapshot)
+            self._checked = True
         try:
             yield snapshot
         finally:
             if self._is_world:
                 self.restore(snapshot)
+
+    def check_restore(self, snapshot: Any) -> None:
+        """Check by a few steps that `restore` returns to a snapshot, which steps do not change.
+
+        States that cannot be pickled are not compared. The simulator is left in the state of the
+        snapshot; the steps count as replayed.
+        """
+        try:
+            before, untouched = pickled(snapshot), copy.deepcopy(snapshot)
+        except Exception:  # anything that an object may raise when it is pickled or copied
+            return
+
+        def differs(state: Any) -> bool:
+            if self.same is not None and self.same(untouched, state):
+                return False
+            return is_changed(state, before)
+
+        try:
+            fault = self._restore_fault(snapshot, differs)
+        finally:
+            self.restore(untouched if differs(snapshot) else snapshot)
+        if fault is not None:
+            raise ValueError(fault)
+
+    def _restore_fault(self, snapshot: Any, differs: Callable[[Any], bool]) -> str | None:
+        """Return what is wrong with `snapshot` or `restore`, by the first action with an effect."""
+        for action in self.actions[:CHECK_STEPS]:
+            self._replayed += 1
+            ended = self.step(action)[2]
+            if differs(snapshot):
+                return (
+                    "snapshot() returns an object that later steps change: "
+                    "return a copy, such as copy.deepcopy(self.state)"
+                )
+            after = self.snapshot()
+            if ended or differs(after):
+                break
+        else:
+            return None
+        self.restore(snapshot)
+        restored = self.snapshot()
+        if differs(restored) and equal_states(restored, after):
+            return (
+                f"restore() does not return to the snapshot: after step({action!r}) and "
+                "restore(snapshot) the state is still that after the step; restore() must set "
+                "everything that step() changes"
+            )
+        self._replayed += 1
+        self.step(action)
+        if differs(snapshot):
+            return (
+                "restore() uses the snapshot itself, which later steps change: "
+                "use a copy, such as copy.deepcopy(snapshot)"
+            )
+        return None
 
     def _first_step(self, action: Any) -> Outcome:
         if self.step != self._first_step:  # (the caller has kept this one)
@@ -127,9 +190,10 @@ class GenerativeModel:
 
     def take_replayed(self) -> int:
         """Return the number of steps since the last call that led back to a state, or checked."""
-        if not isinstance(self.simulator, EnvironmentSimulator):
-            return 0
-        count, self.simulator.replayed = self.simulator.replayed, 0
+        if self._is_world:
+            count, self._replayed = self._replayed, 0
+        else:
+            count, self.simulator.replayed = self.simulator.replayed, 0
         return count
 
 
