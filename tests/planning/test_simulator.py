@@ -120,8 +120,6 @@ def test_snapshots_share_the_transition_table():
 
 
 def test_the_state_of_wrappers_is_part_of_a_snapshot():
-    """TimeLimit, and a custom wrapper."""
-
     class Tired(gymnasium.Wrapper):
         def __init__(self, env):
             super().__init__(env)
@@ -132,14 +130,58 @@ def test_the_state_of_wrappers_is_part_of_a_snapshot():
             self.history.append(action)
             return (observation, reward - len(self.history), *rest)
 
-    env = Tired(gymnasium.make("CartPole-v1", max_episode_steps=4))
+    env = Tired(gymnasium.make("CartPole-v1"))
     env.reset(seed=0)
     env.step(0)
-    found = planning.plan(env, budget=200, depth=6, discount=1.0, rng=0)
+    found = planning.plan(env, budget=200, depth=3, discount=1.0, rng=0)
     assert found.how == "deep copies"
-    assert len(found.actions) == 3  # until it is truncated
     assert found.value == (1 - 2) + (1 - 3) + (1 - 4)
     assert env.history == [0]
+
+
+@pytest.mark.parametrize("how", ["native", "copy", "replay"])
+def test_time_limits_are_not_simulated(how):
+    env = planning.recorded(gymnasium.make("CartPole-v1", max_episode_steps=4))
+    env.reset(seed=0)
+    env.step(0)
+    simulator = planning.simulator_of(env, how=how)
+    assert simulator.how.startswith({"native": "nat", "copy": "deep", "replay": "reset"}[how])
+    simulator.restore(simulator.present())
+    assert not any(simulator.step(k % 2)[2] for k in range(9))
+    found = planning.plan(simulator, budget=300, depth=8, discount=1.0, rng=0)
+    assert found.value == 8.0
+    for _ in range(3):
+        env.step(1)
+    with pytest.raises(ValueError, match="the episode has ended"):
+        planning.plan(simulator, budget=30)
+
+
+@pytest.mark.parametrize("how", ["native", "copy"])
+def test_states_at_different_times_are_equal(how):
+    """Walking into the wall of the lake."""
+    env = made("FrozenLake-v1", is_slippery=False)
+    env.step(0)
+    simulator = planning.simulator_of(env, how=how)
+    before = simulator.present()
+    env.step(0)
+    assert simulator.same(before, simulator.present())
+
+
+def test_truncation_by_the_environment_itself_is_simulated():
+    class Brief(Stub):
+        def step(self, action):
+            observation, reward, *_ = super().step(action)
+            return observation, reward, False, self.hidden >= 4, {}
+
+        def __deepcopy__(self, memo):
+            new = Brief()
+            new.place, new.hidden = self.place, self.hidden
+            return new
+
+    env = Brief()
+    env.reset(seed=0)
+    env.step(1)
+    assert len(planning.plan(env, budget=200, depth=6, rng=0).actions) == 3
 
 
 class Stub(gymnasium.Env):

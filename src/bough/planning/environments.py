@@ -69,9 +69,10 @@ KNOWN = {
         lambda env: len(set(tuple(env.decode(env.s))[2:])) == 1,  # passenger at the destination
     ),
 }
-#: Wrappers that only observe: they are left out of what is simulated.
-OBSERVERS = {"HumanRendering", "OrderEnforcing", "PassiveEnvChecker", "Recorded"}
-OBSERVERS |= {"RecordEpisodeStatistics", "RecordVideo", "RenderCollection"}
+#: Wrappers that are left out of what is simulated: those that only observe, and the time limit. It
+#: says nothing about the value of a state, and states that differ in elapsed time only are equal.
+LEFT_OUT = {"HumanRendering", "OrderEnforcing", "PassiveEnvChecker", "Recorded", "TimeLimit"}
+LEFT_OUT |= {"RecordEpisodeStatistics", "RecordVideo", "RenderCollection"}
 
 
 def is_environment(thing: Any) -> bool:
@@ -219,7 +220,7 @@ def shared_parts(env: Any) -> list[Any]:
 
 
 def private_copy(env: Any) -> Any:
-    """Return a copy without observers and rendering."""
+    """Return a copy without rendering and the wrappers in `LEFT_OUT`."""
     shared = shared_parts(env)
     memo: dict[int, Any] = {id(thing): thing for thing in shared}
     if "pygame" in sys.modules:
@@ -230,12 +231,19 @@ def private_copy(env: Any) -> Any:
     clone.render_mode = None
     # From the inside out: a wrapper may hold any of the environments within, not only the next.
     for wrapper in reversed(wrappers_of(env)):
-        if type(wrapper).__name__ in OBSERVERS:
+        if type(wrapper).__name__ in LEFT_OUT:
             memo[id(wrapper)] = clone
         else:
             memo[id(wrapper.env)] = clone
             clone = copy.deepcopy(wrapper, memo)
     return clone
+
+
+def without_limit(env: Any) -> Any:
+    """Return an environment after its time limits were removed."""
+    for wrapper in wrappers_of(env, "TimeLimit"):
+        wrapper._max_episode_steps = math.inf
+    return env
 
 
 def further_copy(clone: Any) -> Any:
@@ -359,14 +367,14 @@ class CopyCheck:
             if self.difference is None:
                 self.deterministic = self._repeats(partial(_stand_in, env))
             elif make is not None:
-                self.deterministic = self._repeats(partial(_restarted, make()))
+                self.deterministic = self._repeats(partial(_restarted, without_limit(make())))
 
     def _copy_difference(self, env: Any, make: Callable[[], Any] | None) -> str | None:
         """Return a difference between an environment and its deep copy, or None."""
         shared = _shared_by_copy(env)
         if shared is not None:
             return f"the copy holds {shared!r} of the original"
-        original = _stand_in(env) if make is None else _restarted(make())
+        original = _stand_in(env) if make is None else _restarted(without_limit(make()))
         try:
             for action in self._actions[:CHECK_STEPS]:
                 ((_, _, ended),) = self._run(original, [action], CHECK_SEED)

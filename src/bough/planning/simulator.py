@@ -9,7 +9,7 @@ from bough._validation import listed
 from bough.exceptions import Unfaithful
 from bough.planning.environments import (
     CHECK_STEPS,
-    OBSERVERS,
+    LEFT_OUT,
     VALUES,
     Outcome,
     actions_of,
@@ -29,6 +29,7 @@ from bough.planning.environments import (
     split_outcome,
     step_in,
     why_not_underway,
+    without_limit,
     wrappers_of,
 )
 
@@ -198,7 +199,10 @@ class GenerativeModel:
 
 
 class EnvironmentSimulator:
-    """A simulator that steps a model of an environment, and follows the environment itself."""
+    """A simulator that steps a model of an environment, and follows the environment itself.
+
+    The model has no time limit: the end of an episode by `TimeLimit` is not simulated.
+    """
 
     how = ""
 
@@ -243,12 +247,14 @@ class _NativeSimulator(EnvironmentSimulator):
 
     def __init__(self, env: Any, actions: list[Any], deterministic: bool) -> None:
         super().__init__(env, actions, deterministic)
-        self._model = model = private_copy(env)
-        self._generators = [model.unwrapped.np_random]  # the only one
-        self._owners, self._names = zip(*_state_attributes(model), strict=True)
+        self._model = private_copy(env)
+        bare = self._model.unwrapped
+        self._generators = [bare.np_random]  # the only one
+        self._names = known_of(env).attributes
+        self._owners = [bare] * len(self._names)
 
     def _read_env(self) -> Any:
-        return tuple(getattr(owner, name) for owner, name in _state_attributes(self.env))
+        return tuple(getattr(self.env.unwrapped, name) for name in self._names)
 
     def snapshot(self) -> Any:
         return tuple(map(getattr, self._owners, self._names))
@@ -259,12 +265,6 @@ class _NativeSimulator(EnvironmentSimulator):
 
     def reseed(self, seed: int) -> None:
         reseed(self._generators, seed)
-
-
-def _state_attributes(env: Any) -> list[tuple[Any, str]]:
-    """Return the owner and the name of each attribute that holds the state."""
-    limits, names = wrappers_of(env, "TimeLimit"), known_of(env).attributes
-    return [(w, "_elapsed_steps") for w in limits] + [(env.unwrapped, name) for name in names]
 
 
 class _CopySimulator(EnvironmentSimulator):
@@ -293,7 +293,7 @@ class _ReplaySimulator(EnvironmentSimulator):
     ) -> None:
         super().__init__(env, actions, deterministic)
         self._record = wrappers_of(env, "Recorded")[0]
-        self._model = recorded(make())
+        self._model = recorded(without_limit(make()))
 
     def _read_env(self) -> Any:
         done, expected = tuple(self._record.done), self._record.last
@@ -336,6 +336,9 @@ def simulator_of(
 ) -> Any:
     """Return a simulator of a Gymnasium environment, which itself is not changed.
 
+    The wrapper `TimeLimit` is not simulated: its end of an episode says nothing about the value of
+    a state. An environment that truncates episodes itself does so when it is simulated.
+
     Parameters
     ----------
     env
@@ -368,7 +371,7 @@ def simulator_of(
     actions = actions_of(env.action_space, values)
     known = bool(known_of(env).attributes)
     wrappers = {type(wrapper).__name__ for wrapper in wrappers_of(env)}
-    if known and wrappers <= OBSERVERS | {"TimeLimit"} and how in (None, "native"):
+    if known and wrappers <= LEFT_OUT and how in (None, "native"):
         if deterministic is None:
             deterministic = is_deterministic(env)
         return _NativeSimulator(env, actions, deterministic)
