@@ -17,6 +17,7 @@ spaces = gymnasium.spaces
 
 NATIVE = [
     ("Acrobot-v1", {}),
+    ("Blackjack-v1", {"natural": True}),
     ("CartPole-v1", {}),
     ("CliffWalking-v1", {}),
     ("CliffWalking-v1", {"is_slippery": True}),
@@ -94,7 +95,7 @@ def test_deterministic_transitions_are_known_or_detected():
     for name, keywords in NATIVE:
         env = made(name, **keywords)
         expected = "is_slippery" not in keywords or not keywords["is_slippery"]
-        expected = expected and "fickle_passenger" not in keywords
+        expected = expected and "fickle_passenger" not in keywords and "natural" not in keywords
         assert planning.simulator_of(env).deterministic is expected, (name, keywords)
     for slippery in (False, True):
         env = made("FrozenLake-v1", is_slippery=slippery)
@@ -460,3 +461,187 @@ def test_the_check_of_restore_uses_same():
     world = Lazy()
     world.same = lambda one, other: one["stones"] == other["stones"]
     assert planning.plan(world, budget=50, rng=0).calls > 0
+
+
+# ---------------------------------------------------------------------- keys of states
+
+
+def walk(model, start, steps=200, seed=0):
+    """Yield snapshots of random walks from a state, until the end of each."""
+    rng = np.random.default_rng(seed)
+    ended = True
+    for _ in range(steps):
+        if ended:
+            model.restore(start)
+            model.reseed(int(rng.integers(2**31)))
+        ended = model.step(model.actions[rng.integers(len(model.actions))])[2]
+        if not ended:
+            yield model.snapshot()
+
+
+def outcomes(model, snapshot):
+    """Return the outcomes of all actions in a state, with one seed."""
+    found = []
+    for action in model.actions:
+        model.restore(snapshot)
+        model.reseed(7)
+        found.append((*model.step(action), model.key(model.snapshot())))
+    return found
+
+
+DISCRETE = [(name, k) for name, k in NATIVE if name[:3] in ("Bla", "Cli", "Fro", "Tax")]
+
+
+@pytest.mark.parametrize(("name", "keywords"), NATIVE)
+def test_native_states_with_equal_keys_are_equal(name, keywords):
+    model = GenerativeModel(made(name, **keywords))
+    assert (model.key is not None) is ((name, keywords) in DISCRETE)
+    if model.key is None:
+        return
+    with model.present() as start:
+        first, pairs = {}, 0
+        for snapshot in walk(model, start):
+            other = first.setdefault(model.key(snapshot), snapshot)
+            assert model.same(snapshot, other)
+            if other != snapshot and pairs < 20:
+                pairs += 1
+                assert outcomes(model, other) == outcomes(model, snapshot)
+        assert pairs > 0 or name == "Blackjack-v1"
+        assert 1 < len(first) < 150
+
+
+def test_the_hidden_card_is_not_foreseen():
+    """Sticking has the same probabilities whatever the hidden card is, and those of the game."""
+    env = made("Blackjack-v1", sab=False)
+    bare = env.unwrapped
+    rewards = {}
+    for hidden in (5, 10):
+        bare.player, bare.dealer = [10, 9], [8, hidden]
+        simulator = planning.simulator_of(env)
+        assert simulator.how == "native snapshots"
+        start = simulator.present()
+        seen = []
+        for seed in range(400):
+            simulator.restore(start)
+            simulator.reseed(seed)
+            seen.append(simulator.step(0)[1])
+        rewards[hidden] = seen
+        assert (bare.player, bare.dealer) == ([10, 9], [8, hidden])
+    assert rewards[5] == rewards[10]
+    real = []
+    for seed in range(400):
+        env.reset(seed=seed)
+        bare.player, bare.dealer = [10, 9], [8, bare.dealer[1]]
+        real.append(env.step(0)[1])
+    for reward in (-1.0, 0.0, 1.0):
+        assert real.count(reward) == pytest.approx(rewards[5].count(reward), abs=50)
+
+
+def test_hands_of_equal_worth_have_one_key():
+    model = GenerativeModel(made("Blackjack-v1"))
+    hands = [(10, 2, 3), (3, 10, 2), (5, 10), (1, 4), (1, 4, 10), (1, 10), (1, 5, 5)]
+    keys = [model.key((hand, (7,))) for hand in hands]
+    assert keys[0] == keys[1] == keys[2] == keys[4] != keys[3]
+    assert keys[5] != keys[6]  # a natural
+    assert keys[0] != model.key((hands[0], (8,)))
+
+
+@pytest.mark.parametrize(  # (in the second, a key is in a box)
+    "name", ["MiniGrid-DoorKey-5x5-v0", "MiniGrid-ObstructedMaze-1Dlh-v0"]
+)
+def test_states_of_minigrid_with_equal_keys_are_equal(name):
+    minigrid = pytest.importorskip("minigrid")
+    model = GenerativeModel(minigrid.wrappers.ImgObsWrapper(made(name)))
+    assert model.how == "deep copies"
+    with model.present() as start:
+        first, pairs = {}, 0
+        for snapshot in walk(model, start, 60):
+            other = first.setdefault(model.key(snapshot), snapshot)
+            assert model.same(snapshot, other)
+            if other.unwrapped.step_count != snapshot.unwrapped.step_count:
+                pairs += 1
+                snapshot.unwrapped.step_count = other.unwrapped.step_count
+                assert equal_states(outcomes(model, other), outcomes(model, snapshot))
+        assert pairs > 0
+
+
+def test_minigrid_with_a_memory_has_no_key():
+    minigrid = pytest.importorskip("minigrid")
+    env = made("MiniGrid-Empty-5x5-v0")
+    assert GenerativeModel(env).key is not None
+    assert GenerativeModel(minigrid.wrappers.PositionBonus(env)).key is None
+    assert GenerativeModel(made("BabyAI-GoToObj-v0")).key is None
+
+
+def test_keys_of_simulators():
+    class Own(Heap):
+        def key(self, snapshot):
+            return sum(snapshot)
+
+    class Plain(Corridor):
+        def __init__(self, make=lambda place: place):
+            super().__init__()
+            self.make = make
+
+        def snapshot(self):
+            return self.make(self.place)
+
+        def restore(self, snapshot):
+            self.place = int(snapshot if isinstance(snapshot, (int, float)) else snapshot[0])
+
+    def key_of(world, **keywords):
+        model = GenerativeModel(world, **keywords)
+        with model.present() as snapshot:
+            return model.key and model.key(snapshot)
+
+    assert key_of(Own()) == 8
+    assert key_of(Own(), merge_states=True) == 8
+    assert key_of(Own(), merge_states=False) is None
+    assert key_of(Plain()) == 0
+    assert key_of(Plain(lambda place: (place, "a", (None, b"c", True)))) is not None
+    assert key_of(Plain(float)) is None
+    assert key_of(Plain(lambda place: (place, 0.5))) is None
+    assert key_of(Plain(lambda place: [place])) is None
+    assert key_of(Plain(), merge_states=False) is None
+    for world in (Plain(float), Heap(), made("CartPole-v1"), made("bough/none-v0")):
+        with pytest.raises(ValueError, match="merge_states=True needs keys of states"):
+            key_of(world, merge_states=True)
+    random = Plain()
+    random.deterministic = False
+    assert key_of(random) is None
+    with pytest.raises(ValueError, match="merge_states=True needs keys"):
+        GenerativeModel(random, merge_states=True)
+    with pytest.raises(TypeError, match="merge_states must be True, False, None or a function"):
+        GenerativeModel(random, merge_states="yes")
+
+
+def test_a_snapshot_that_is_no_key_is_not_merged():
+    class Odd(Corridor):
+        def snapshot(self):
+            return self.place if self.place == 0 else [self.place]
+
+        def restore(self, snapshot):
+            self.place = snapshot if snapshot == 0 else snapshot[0]
+
+    model = GenerativeModel(Odd())
+    with model.present():
+        model.step("right")
+        assert model.key(model.snapshot()) != model.key(model.snapshot())
+
+
+@pytest.mark.parametrize("how", ["native", "copy"])
+def test_keys_by_a_function_of_the_observation(how):
+    simulator = planning.simulator_of(made("CartPole-v1"), how=how)
+    model = GenerativeModel(simulator, merge_states=lambda seen: tuple(np.round(seen, 1)))
+    with model.present() as start:
+        model.restore(start)
+        observation, *_ = model.step(0)
+        assert model.key(model.snapshot()) == tuple(np.round(observation, 1))
+        other, *_ = model.step(1)
+        assert model.observation is other
+    model = GenerativeModel(simulator, merge_states=list)
+    with model.present() as start:
+        model.restore(start)
+        model.step(0)
+        with pytest.raises(TypeError, match="merge_states must return a hashable object"):
+            model.key(start)

@@ -6,6 +6,7 @@ live outside of Python.
 """
 
 import copy
+import enum
 import gc
 import io
 import itertools
@@ -16,9 +17,10 @@ import sys
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,14 +43,25 @@ Outcome = tuple[Any, float, bool]  # observation, reward, whether the episode en
 
 
 class KnownState(NamedTuple):
-    """Attributes that hold the state of an environment, and a test for the end of its episode."""
+    """Attributes that hold the state of an environment, and functions of its state."""
 
     attributes: tuple[str, ...] = ()
     has_ended: Callable[[Any], bool] = lambda env: False
+    #: Of a snapshot, the tuple of the attributes: equal for equal states. None if states are real
+    #: numbers, which hardly ever repeat.
+    key: Callable[[Any], Hashable] | None = None
 
 
 def _is_at_goal(env: Any) -> bool:
     return bool(env.state[0] >= env.goal_position)
+
+
+def _blackjack_key(snapshot: Any) -> Hashable:
+    """Return the sum, a usable ace, a natural (which may win more), and the dealer's hand."""
+    player, dealer = snapshot
+    has_usable_ace = 1 in player and sum(player) <= 11
+    is_natural = sorted(player) == [1, 10]
+    return sum(player) + 10 * has_usable_ace, has_usable_ace, is_natural, dealer
 
 
 #: Environments of Gymnasium whose state is known, by the name of their class.
@@ -60,13 +73,21 @@ KNOWN = {
     "Continuous_MountainCarEnv": KnownState(("state",), _is_at_goal),
     "MountainCarEnv": KnownState(("state",), _is_at_goal),
     "PendulumEnv": KnownState(("state", "last_u")),
-    "CliffWalkingEnv": KnownState(("s", "lastaction"), lambda env: env.s == env.nS - 1),
+    "BlackjackEnv": KnownState(
+        ("player", "dealer"),
+        lambda env: len(env.dealer) > 2 or env._get_obs()[0] > 21,  # (not every end is visible)
+        _blackjack_key,
+    ),
+    "CliffWalkingEnv": KnownState(
+        ("s", "lastaction"), lambda env: env.s == env.nS - 1, itemgetter(0)
+    ),
     "FrozenLakeEnv": KnownState(
-        ("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H")
+        ("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H"), itemgetter(0)
     ),
     "TaxiEnv": KnownState(
         ("s", "lastaction", "fickle_step", "taxi_orientation"),
         lambda env: len(set(tuple(env.decode(env.s))[2:])) == 1,  # passenger at the destination
+        itemgetter(0, 2),
     ),
 }
 #: Wrappers that are left out of what is simulated: those that only observe, and the time limit. It
@@ -109,6 +130,8 @@ def is_deterministic(env: Any) -> bool:
     """Return whether the transitions of a known environment are deterministic."""
     bare = env.unwrapped
     if getattr(bare, "torque_noise_max", 0.0) or getattr(bare, "fickle_passenger", False):
+        return False
+    if type(bare).__name__ == "BlackjackEnv":
         return False
     states = (_table_of(env) or {}).values()
     return all(len(moves) == 1 for state in states for moves in state.values())
@@ -291,6 +314,50 @@ def is_changed(state: Any, before: bytes) -> bool:
         return pickled(state) != before
     except Exception:
         return False
+
+
+# ---------------------------------------------------------------------- keys of states
+
+
+def is_discrete(state: Any) -> bool:
+    """Return whether a state is hashable and made of integers, strings and the like only.
+
+    Real numbers hardly ever repeat: it would not be worthwhile to look for equal states.
+
+    >>> is_discrete((3, ("b", None), frozenset({True}))), is_discrete((3, 0.5)), is_discrete([3])
+    (True, False, False)
+    """
+    if isinstance(state, (tuple, frozenset)):
+        return all(map(is_discrete, state))
+    return state is None or isinstance(state, (int, str, bytes, enum.Enum, np.integer, np.bool_))
+
+
+def key_of_copies(env: Any) -> Callable[[Any], Hashable] | None:
+    """Return the key of copies of an environment of MiniGrid; None for others."""
+    module = _module_of(env.unwrapped)
+    if not module.startswith("minigrid.") or module.startswith("minigrid.envs.babyai."):
+        return None  # (BabyAI remembers the instructions that were followed)
+    wrappers = (w for w in wrappers_of(env) if type(w).__name__ not in LEFT_OUT)
+    return _minigrid_key if all(map(_only_shows, wrappers)) else None
+
+
+def _only_shows(wrapper: Any) -> bool:
+    """Return whether a wrapper of MiniGrid only changes observations."""
+    kinds = {kind.__name__ for kind in type(wrapper).__mro__}
+    return _module_of(wrapper).startswith("minigrid.") and "ObservationWrapper" in kinds
+
+
+def _minigrid_key(env: Any) -> Hashable:
+    """Return all of the state but the number of steps, by which rewards are slightly lower."""
+    bare = env.unwrapped
+    boxes = [_encoded(thing.contains) for thing in bare.grid.grid if hasattr(thing, "contains")]
+    position, grid = tuple(map(int, bare.agent_pos)), bare.grid.encode().tobytes()
+    return position, int(bare.agent_dir), _encoded(bare.carrying), tuple(boxes), grid
+
+
+def _encoded(thing: Any) -> Hashable:
+    """Return the type, color and state of an object of MiniGrid, and of what is in it."""
+    return thing and (*thing.encode(), _encoded(getattr(thing, "contains", None)))
 
 
 # ---------------------------------------------------------------------- random numbers

@@ -1,7 +1,7 @@
 """Simulators: the interface, three kinds for Gymnasium environments, and the choice of one."""
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,8 +19,10 @@ from bough.planning.environments import (
     generators_of,
     is_changed,
     is_deterministic,
+    is_discrete,
     is_environment,
     is_random_state,
+    key_of_copies,
     known_of,
     pickled,
     private_copy,
@@ -49,7 +51,13 @@ class Simulator(Protocol):
         be missing if `restore` does not restore random numbers, so that playouts differ; a snapshot
         that holds a generator or its state is refused then.
     `same(snapshot, other) -> bool`
-        Whether two snapshots are of the same state. Without it an agent reuses no playouts.
+        Whether two snapshots are of the same state.
+    `key(snapshot)`
+        A hashable object, equal for snapshots of the same state. If there is none and transitions
+        are deterministic, snapshots made of integers, strings, None and tuples of them only are
+        their own keys.
+
+    An agent reuses playouts only if there is `same` or a key.
     """
 
     actions: Sequence[Any]
@@ -73,11 +81,37 @@ class GenerativeModel:
 
     `step` returns the observation, the reward, and whether the episode ended, in whatever form the
     simulator returns them. The form is detected in the first step, which replaces `step`.
+
+    Parameters
+    ----------
+    merge_states : bool or function, optional
+        Whether states that are reached in several ways are recognized, by their `key`. True:
+        required. A function of the observation that returns a hashable: its result is the key of
+        the state after the last step. By default where keys are known.
+
+    Attributes
+    ----------
+    key
+        Function of a snapshot that returns a key, equal for equal states; None if states are not
+        merged. If `merge_states` is a function, call it right after the step that led to the
+        snapshot. A key may be known only after `present` was called.
+    observation
+        The observation of the last step, if `merge_states` is a function.
     """
 
-    def __init__(self, env_or_simulator: Any) -> None:
+    def __init__(
+        self,
+        env_or_simulator: Any,
+        *,
+        merge_states: bool | Callable[[Any], Hashable] | None = None,
+    ) -> None:
         is_env = is_environment(env_or_simulator)
         simulator = simulator_of(env_or_simulator) if is_env else env_or_simulator
+        if not (merge_states is None or isinstance(merge_states, bool) or callable(merge_states)):
+            raise TypeError(
+                "merge_states must be True, False, None or a function of the observation, got "
+                f"{merge_states!r}"
+            )
         for name in ("snapshot", "restore", "step", "actions"):
             if not hasattr(simulator, name):
                 raise TypeError(
@@ -93,11 +127,22 @@ class GenerativeModel:
         self.snapshot: Callable[[], Any] = simulator.snapshot
         self.restore: Callable[[Any], None] = simulator.restore
         self._is_world = not isinstance(simulator, EnvironmentSimulator)
+        self._observes = callable(merge_states)  # whether to keep observations
         self.step: Callable[[Any], Outcome] = simulator.step
-        if self._is_world:
+        if self._is_world or self._observes:
             self.step = self._first_step
         self.reseed: Callable[[int], None] | None = getattr(simulator, "reseed", None)
         self.same: Callable[[Any, Any], bool] | None = getattr(simulator, "same", None)
+        self.observation: Any = None
+        self.key: Callable[[Any], Hashable] | None = None
+        self._merge_states = merge_states
+        key = getattr(simulator, "key", None)
+        if callable(merge_states):
+            self.key = self._observed_key
+        elif merge_states is not False and callable(key):
+            self._set_key(key)
+        elif merge_states is True and not (self._is_world and self.deterministic):
+            raise self._no_key()
         self._checked = not self._is_world  # whether `restore` is known to work
         self._replayed = 0
         #: Whether a snapshot costs about as much as a step.
@@ -116,12 +161,45 @@ class GenerativeModel:
             )
         if not self._checked:
             self.check_restore(snapshot)
+            if self.key is None and self._merge_states is not False and self.deterministic:
+                self._use_snapshots_as_keys(snapshot)
             self._checked = True
         try:
             yield snapshot
         finally:
             if self._is_world:
                 self.restore(snapshot)
+
+    def _set_key(self, key: Callable[[Any], Hashable]) -> None:
+        self.key = key
+        # (Merged states need not be equal in all that a snapshot holds, such as the last action.)
+        if self.same is None or not self._is_world:
+            self.same = lambda one, other: key(one) == key(other)
+
+    def _use_snapshots_as_keys(self, snapshot: Any) -> None:
+        """Let snapshots be their own keys, if one of them can be."""
+        if is_discrete(snapshot):
+            self._set_key(_itself)
+        elif self._merge_states is True:
+            raise self._no_key()
+
+    def _no_key(self) -> ValueError:
+        return ValueError(
+            f"merge_states=True needs keys of states, and there are none ({self.how}): pass a "
+            "function of the observation that returns a hashable, or give a simulator key(snapshot)"
+        )
+
+    def _observed_key(self, snapshot: Any) -> Hashable:
+        if self.observation is None:  # unknown
+            return object()
+        key = self._merge_states(self.observation)  # type: ignore[operator, misc]
+        try:
+            hash(key)
+        except TypeError:
+            raise TypeError(
+                f"merge_states must return a hashable object, such as a tuple, got {key!r}"
+            ) from None
+        return key
 
     def check_restore(self, snapshot: Any) -> None:
         """Check by a few steps that `restore` returns to a snapshot, which steps do not change.
@@ -183,11 +261,20 @@ class GenerativeModel:
             return self.step(action)
         outcome = self.simulator.step(action)
         observation, reward, ended, _ = split_outcome(outcome)
-        self.step = self.simulator.step if len(outcome) == 3 else self._step_with_info
+        if self._observes:
+            self.step = self._step_and_observe
+            self.observation = observation
+        else:
+            self.step = self.simulator.step if len(outcome) == 3 else self._step_with_info
         return observation, reward, ended
 
     def _step_with_info(self, action: Any) -> Outcome:
         return split_outcome(self.simulator.step(action))[:3]
+
+    def _step_and_observe(self, action: Any) -> Outcome:
+        observation, reward, ended, _ = split_outcome(self.simulator.step(action))
+        self.observation = observation
+        return observation, reward, ended
 
     def take_replayed(self) -> int:
         """Return the number of steps since the last call that led back to a state, or checked."""
@@ -198,6 +285,14 @@ class GenerativeModel:
         return count
 
 
+def _itself(snapshot: Any) -> Hashable:
+    try:
+        hash(snapshot)
+    except TypeError:  # unlike the first one
+        return object()
+    return snapshot  # type: ignore[no-any-return]
+
+
 class EnvironmentSimulator:
     """A simulator that steps a model of an environment, and follows the environment itself.
 
@@ -205,6 +300,7 @@ class EnvironmentSimulator:
     """
 
     how = ""
+    key: Callable[[Any], Hashable] | None = None
 
     def __init__(self, env: Any, actions: list[Any], deterministic: bool) -> None:
         self.env = env
@@ -251,6 +347,7 @@ class _NativeSimulator(EnvironmentSimulator):
         bare = self._model.unwrapped
         self._generators = [bare.np_random]  # the only one
         self._names = known_of(env).attributes
+        self.key = known_of(env).key
         self._owners = [bare] * len(self._names)
 
     def _read_env(self) -> Any:
@@ -267,11 +364,34 @@ class _NativeSimulator(EnvironmentSimulator):
         reseed(self._generators, seed)
 
 
+class _BlackjackSimulator(_NativeSimulator):
+    """Snapshots of the hands of Blackjack.
+
+    The card that the dealer hides is left out. Every card is drawn from a full deck, and the dealer
+    draws at least one after the first (at most 11), so that it can as well be drawn at the end: the
+    probabilities are the same, and nothing is foreseen.
+    """
+
+    def _read_env(self) -> Any:
+        player, dealer = super()._read_env()
+        return tuple(player), tuple(dealer[:1])
+
+    def snapshot(self) -> Any:
+        return tuple(map(tuple, super().snapshot()))
+
+    def restore(self, snapshot: Any) -> None:
+        super().restore(map(list, snapshot))
+
+
 class _CopySimulator(EnvironmentSimulator):
     """Snapshots that are deep copies of the environment."""
 
     how = "deep copies"
     heavy = True
+
+    def __init__(self, env: Any, actions: list[Any], deterministic: bool) -> None:
+        super().__init__(env, actions, deterministic)
+        self.key = key_of_copies(env)
 
     def _read_env(self) -> Any:
         return private_copy(self.env)
@@ -374,7 +494,9 @@ def simulator_of(
     if known and wrappers <= LEFT_OUT and how in (None, "native"):
         if deterministic is None:
             deterministic = is_deterministic(env)
-        return _NativeSimulator(env, actions, deterministic)
+        is_blackjack = type(env.unwrapped).__name__ == "BlackjackEnv"
+        kind = _BlackjackSimulator if is_blackjack else _NativeSimulator
+        return kind(env, actions, deterministic)
     if how == "native":
         raise ValueError(
             f"the state of {env} is not known, or that of its wrappers: leave out how='native'"
