@@ -645,3 +645,119 @@ def test_keys_by_a_function_of_the_observation(how):
         model.step(0)
         with pytest.raises(TypeError, match="merge_states must return a hashable object"):
             model.key(start)
+
+
+# ---------------------------------------------------------------------- observations, legal actions
+
+
+@pytest.mark.parametrize(("name", "keywords"), NATIVE)
+def test_the_present_observation_is_known(name, keywords):
+    env = gymnasium.make(name, **keywords)
+    expected, _ = env.reset(seed=5)
+    env.action_space.seed(5)
+    for _ in range(5):
+        model = GenerativeModel(env)
+        with model.present():
+            assert equal_states(model.observation, expected)
+        expected, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        if terminated or truncated:
+            break
+
+
+def legal_in(mask):
+    legal = tuple(np.flatnonzero(mask).tolist())
+    return legal if len(legal) < len(mask) else None
+
+
+@pytest.mark.parametrize("how", ["native", "copy", "replay"])
+def test_masks_of_the_environment_are_used(how):
+    env = planning.recorded(gymnasium.make("Taxi-v4"))
+    _, info = env.reset(seed=4)
+    model = GenerativeModel(planning.simulator_of(env, how=how))
+    first = model.step  # (a caller may keep it)
+    with model.present() as start:
+        assert model.legal == legal_in(info["action_mask"])
+        bare = copy.deepcopy(env.unwrapped)
+        for step in (first, model.step):
+            model.restore(start)
+            for k in (0, 1, 0, 2, 3, 3):
+                state = step(k)[0]
+                assert model.observation == state
+                assert model.legal == legal_in(bare.action_mask(state))
+    env.step(model.legal[0])
+    with model.present():
+        assert model.legal == legal_in(bare.action_mask(env.unwrapped.s))
+
+
+def test_nothing_is_observed_without_a_mask():
+    model = GenerativeModel(made("CartPole-v1"))
+    assert model.step == model.simulator.step
+    model = GenerativeModel(made("bough/none-v0"))
+    with model.present() as start:
+        model.restore(start)
+        model.step(0)
+        assert model.step == model.simulator.step
+        assert model.legal is model.observation is None
+
+
+def test_a_mask_by_a_function_of_the_observation():
+    def mask(place):
+        return [place > -1, place < 2, True]
+
+    model = GenerativeModel(Corridor(), mask=mask)
+    with model.present():
+        assert model.legal is None  # not known
+    with model.present(observation=2) as start:
+        assert (model.observation, model.legal) == (2, (0, 2))
+        for action, legal in (
+            ("left", (1, 2)),
+            ("right", None),
+            ("right", None),
+            ("right", (0, 2)),
+        ):
+            model.step(action)
+            assert model.legal == legal
+        assert model.step("right")[2]
+        assert model.legal is None  # after the end
+    env = made("FrozenLake-v1")
+    model = GenerativeModel(env, mask=lambda place: [place == 0, True, True, False])
+    with model.present() as start:
+        assert model.legal == (0, 1, 2)
+        model.restore(start)
+        while model.step(1)[0] == 0:
+            pass
+        assert model.legal == (1, 2)
+
+
+@pytest.mark.parametrize("flags", [[], [True], [True] * 4, [False] * 3, np.zeros(3, np.int8)])
+def test_masks_without_a_legal_action_are_refused(flags):
+    model = GenerativeModel(Corridor(), mask=lambda place: flags)
+    with pytest.raises(ValueError, match="one boolean for each of the 3 actions"):
+        model.step("left")
+    with pytest.raises(ValueError, match="one boolean"), model.present(observation=0):
+        pass
+    with pytest.raises(ValueError, match="one boolean"), model.present(info={"action_mask": flags}):
+        model.step("left")
+    with pytest.raises(TypeError, match="mask must be a function"):
+        GenerativeModel(Corridor(), mask=flags)
+
+
+class Strict(Corridor):
+    """Returns masks, and refuses illegal actions."""
+
+    def mask(self):
+        return np.array([self.place > 0, True, False])
+
+    def step(self, action):
+        assert self.mask()[self.actions.index(action)], "an illegal action"
+        return *super().step(action), {"action_mask": self.mask()}
+
+
+def test_only_legal_actions_are_taken_to_check_a_simulator():
+    world = Strict()
+    model = GenerativeModel(world)
+    with model.present(info={"action_mask": world.mask()}):
+        assert model.legal == (1,)
+        assert model.take_replayed() == 2
+        model.step("right")
+        assert model.legal == (0, 1)

@@ -46,10 +46,19 @@ class KnownState(NamedTuple):
     """Attributes that hold the state of an environment, and functions of its state."""
 
     attributes: tuple[str, ...] = ()
+    observe: Callable[[Any], Any] = lambda env: None
     has_ended: Callable[[Any], bool] = lambda env: False
     #: Of a snapshot, the tuple of the attributes: equal for equal states. None if states are real
     #: numbers, which hardly ever repeat.
     key: Callable[[Any], Hashable] | None = None
+
+
+def _state(env: Any) -> Any:
+    return np.array(env.state, dtype=np.float32)
+
+
+def _place(env: Any) -> int:
+    return int(env.s)
 
 
 def _is_at_goal(env: Any) -> bool:
@@ -66,26 +75,30 @@ def _blackjack_key(snapshot: Any) -> Hashable:
 
 #: Environments of Gymnasium whose state is known, by the name of their class.
 KNOWN = {
-    "AcrobotEnv": KnownState(("state",), lambda env: env._terminal()),
+    "AcrobotEnv": KnownState(("state",), lambda env: env._get_ob(), lambda env: env._terminal()),
     "CartPoleEnv": KnownState(
-        ("state", "steps_beyond_terminated"), lambda env: env.steps_beyond_terminated is not None
+        ("state", "steps_beyond_terminated"),
+        _state,
+        lambda env: env.steps_beyond_terminated is not None,
     ),
-    "Continuous_MountainCarEnv": KnownState(("state",), _is_at_goal),
-    "MountainCarEnv": KnownState(("state",), _is_at_goal),
-    "PendulumEnv": KnownState(("state", "last_u")),
+    "Continuous_MountainCarEnv": KnownState(("state",), _state, _is_at_goal),
+    "MountainCarEnv": KnownState(("state",), _state, _is_at_goal),
+    "PendulumEnv": KnownState(("state", "last_u"), lambda env: env._get_obs()),
     "BlackjackEnv": KnownState(
         ("player", "dealer"),
+        lambda env: env._get_obs(),
         lambda env: len(env.dealer) > 2 or env._get_obs()[0] > 21,  # (not every end is visible)
         _blackjack_key,
     ),
     "CliffWalkingEnv": KnownState(
-        ("s", "lastaction"), lambda env: env.s == env.nS - 1, itemgetter(0)
+        ("s", "lastaction"), _place, lambda env: env.s == env.nS - 1, itemgetter(0)
     ),
     "FrozenLakeEnv": KnownState(
-        ("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H"), itemgetter(0)
+        ("s", "lastaction"), _place, lambda env: env.desc.flat[env.s] in (b"G", b"H"), itemgetter(0)
     ),
     "TaxiEnv": KnownState(
         ("s", "lastaction", "fickle_step", "taxi_orientation"),
+        _place,
         lambda env: len(set(tuple(env.decode(env.s))[2:])) == 1,  # passenger at the destination
         itemgetter(0, 2),
     ),
@@ -154,6 +167,24 @@ def why_not_underway(env: Any) -> str | None:
     if ended or any((w._elapsed_steps or 0) >= w._max_episode_steps for w in limits):
         return "the episode has ended"
     return None
+
+
+def last_seen(env: Any) -> tuple[Any, Any]:
+    """Return the observation and the info of the current state; None where they are unknown."""
+    for wrapper in wrappers_of(env):
+        if type(wrapper).__name__ == "Recorded":
+            return wrapper.last, wrapper.info
+        if type(wrapper).__name__ not in LEFT_OUT:
+            return None, None
+    known, bare = known_of(env), env.unwrapped
+    if not known.attributes:
+        return None, None
+    return known.observe(bare), {"action_mask": bare.action_mask(bare.s)} if has_mask(env) else {}
+
+
+def has_mask(env: Any) -> bool:
+    """Return whether a known environment returns masks of actions."""
+    return hasattr(env.unwrapped, "action_mask")
 
 
 def split_outcome(outcome: Any) -> tuple[Any, float, bool, Any]:

@@ -17,6 +17,7 @@ from bough.planning.environments import (
     equal_states,
     further_copy,
     generators_of,
+    has_mask,
     is_changed,
     is_deterministic,
     is_discrete,
@@ -24,6 +25,7 @@ from bough.planning.environments import (
     is_random_state,
     key_of_copies,
     known_of,
+    last_seen,
     pickled,
     private_copy,
     reachable,
@@ -88,6 +90,9 @@ class GenerativeModel:
         Whether states that are reached in several ways are recognized, by their `key`. True:
         required. A function of the observation that returns a hashable: its result is the key of
         the state after the last step. By default where keys are known.
+    mask : function, optional
+        Function of the observation that returns a sequence of booleans, whether each action is
+        legal. By default `info["action_mask"]`, if steps of an environment return it.
 
     Attributes
     ----------
@@ -96,7 +101,12 @@ class GenerativeModel:
         merged. If `merge_states` is a function, call it right after the step that led to the
         snapshot. A key may be known only after `present` was called.
     observation
-        The observation of the last step, if `merge_states` is a function.
+        The observation of the present state, and then, if there is a mask or `merge_states` is a
+        function, that of the last step. None if it is unknown.
+    legal : tuple of int or None
+        The indices of the legal actions in the state of that observation; None if all are legal, if
+        the episode has ended, or if it is unknown. `restore` changes neither of them: keep them
+        with the snapshot.
     """
 
     def __init__(
@@ -104,6 +114,7 @@ class GenerativeModel:
         env_or_simulator: Any,
         *,
         merge_states: bool | Callable[[Any], Hashable] | None = None,
+        mask: Callable[[Any], Sequence[Any]] | None = None,
     ) -> None:
         is_env = is_environment(env_or_simulator)
         simulator = simulator_of(env_or_simulator) if is_env else env_or_simulator
@@ -112,6 +123,8 @@ class GenerativeModel:
                 "merge_states must be True, False, None or a function of the observation, got "
                 f"{merge_states!r}"
             )
+        if mask is not None and not callable(mask):
+            raise TypeError(f"mask must be a function of the observation or None, got {mask!r}")
         for name in ("snapshot", "restore", "step", "actions"):
             if not hasattr(simulator, name):
                 raise TypeError(
@@ -127,13 +140,20 @@ class GenerativeModel:
         self.snapshot: Callable[[], Any] = simulator.snapshot
         self.restore: Callable[[Any], None] = simulator.restore
         self._is_world = not isinstance(simulator, EnvironmentSimulator)
-        self._observes = callable(merge_states)  # whether to keep observations
-        self.step: Callable[[Any], Outcome] = simulator.step
-        if self._is_world or self._observes:
-            self.step = self._first_step
+        self._mask = mask
+        #: Whether steps update `observation` and `legal`.
+        self._observes = callable(merge_states) or mask is not None
+        self._full_step: Callable[[Any], Any] = (
+            simulator.step if self._is_world else simulator.step_with_info
+        )
+        self.step: Callable[[Any], Outcome] = self._first_step
+        is_native = isinstance(simulator, _NativeSimulator)
+        if is_native and not has_mask(simulator.env) and not self._observes:
+            self.step = simulator.step
         self.reseed: Callable[[int], None] | None = getattr(simulator, "reseed", None)
         self.same: Callable[[Any, Any], bool] | None = getattr(simulator, "same", None)
         self.observation: Any = None
+        self.legal: tuple[int, ...] | None = None
         self.key: Callable[[Any], Hashable] | None = None
         self._merge_states = merge_states
         key = getattr(simulator, "key", None)
@@ -149,9 +169,19 @@ class GenerativeModel:
         self.heavy = bool(getattr(simulator, "heavy", False))
 
     @contextmanager
-    def present(self) -> Iterator[Any]:
-        """Provide a snapshot of the world, which is restored if the simulator is the world."""
-        snapshot = self.snapshot() if self._is_world else self.simulator.present()
+    def present(self, observation: Any = None, info: Any = None) -> Iterator[Any]:
+        """Provide a snapshot of the world, which is restored if the simulator is the world.
+
+        The last observation and info are those of the environment, where they are known.
+        """
+        if self._is_world:
+            snapshot = self.snapshot()
+        else:
+            snapshot = self.simulator.present()
+            known_observation, known_info = last_seen(self.simulator.env)
+            observation = known_observation if observation is None else observation
+            info = known_info if info is None else info
+        self._observe(observation, info)
         needs_reseed = self.reseed is None and not self.deterministic
         if needs_reseed and any(map(is_random_state, reachable(snapshot))):
             raise ValueError(
@@ -217,16 +247,19 @@ class GenerativeModel:
                 return False
             return is_changed(state, before)
 
+        observation, legal = self.observation, self.legal
         try:
             fault = self._restore_fault(snapshot, differs)
         finally:
             self.restore(untouched if differs(snapshot) else snapshot)
+            self.observation, self.legal = observation, legal
         if fault is not None:
             raise ValueError(fault)
 
     def _restore_fault(self, snapshot: Any, differs: Callable[[Any], bool]) -> str | None:
         """Return what is wrong with `snapshot` or `restore`, by the first action with an effect."""
-        for action in self.actions[:CHECK_STEPS]:
+        actions = self.actions if self.legal is None else [self.actions[k] for k in self.legal]
+        for action in actions[:CHECK_STEPS]:
             self._replayed += 1
             ended = self.step(action)[2]
             if differs(snapshot):
@@ -259,22 +292,47 @@ class GenerativeModel:
     def _first_step(self, action: Any) -> Outcome:
         if self.step != self._first_step:  # (the caller has kept this one)
             return self.step(action)
-        outcome = self.simulator.step(action)
-        observation, reward, ended, _ = split_outcome(outcome)
-        if self._observes:
+        outcome = self._full_step(action)
+        observation, reward, ended, info = split_outcome(outcome)
+        if self._observes or _mask_in(info) is not None:
             self.step = self._step_and_observe
-            self.observation = observation
+            self._observe(observation, info, ended)
+        elif self._is_world and len(outcome) > 3:
+            self.step = self._step_with_info
         else:
-            self.step = self.simulator.step if len(outcome) == 3 else self._step_with_info
+            self.step = self.simulator.step
         return observation, reward, ended
 
     def _step_with_info(self, action: Any) -> Outcome:
         return split_outcome(self.simulator.step(action))[:3]
 
     def _step_and_observe(self, action: Any) -> Outcome:
-        observation, reward, ended, _ = split_outcome(self.simulator.step(action))
-        self.observation = observation
+        observation, reward, ended, info = split_outcome(self._full_step(action))
+        self._observe(observation, info, ended)
         return observation, reward, ended
+
+    def _observe(self, observation: Any, info: Any, ended: bool = False) -> None:
+        """Set `observation` and `legal`; from the first mask on, also after each step."""
+        self.observation, self.legal = observation, None
+        if self._mask is None:
+            flags = _mask_in(info)
+            if flags is not None and not self._observes:
+                self._observes, self.step = True, self._step_and_observe
+        else:
+            flags = None if observation is None or ended else self._mask(observation)
+        if flags is not None and not ended:
+            self.legal = self._legal(flags)
+
+    def _legal(self, flags: Any) -> tuple[int, ...] | None:
+        flags = listed(flags, "a mask of actions")
+        is_complete = len(flags) == len(self.actions)
+        legal = tuple(k for k, flag in enumerate(flags) if flag) if is_complete else ()
+        if not legal:
+            raise ValueError(
+                f"a mask must hold one boolean for each of the {len(self.actions)} actions, and "
+                f"one action at least must be legal unless the episode has ended, got {flags}"
+            )
+        return legal if len(legal) < len(flags) else None
 
     def take_replayed(self) -> int:
         """Return the number of steps since the last call that led back to a state, or checked."""
@@ -283,6 +341,10 @@ class GenerativeModel:
         else:
             count, self.simulator.replayed = self.simulator.replayed, 0
         return count
+
+
+def _mask_in(info: Any) -> Any:
+    return info.get("action_mask") if isinstance(info, dict) else None
 
 
 def _itself(snapshot: Any) -> Hashable:
@@ -322,6 +384,10 @@ class EnvironmentSimulator:
     def step(self, action: Any) -> Outcome:
         """Take an action in the model."""
         return step_in(self._model, action)
+
+    def step_with_info(self, action: Any) -> Any:
+        """Take an action in the model, and return the outcome in the form of Gymnasium."""
+        return self._model.step(copy.copy(action))
 
     def reseed(self, seed: int) -> None:
         """Let the model draw other random numbers than the environment will."""
