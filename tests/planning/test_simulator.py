@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from worlds import Corridor
 
 from bough import planning
@@ -761,3 +763,77 @@ def test_only_legal_actions_are_taken_to_check_a_simulator():
         assert model.take_replayed() == 2
         model.step("right")
         assert model.legal == (0, 1)
+
+
+# ---------------------------------------------------------------------- actions of a Box
+
+
+class Steered(gymnasium.Env):
+    """A point that actions push; the space of actions is given."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (1,))
+
+    def __init__(self, space):
+        self.action_space = space
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0.0
+        return np.array([self.place]), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.place += float(np.sum(action))
+        return np.array([self.place]), -abs(self.place - 1.0), False, False, {"action_mask": [1]}
+
+
+@given(st.lists(st.lists(st.floats(allow_nan=False), min_size=4, max_size=4), max_size=5))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
+def test_actions_are_added_to_those_of_a_box(dtype, vectors):
+    low, high = np.array([[-2, -1], [0, 0]]), np.array([[-1, 1], [0, 3]])
+    env = Steered(spaces.Box(low.astype(dtype), high.astype(dtype), dtype=dtype))
+    env.reset(seed=0)
+    model = GenerativeModel(env)
+    assert model.low.tolist() == [-2, -1, 0, 0]
+    assert model.high.tolist() == [-1, 1, 0, 3]
+    before = len(model.actions)
+    with model.present() as start:
+        for vector in vectors:
+            index = model.add_action(vector)
+            action = model.actions[index]
+            assert env.action_space.contains(action)
+            expected = np.clip(vector, model.low, model.high)
+            error = 0.5 if dtype is np.int16 else 1e-6
+            assert np.abs(action.ravel() - expected).max() <= error
+            assert model.add_action(vector) == model.add_action(action.ravel()) == index
+            model.restore(start)
+            model.step(action)
+        assert model.legal is None
+    assert len({a.tobytes() for a in model.actions}) == len(model.actions) <= before + len(vectors)
+    assert [model.add_action(a) for a in model.actions] == list(range(len(model.actions)))
+    assert len(model.simulator.actions) == before
+
+
+def test_actions_that_cannot_be_added():
+    env = made("Pendulum-v1")
+    model = GenerativeModel(env)
+    for vector in ([], [1.0, 2.0], [np.nan], ["a"], None):
+        with pytest.raises(ValueError, match="vector must hold 1 numbers"):
+            model.add_action(vector)
+    assert len(model.actions) == 5
+    with pytest.raises(ValueError, match="mask is for discrete actions"):
+        GenerativeModel(env, mask=lambda seen: [True] * 5)
+    for discrete in (made("CartPole-v1"), Corridor()):
+        model = GenerativeModel(discrete)
+        assert model.low is model.high is None
+        with pytest.raises(TypeError, match="Box of actions"):
+            model.add_action([1.0])
+
+
+def test_actions_of_three_dimensions():
+    env = Steered(spaces.Box(-1, 1, (3,)))
+    env.reset(seed=0)
+    found = planning.plan(env, budget=100, depth=1, rng=0)
+    assert len(found.choices) == 7
+    assert found.value == 0.0
+    assert len(planning.simulator_of(env, values=2).actions) == 8

@@ -24,11 +24,14 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from bough._validation import whole
 
-#: Default number of values for each dimension of a Box.
-VALUES = 5
+FloatArray = npt.NDArray[np.float64]
+
+#: Default number of values of a Box of one dimension, and for each of two dimensions.
+VALUES = {1: 5, 2: 3}
 #: Maximum number of actions: a tree with more at every node is hopeless.
 MOST_ACTIONS = 10_000
 #: Number of steps that a check compares, after this many others; its arbitrary seeds.
@@ -218,16 +221,20 @@ def step_in(env: Any, action: Any) -> Outcome:
 # ---------------------------------------------------------------------- actions
 
 
-def actions_of(space: Any, values: int = VALUES) -> list[Any]:
+def actions_of(space: Any, values: int | None = None) -> list[Any]:
     """Return the actions of a Discrete, MultiDiscrete, MultiBinary or bounded Box space.
 
-    Each dimension of a Box is covered by evenly spaced values, its ends included.
+    A Box is covered by evenly spaced values, its ends included: five in one dimension, 3 x 3 in
+    two. In more dimensions its actions are the center and, for each dimension, the two that differ
+    from it by being at an end. `values` for each dimension make a full grid.
 
     >>> from gymnasium.spaces import Box
     >>> [action.tolist() for action in actions_of(Box(-2, 2), values=3)]
     [[-2.0], [0.0], [2.0]]
+    >>> [len(actions_of(Box(-2, 2, (dimensions,)))) for dimensions in (1, 2, 3, 17)]
+    [5, 9, 7, 35]
     """
-    values = whole(values, "values", least=1)
+    values = None if values is None else whole(values, "values", least=1)
     kind = type(space).__name__
     if kind == "Discrete":
         # Some environments compare with `is`, or index tables: plain ints suit them all.
@@ -240,21 +247,51 @@ def actions_of(space: Any, values: int = VALUES) -> list[Any]:
     elif kind == "Box":
         if not space.is_bounded():
             raise ValueError(f"a Box of actions must be bounded, got {space}")
-        ends = zip(np.ravel(space.low).tolist(), np.ravel(space.high).tolist(), strict=True)
-        ranges = [_covering(low, high, values, space.dtype) for low, high in ends]
+        low, high = bounds_of(space)
+        if values is None and low.size > max(VALUES):
+            _check_count(space, 2 * low.size + 1)
+            return _center_and_ends(space)
+        count = values or VALUES.get(low.size, 1)
+        ends = zip(low.tolist(), high.tolist(), strict=True)
+        ranges = [_covering(least, most, count, space.dtype) for least, most in ends]
     else:
         raise TypeError(
             f"actions must be Discrete, MultiDiscrete, MultiBinary or a Box, got {space}; "
             "pass a Simulator of your own, whose actions may be anything"
         )
-    count = math.prod(len(row) for row in ranges)
-    if count > MOST_ACTIONS:
-        raise ValueError(
-            f"{space} makes {count} actions, more than the maximum of {MOST_ACTIONS}"
-            + ("; pass fewer values, simulator_of(env, values=2)" if kind == "Box" else "")
-        )
+    advice = "; pass fewer values, or none, to simulator_of(env, values=)" if kind == "Box" else ""
+    _check_count(space, math.prod(len(row) for row in ranges), advice)
     rows = itertools.product(*ranges)
     return [np.array(row, dtype=space.dtype).reshape(space.shape) for row in rows]
+
+
+def _check_count(space: Any, count: int, advice: str = "") -> None:
+    if count > MOST_ACTIONS:
+        most = f"more than the maximum of {MOST_ACTIONS}"
+        raise ValueError(f"{space} makes {count} actions, {most}{advice}")
+
+
+def bounds_of(space: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the lower and the upper bound of each dimension of a Box."""
+    return np.ravel(space.low).astype(float), np.ravel(space.high).astype(float)
+
+
+def box_action(space: Any, point: FloatArray) -> Any:
+    """Return an action of a Box, in its shape and type: integers are rounded."""
+    rounded = np.rint(point) if np.issubdtype(space.dtype, np.integer) else point
+    action = rounded.astype(space.dtype) + space.dtype.type(0)  # (0.0, never -0.0)
+    return action.reshape(space.shape)
+
+
+def _center_and_ends(space: Any) -> list[Any]:
+    low, high = bounds_of(space)
+    points = [low / 2 + high / 2]
+    for i, ends in enumerate(zip(low, high, strict=True)):
+        for end in ends:
+            points.append(points[0].copy())
+            points[-1][i] = end
+    actions = [box_action(space, point) for point in points]
+    return list({action.tobytes(): action for action in actions}.values())  # each once
 
 
 def _covering(low: float, high: float, values: int, dtype: Any) -> list[Any]:

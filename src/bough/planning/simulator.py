@@ -5,14 +5,18 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from bough._validation import listed
 from bough.exceptions import Unfaithful
 from bough.planning.environments import (
     CHECK_STEPS,
     LEFT_OUT,
-    VALUES,
+    FloatArray,
     Outcome,
     actions_of,
+    bounds_of,
+    box_action,
     copy_check,
     equal_states,
     further_copy,
@@ -96,6 +100,10 @@ class GenerativeModel:
 
     Attributes
     ----------
+    actions
+        A list; `add_action` appends to it.
+    low, high
+        Flat arrays of the bounds of a Box of actions; None for other actions.
     key
         Function of a snapshot that returns a key, equal for equal states; None if states are not
         merged. If `merge_states` is a function, call it right after the step that led to the
@@ -140,6 +148,14 @@ class GenerativeModel:
         self.snapshot: Callable[[], Any] = simulator.snapshot
         self.restore: Callable[[Any], None] = simulator.restore
         self._is_world = not isinstance(simulator, EnvironmentSimulator)
+        self.low: FloatArray | None = None
+        self.high: FloatArray | None = None
+        self._space = None if self._is_world else simulator.env.action_space
+        if type(self._space).__name__ == "Box":
+            self.low, self.high = bounds_of(self._space)
+            if mask is not None:
+                raise ValueError(f"mask is for discrete actions, got a mask and {self._space}")
+        self._indices: dict[bytes, int] = {}  # of the actions of a Box, once one is added
         self._mask = mask
         #: Whether steps update `observation` and `legal`.
         self._observes = callable(merge_states) or mask is not None
@@ -289,12 +305,36 @@ class GenerativeModel:
             )
         return None
 
+    def add_action(self, vector: Any) -> int:
+        """Return the index of an action of a Box, which is appended to `actions` if it is new.
+
+        Parameters
+        ----------
+        vector
+            One number for each dimension, flat. It is clipped to the bounds.
+        """
+        if self.low is None or self.high is None:
+            raise TypeError("add_action needs an environment with a Box of actions")
+        try:
+            point = np.ravel(np.asarray(vector, dtype=float))
+        except (TypeError, ValueError):
+            point = np.array([])
+        if point.shape != self.low.shape or np.isnan(point).any():
+            raise ValueError(f"vector must hold {self.low.size} numbers, got {vector!r}")
+        action = box_action(self._space, np.clip(point, self.low, self.high))
+        if not self._indices:
+            self._indices = {known.tobytes(): k for k, known in enumerate(self.actions)}
+        index = self._indices.setdefault(action.tobytes(), len(self.actions))
+        if index == len(self.actions):
+            self.actions.append(action)
+        return index
+
     def _first_step(self, action: Any) -> Outcome:
         if self.step != self._first_step:  # (the caller has kept this one)
             return self.step(action)
         outcome = self._full_step(action)
         observation, reward, ended, info = split_outcome(outcome)
-        if self._observes or _mask_in(info) is not None:
+        if self._observes or self._mask_in(info) is not None:
             self.step = self._step_and_observe
             self._observe(observation, info, ended)
         elif self._is_world and len(outcome) > 3:
@@ -315,13 +355,17 @@ class GenerativeModel:
         """Set `observation` and `legal`; from the first mask on, also after each step."""
         self.observation, self.legal = observation, None
         if self._mask is None:
-            flags = _mask_in(info)
+            flags = self._mask_in(info)
             if flags is not None and not self._observes:
                 self._observes, self.step = True, self._step_and_observe
         else:
             flags = None if observation is None or ended else self._mask(observation)
         if flags is not None and not ended:
             self.legal = self._legal(flags)
+
+    def _mask_in(self, info: Any) -> Any:
+        is_mask = isinstance(info, dict) and self.low is None
+        return info.get("action_mask") if is_mask else None
 
     def _legal(self, flags: Any) -> tuple[int, ...] | None:
         flags = listed(flags, "a mask of actions")
@@ -341,10 +385,6 @@ class GenerativeModel:
         else:
             count, self.simulator.replayed = self.simulator.replayed, 0
         return count
-
-
-def _mask_in(info: Any) -> Any:
-    return info.get("action_mask") if isinstance(info, dict) else None
 
 
 def _itself(snapshot: Any) -> Hashable:
@@ -517,7 +557,7 @@ def simulator_of(
     *,
     how: str | None = None,
     deterministic: bool | None = None,
-    values: int = VALUES,
+    values: int | None = None,
     make: Callable[[], Any] | None = None,
 ) -> Any:
     """Return a simulator of a Gymnasium environment, which itself is not changed.
@@ -537,8 +577,10 @@ def simulator_of(
         Whether the same actions always have the same outcome; by default it is known, or detected
         by stepping two copies with different random numbers. Randomness that only shows after 20
         steps is not detected.
-    values : int
-        Number of values for each dimension of a Box of actions.
+    values : int, optional
+        Number of values for each dimension of a Box of actions, which make a full grid. By default
+        five in one dimension, 3 x 3 in two, and in d dimensions 2 d + 1: the center, and each
+        dimension's two ends.
     make
         Function that makes another environment of this kind; by default `gymnasium.make(env.spec)`.
 
