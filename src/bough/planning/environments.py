@@ -416,7 +416,11 @@ def _only_shows(wrapper: Any) -> bool:
 
 
 def _minigrid_key(env: Any) -> Hashable:
-    """Return all of the state but the number of steps, by which rewards are slightly lower."""
+    """Return the state without the number of steps.
+
+    States that differ in it only are not quite equal: the reward of the goal decreases slightly
+    with every step, and after a maximum of steps the episode is truncated.
+    """
     bare = env.unwrapped
     boxes = [_encoded(thing.contains) for thing in bare.grid.grid if hasattr(thing, "contains")]
     position, grid = tuple(map(int, bare.agent_pos)), bare.grid.encode().tobytes()

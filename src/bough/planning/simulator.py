@@ -96,7 +96,7 @@ class GenerativeModel:
         the state after the last step. By default where keys are known.
     mask : function, optional
         Function of the observation that returns a sequence of booleans, whether each action is
-        legal. By default `info["action_mask"]`, if steps of an environment return it.
+        legal. By default `info["action_mask"]`, if the first step or the present state has it.
 
     Attributes
     ----------
@@ -124,8 +124,6 @@ class GenerativeModel:
         merge_states: bool | Callable[[Any], Hashable] | None = None,
         mask: Callable[[Any], Sequence[Any]] | None = None,
     ) -> None:
-        is_env = is_environment(env_or_simulator)
-        simulator = simulator_of(env_or_simulator) if is_env else env_or_simulator
         if not (merge_states is None or isinstance(merge_states, bool) or callable(merge_states)):
             raise TypeError(
                 "merge_states must be True, False, None or a function of the observation, got "
@@ -133,6 +131,8 @@ class GenerativeModel:
             )
         if mask is not None and not callable(mask):
             raise TypeError(f"mask must be a function of the observation or None, got {mask!r}")
+        is_env = is_environment(env_or_simulator)
+        simulator = simulator_of(env_or_simulator) if is_env else env_or_simulator
         for name in ("snapshot", "restore", "step", "actions"):
             if not hasattr(simulator, name):
                 raise TypeError(
@@ -188,7 +188,13 @@ class GenerativeModel:
     def present(self, observation: Any = None, info: Any = None) -> Iterator[Any]:
         """Provide a snapshot of the world, which is restored if the simulator is the world.
 
-        The last observation and info are those of the environment, where they are known.
+        Before the first plan a simulator is checked: see `check_restore`.
+
+        Parameters
+        ----------
+        observation, info
+            The last ones, if the caller has seen them. By default those of the environment, where
+            they are known.
         """
         if self._is_world:
             snapshot = self.snapshot()
