@@ -148,6 +148,12 @@ def test_without_comparison_of_states_nothing_is_reused():
     class Bare(Chain):
         same = None
 
+        def snapshot(self):
+            return [self.state]
+
+        def restore(self, snapshot):
+            (self.state,) = snapshot
+
     world = Bare([0.1, 0.7, 0.3])
     agent = planning.Agent(world, budget=20, rng=0)
     world.step(agent.act())

@@ -1,6 +1,7 @@
 """Environments that are hard to simulate: custom wrappers, hidden generators, odd states."""
 
 import copy
+import math
 import random
 from collections import deque
 from types import SimpleNamespace
@@ -630,7 +631,34 @@ def test_actions_of_an_integer_box_are_distinct():
     flat = spaces.Box(np.float32([0.0, 3.0]), np.float32([1.0, 3.0]))
     assert len(actions_of(flat, values=3)) == 3
     with pytest.raises(ValueError, match=r"simulator_of\(env, values="):
-        actions_of(spaces.Box(-1, 1, (9,)))
+        actions_of(spaces.Box(-1, 1, (9,)), values=3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8])
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (1, 2), (3,), (2, 3), (17,)])
+def test_actions_of_a_box_of_any_dimension(shape, dtype):
+    box = spaces.Box(-3, 5, shape, dtype=dtype)
+    actions = actions_of(box)
+    size = math.prod(shape)
+    assert (
+        len(actions) == len({a.tobytes() for a in actions}) == {1: 5, 2: 9}.get(size, 2 * size + 1)
+    )
+    assert all(box.contains(a) for a in actions)
+    values = np.array([a.ravel() for a in actions])
+    assert np.all(values.min(axis=0) == -3)
+    assert np.all(values.max(axis=0) == 5)
+    assert any(np.all(row == 1) for row in values)
+    if size > 2:
+        assert np.all((values != 1).sum(axis=1) <= 1)
+
+
+def test_actions_of_many_dimensions():
+    narrow = spaces.Box(np.float32([0, 0, 3]), np.float32([1, 1, 3]))
+    assert len(actions_of(narrow)) == 5
+    with pytest.raises(ValueError, match="makes 12001 actions, more than the maximum"):
+        actions_of(spaces.Box(-1, 1, (6000,)))
+    with pytest.raises(ValueError, match="must be bounded"):
+        actions_of(spaces.Box(-np.inf, np.inf, (3,)))
 
 
 @pytest.mark.parametrize("name", ["FrozenLake-v1", "Taxi-v4", "CliffWalking-v1", "CartPole-v1"])

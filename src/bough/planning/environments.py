@@ -6,6 +6,7 @@ live outside of Python.
 """
 
 import copy
+import enum
 import gc
 import io
 import itertools
@@ -16,17 +17,21 @@ import sys
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from bough._validation import whole
 
-#: Default number of values for each dimension of a Box.
-VALUES = 5
+FloatArray = npt.NDArray[np.float64]
+
+#: Default number of values of a Box of one dimension, and for each of two dimensions.
+VALUES = {1: 5, 2: 3}
 #: Maximum number of actions: a tree with more at every node is hopeless.
 MOST_ACTIONS = 10_000
 #: Number of steps that a check compares, after this many others; its arbitrary seeds.
@@ -41,37 +46,70 @@ Outcome = tuple[Any, float, bool]  # observation, reward, whether the episode en
 
 
 class KnownState(NamedTuple):
-    """Attributes that hold the state of an environment, and a test for the end of its episode."""
+    """Attributes that hold the state of an environment, and functions of its state."""
 
     attributes: tuple[str, ...] = ()
+    observe: Callable[[Any], Any] = lambda env: None
     has_ended: Callable[[Any], bool] = lambda env: False
+    #: Of a snapshot, the tuple of the attributes: equal for equal states. None if states are real
+    #: numbers, which hardly ever repeat.
+    key: Callable[[Any], Hashable] | None = None
+
+
+def _state(env: Any) -> Any:
+    return np.array(env.state, dtype=np.float32)
+
+
+def _place(env: Any) -> int:
+    return int(env.s)
 
 
 def _is_at_goal(env: Any) -> bool:
     return bool(env.state[0] >= env.goal_position)
 
 
+def _blackjack_key(snapshot: Any) -> Hashable:
+    """Return the sum, a usable ace, a natural (which may win more), and the dealer's hand."""
+    player, dealer = snapshot
+    has_usable_ace = 1 in player and sum(player) <= 11
+    is_natural = sorted(player) == [1, 10]
+    return sum(player) + 10 * has_usable_ace, has_usable_ace, is_natural, dealer
+
+
 #: Environments of Gymnasium whose state is known, by the name of their class.
 KNOWN = {
-    "AcrobotEnv": KnownState(("state",), lambda env: env._terminal()),
+    "AcrobotEnv": KnownState(("state",), lambda env: env._get_ob(), lambda env: env._terminal()),
     "CartPoleEnv": KnownState(
-        ("state", "steps_beyond_terminated"), lambda env: env.steps_beyond_terminated is not None
+        ("state", "steps_beyond_terminated"),
+        _state,
+        lambda env: env.steps_beyond_terminated is not None,
     ),
-    "Continuous_MountainCarEnv": KnownState(("state",), _is_at_goal),
-    "MountainCarEnv": KnownState(("state",), _is_at_goal),
-    "PendulumEnv": KnownState(("state", "last_u")),
-    "CliffWalkingEnv": KnownState(("s", "lastaction"), lambda env: env.s == env.nS - 1),
+    "Continuous_MountainCarEnv": KnownState(("state",), _state, _is_at_goal),
+    "MountainCarEnv": KnownState(("state",), _state, _is_at_goal),
+    "PendulumEnv": KnownState(("state", "last_u"), lambda env: env._get_obs()),
+    "BlackjackEnv": KnownState(
+        ("player", "dealer"),
+        lambda env: env._get_obs(),
+        lambda env: len(env.dealer) > 2 or env._get_obs()[0] > 21,  # (not every end is visible)
+        _blackjack_key,
+    ),
+    "CliffWalkingEnv": KnownState(
+        ("s", "lastaction"), _place, lambda env: env.s == env.nS - 1, itemgetter(0)
+    ),
     "FrozenLakeEnv": KnownState(
-        ("s", "lastaction"), lambda env: env.desc.flat[env.s] in (b"G", b"H")
+        ("s", "lastaction"), _place, lambda env: env.desc.flat[env.s] in (b"G", b"H"), itemgetter(0)
     ),
     "TaxiEnv": KnownState(
         ("s", "lastaction", "fickle_step", "taxi_orientation"),
+        _place,
         lambda env: len(set(tuple(env.decode(env.s))[2:])) == 1,  # passenger at the destination
+        itemgetter(0, 2),
     ),
 }
-#: Wrappers that only observe: they are left out of what is simulated.
-OBSERVERS = {"HumanRendering", "OrderEnforcing", "PassiveEnvChecker", "Recorded"}
-OBSERVERS |= {"RecordEpisodeStatistics", "RecordVideo", "RenderCollection"}
+#: Wrappers that are left out of what is simulated: those that only observe, and the time limit. It
+#: says nothing about the value of a state, and states that differ in elapsed time only are equal.
+LEFT_OUT = {"HumanRendering", "OrderEnforcing", "PassiveEnvChecker", "Recorded", "TimeLimit"}
+LEFT_OUT |= {"RecordEpisodeStatistics", "RecordVideo", "RenderCollection"}
 
 
 def is_environment(thing: Any) -> bool:
@@ -109,6 +147,8 @@ def is_deterministic(env: Any) -> bool:
     bare = env.unwrapped
     if getattr(bare, "torque_noise_max", 0.0) or getattr(bare, "fickle_passenger", False):
         return False
+    if type(bare).__name__ == "BlackjackEnv":
+        return False
     states = (_table_of(env) or {}).values()
     return all(len(moves) == 1 for state in states for moves in state.values())
 
@@ -132,6 +172,46 @@ def why_not_underway(env: Any) -> str | None:
     return None
 
 
+def last_seen(env: Any) -> tuple[Any, Any]:
+    """Return the observation and the info of the current state; None where they are unknown."""
+    for wrapper in wrappers_of(env):
+        if type(wrapper).__name__ == "Recorded":
+            return wrapper.last, wrapper.info
+        if type(wrapper).__name__ not in LEFT_OUT:
+            return None, None
+    known, bare = known_of(env), env.unwrapped
+    if not known.attributes:
+        return None, None
+    return known.observe(bare), {"action_mask": bare.action_mask(bare.s)} if has_mask(env) else {}
+
+
+def has_mask(env: Any) -> bool:
+    """Return whether a known environment returns masks of actions."""
+    return hasattr(env.unwrapped, "action_mask")
+
+
+def split_outcome(outcome: Any) -> tuple[Any, float, bool, Any]:
+    """Return the observation, the reward, the end and the info (or None) of a step of any form.
+
+    >>> split_outcome((7, 1.0, False)), split_outcome((7, 1.0, False, True, {"lives": 2}))
+    ((7, 1.0, False, None), (7, 1.0, True, {'lives': 2}))
+    """
+    count = len(outcome) if isinstance(outcome, (tuple, list)) else 0
+    if count == 5:
+        observation, reward, terminated, truncated, info = outcome
+        return observation, reward, terminated or truncated, info
+    if count == 4:
+        observation, reward, done, info = outcome
+        return observation, reward, done, info
+    if count == 3:
+        observation, reward, ended = outcome
+        return observation, reward, ended, None
+    raise TypeError(
+        "step must return (observation, reward, ended), (observation, reward, done, info) or "
+        f"(observation, reward, terminated, truncated, info), got {outcome!r}"
+    )
+
+
 def step_in(env: Any, action: Any) -> Outcome:
     """Take a step with a copy of the action: some environments change the array in place."""
     observation, reward, terminated, truncated, _ = env.step(copy.copy(action))
@@ -141,16 +221,20 @@ def step_in(env: Any, action: Any) -> Outcome:
 # ---------------------------------------------------------------------- actions
 
 
-def actions_of(space: Any, values: int = VALUES) -> list[Any]:
+def actions_of(space: Any, values: int | None = None) -> list[Any]:
     """Return the actions of a Discrete, MultiDiscrete, MultiBinary or bounded Box space.
 
-    Each dimension of a Box is covered by evenly spaced values, its ends included.
+    A Box is covered by evenly spaced values, its ends included: five in one dimension, 3 x 3 in
+    two. In more dimensions its actions are the center and, for each dimension, the two that differ
+    from it by being at an end. `values` for each dimension make a full grid.
 
     >>> from gymnasium.spaces import Box
     >>> [action.tolist() for action in actions_of(Box(-2, 2), values=3)]
     [[-2.0], [0.0], [2.0]]
+    >>> [len(actions_of(Box(-2, 2, (dimensions,)))) for dimensions in (1, 2, 3, 17)]
+    [5, 9, 7, 35]
     """
-    values = whole(values, "values", least=1)
+    values = None if values is None else whole(values, "values", least=1)
     kind = type(space).__name__
     if kind == "Discrete":
         # Some environments compare with `is`, or index tables: plain ints suit them all.
@@ -163,21 +247,51 @@ def actions_of(space: Any, values: int = VALUES) -> list[Any]:
     elif kind == "Box":
         if not space.is_bounded():
             raise ValueError(f"a Box of actions must be bounded, got {space}")
-        ends = zip(np.ravel(space.low).tolist(), np.ravel(space.high).tolist(), strict=True)
-        ranges = [_covering(low, high, values, space.dtype) for low, high in ends]
+        low, high = bounds_of(space)
+        if values is None and low.size > max(VALUES):
+            _check_count(space, 2 * low.size + 1)
+            return _center_and_ends(space)
+        count = values or VALUES.get(low.size, 1)
+        ends = zip(low.tolist(), high.tolist(), strict=True)
+        ranges = [_covering(least, most, count, space.dtype) for least, most in ends]
     else:
         raise TypeError(
             f"actions must be Discrete, MultiDiscrete, MultiBinary or a Box, got {space}; "
             "pass a Simulator of your own, whose actions may be anything"
         )
-    count = math.prod(len(row) for row in ranges)
-    if count > MOST_ACTIONS:
-        raise ValueError(
-            f"{space} makes {count} actions, more than the maximum of {MOST_ACTIONS}"
-            + ("; pass fewer values, simulator_of(env, values=2)" if kind == "Box" else "")
-        )
+    advice = "; pass fewer values, or none, to simulator_of(env, values=)" if kind == "Box" else ""
+    _check_count(space, math.prod(len(row) for row in ranges), advice)
     rows = itertools.product(*ranges)
     return [np.array(row, dtype=space.dtype).reshape(space.shape) for row in rows]
+
+
+def _check_count(space: Any, count: int, advice: str = "") -> None:
+    if count > MOST_ACTIONS:
+        most = f"more than the maximum of {MOST_ACTIONS}"
+        raise ValueError(f"{space} makes {count} actions, {most}{advice}")
+
+
+def bounds_of(space: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the lower and the upper bound of each dimension of a Box."""
+    return np.ravel(space.low).astype(float), np.ravel(space.high).astype(float)
+
+
+def box_action(space: Any, point: FloatArray) -> Any:
+    """Return an action of a Box, in its shape and type: integers are rounded."""
+    rounded = np.rint(point) if np.issubdtype(space.dtype, np.integer) else point
+    action = rounded.astype(space.dtype) + space.dtype.type(0)  # (0.0, never -0.0)
+    return action.reshape(space.shape)
+
+
+def _center_and_ends(space: Any) -> list[Any]:
+    low, high = bounds_of(space)
+    points = [low / 2 + high / 2]
+    for i, ends in enumerate(zip(low, high, strict=True)):
+        for end in ends:
+            points.append(points[0].copy())
+            points[-1][i] = end
+    actions = [box_action(space, point) for point in points]
+    return list({action.tobytes(): action for action in actions}.values())  # each once
 
 
 def _covering(low: float, high: float, values: int, dtype: Any) -> list[Any]:
@@ -197,7 +311,7 @@ def shared_parts(env: Any) -> list[Any]:
 
 
 def private_copy(env: Any) -> Any:
-    """Return a copy without observers and rendering."""
+    """Return a copy without rendering and the wrappers in `LEFT_OUT`."""
     shared = shared_parts(env)
     memo: dict[int, Any] = {id(thing): thing for thing in shared}
     if "pygame" in sys.modules:
@@ -208,12 +322,19 @@ def private_copy(env: Any) -> Any:
     clone.render_mode = None
     # From the inside out: a wrapper may hold any of the environments within, not only the next.
     for wrapper in reversed(wrappers_of(env)):
-        if type(wrapper).__name__ in OBSERVERS:
+        if type(wrapper).__name__ in LEFT_OUT:
             memo[id(wrapper)] = clone
         else:
             memo[id(wrapper.env)] = clone
             clone = copy.deepcopy(wrapper, memo)
     return clone
+
+
+def without_limit(env: Any) -> Any:
+    """Return an environment after its time limits were removed."""
+    for wrapper in wrappers_of(env, "TimeLimit"):
+        wrapper._max_episode_steps = math.inf
+    return env
 
 
 def further_copy(clone: Any) -> Any:
@@ -243,15 +364,72 @@ class _StatePickler(pickle.Pickler):
 def equal_states(one: Any, other: Any) -> bool:
     """Return whether two states are equal, bit for bit; False if they cannot be pickled."""
     try:
-        return _pickled(one) == _pickled(other)
+        return pickled(one) == pickled(other)
     except Exception:  # anything that an object may raise when it is pickled
         return False
 
 
-def _pickled(state: Any) -> bytes:
+def pickled(state: Any) -> bytes:
+    """Return a state as bytes that are equal for equal states."""
     stream = io.BytesIO()
     _StatePickler(stream).dump(state)
     return stream.getvalue()
+
+
+def is_changed(state: Any, before: bytes) -> bool:
+    """Return whether a state differs from what it was when pickled; False if that is unknown."""
+    try:
+        return pickled(state) != before
+    except Exception:
+        return False
+
+
+# ---------------------------------------------------------------------- keys of states
+
+
+def is_discrete(state: Any) -> bool:
+    """Return whether a state is hashable and made of integers, strings and the like only.
+
+    Real numbers hardly ever repeat: it would not be worthwhile to look for equal states.
+
+    >>> is_discrete((3, ("b", None), frozenset({True}))), is_discrete((3, 0.5)), is_discrete([3])
+    (True, False, False)
+    """
+    if isinstance(state, (tuple, frozenset)):
+        return all(map(is_discrete, state))
+    return state is None or isinstance(state, (int, str, bytes, enum.Enum, np.integer, np.bool_))
+
+
+def key_of_copies(env: Any) -> Callable[[Any], Hashable] | None:
+    """Return the key of copies of an environment of MiniGrid; None for others."""
+    module = _module_of(env.unwrapped)
+    if not module.startswith("minigrid.") or module.startswith("minigrid.envs.babyai."):
+        return None  # (BabyAI remembers the instructions that were followed)
+    wrappers = (w for w in wrappers_of(env) if type(w).__name__ not in LEFT_OUT)
+    return _minigrid_key if all(map(_only_shows, wrappers)) else None
+
+
+def _only_shows(wrapper: Any) -> bool:
+    """Return whether a wrapper of MiniGrid only changes observations."""
+    kinds = {kind.__name__ for kind in type(wrapper).__mro__}
+    return _module_of(wrapper).startswith("minigrid.") and "ObservationWrapper" in kinds
+
+
+def _minigrid_key(env: Any) -> Hashable:
+    """Return the state without the number of steps.
+
+    States that differ in it only are not quite equal: the reward of the goal decreases slightly
+    with every step, and after a maximum of steps the episode is truncated.
+    """
+    bare = env.unwrapped
+    boxes = [_encoded(thing.contains) for thing in bare.grid.grid if hasattr(thing, "contains")]
+    position, grid = tuple(map(int, bare.agent_pos)), bare.grid.encode().tobytes()
+    return position, int(bare.agent_dir), _encoded(bare.carrying), tuple(boxes), grid
+
+
+def _encoded(thing: Any) -> Hashable:
+    """Return the type, color and state of an object of MiniGrid, and of what is in it."""
+    return thing and (*thing.encode(), _encoded(getattr(thing, "contains", None)))
 
 
 # ---------------------------------------------------------------------- random numbers
@@ -328,14 +506,14 @@ class CopyCheck:
             if self.difference is None:
                 self.deterministic = self._repeats(partial(_stand_in, env))
             elif make is not None:
-                self.deterministic = self._repeats(partial(_restarted, make()))
+                self.deterministic = self._repeats(partial(_restarted, without_limit(make())))
 
     def _copy_difference(self, env: Any, make: Callable[[], Any] | None) -> str | None:
         """Return a difference between an environment and its deep copy, or None."""
         shared = _shared_by_copy(env)
         if shared is not None:
             return f"the copy holds {shared!r} of the original"
-        original = _stand_in(env) if make is None else _restarted(make())
+        original = _stand_in(env) if make is None else _restarted(without_limit(make()))
         try:
             for action in self._actions[:CHECK_STEPS]:
                 ((_, _, ended),) = self._run(original, [action], CHECK_SEED)

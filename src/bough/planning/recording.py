@@ -20,6 +20,7 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.options: Any = None
         self.done: list[Any] = []
         self.last: Any = None  # observation
+        self.info: Any = None  # of the last step or reset; not copied, since it may hold anything
         self.ended = False
         self._seeds = np.random.default_rng()
 
@@ -31,7 +32,7 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
             self._seeds = np.random.default_rng(seed)
         observation, info = self.env.reset(seed=seed, options=options)
         self.seed, self.options, self.done = seed, copy.deepcopy(options), []
-        self.last, self.ended = copy.deepcopy(observation), False
+        self.last, self.info, self.ended = copy.deepcopy(observation), info, False
         return observation, info
 
     def step(self, action: Any) -> Any:
@@ -39,6 +40,6 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
         taken = copy.deepcopy(action)  # the caller may use the same array for the next
         outcome = self.env.step(action)
         self.done.append(taken)
-        self.last = copy.deepcopy(outcome[0])
+        self.last, self.info = copy.deepcopy(outcome[0]), outcome[4]
         self.ended = bool(outcome[2] or outcome[3])
         return outcome
