@@ -72,7 +72,14 @@ def episode(name: str, competitor: str, budget: int, seed: int) -> Row:
 
 def _played(task: Task, keywords: dict[str, Any], budget: int, seed: int) -> Row:
     env = task.make()
-    agent = planning.Agent(env, discount=task.discount, budget=budget, rng=seed, **keywords)
+    agent = planning.Agent(
+        env,
+        discount=task.discount,
+        budget=budget,
+        merge_states=task.merge_states,
+        rng=seed,
+        **keywords,
+    )
     begin = time.process_time()
     # (An agent gives each episode the next number as its seed.)
     summary = agent.run(

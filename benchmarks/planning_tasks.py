@@ -4,7 +4,7 @@ Needs the extra `bench` (Gymnasium with Box2D, highway-env, MiniGrid).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -113,6 +113,7 @@ class Task:
     seeds: int = 20
     episodes: int = 1  # for one seed, whose result is their mean
     count_steps: bool = False  # the return is minus the number of steps, without shaping
+    merge_states: Callable[[Any], Hashable] | None = None  # None: automatic
 
 
 def _gym(name: str, **keywords: Any) -> Callable[[], Any]:
@@ -164,7 +165,7 @@ TASKS = (
     ),
     Task("MiniGrid Empty", _mini_grid("MiniGrid-Empty-5x5-v0"), (300, 1000), most_steps=60),
     Task("MiniGrid DoorKey", _mini_grid("MiniGrid-DoorKey-5x5-v0"), (300, 1000), most_steps=60),
-    Task("8-puzzle", EightPuzzle, (300, 1000), most_steps=40),
+    Task("8-puzzle", EightPuzzle, (300, 1000), most_steps=40, merge_states=tuple),
     Task("inventory", Inventory, (100, 300), deterministic=False),
     Task(
         "LunarLander",

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 from worlds import Chain, best_value
 
@@ -110,10 +111,10 @@ def test_playouts_that_are_deeper_than_the_next_tree_are_truncated(noise, monkey
     clock = itertools.count()
     monkeypatch.setattr("bough.planning.planner.time.perf_counter", lambda: next(clock) / 1000)
     world = Chain([0.1, 0.7, 0.3, 0.9, 0.2, 0.5, 0.4], 2, noise=noise, ends={6})
-    agent = planning.Agent(world, seconds=0.03, rng=0)
+    agent = planning.Agent(world, seconds=0.03, merge_states=False, rng=0)
     for _ in range(3):
         world.step(agent.act())
-        assert agent.last.depth > 20  # the depth of the first stage
+        assert agent.last.depth > 12  # the depth of the first stage
     assert agent.last.kept > 0
 
 
@@ -164,6 +165,71 @@ def test_without_comparison_of_states_nothing_is_reused():
         agent.run(1)
 
 
+@pytest.mark.parametrize("merge_states", [True, False])
+def test_an_agent_that_keeps_nothing(merge_states):
+    """Each decision costs as much as the first."""
+    for keep in (True, False):
+        world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
+        depth = None if merge_states else 4
+        options = {"budget": 500, "depth": depth, "merge_states": merge_states}
+        agent = planning.Agent(world, keep=keep, rng=0, **options)
+        calls = []
+        for _ in range(4):
+            action = agent.act()
+            calls.append(agent.last.calls)
+            assert agent.last.stopped_by == "exhausted"
+            assert keep or agent.last.kept == 0
+            assert agent.last.note is None
+            world.step(action)
+        assert calls[0] == (10 if merge_states else 30)
+        assert all(count < calls[0] if keep else count == calls[0] for count in calls[1:])
+        assert agent.surprises == 0
+
+
+def test_a_random_simulator_without_keys():
+    class Loaded:
+        """Action 1 gives 1 with probability 0.8, action 0 with probability 0.2."""
+
+        actions = ("low", "high")
+
+        def __init__(self):
+            self.random = np.random.default_rng(0)
+
+        def snapshot(self):
+            return None
+
+        def restore(self, snapshot):
+            pass
+
+        def step(self, action):
+            chance = 0.8 if action == "high" else 0.2
+            return None, float(self.random.random() < chance), False
+
+    world = Loaded()
+    agent = planning.Agent(world, budget=300, depth=2, rng=0)
+    for _ in range(5):
+        assert agent.act() == "high"
+        world.step("high")
+    assert agent.last.kept == 0
+    assert "cannot compare" in agent.last.note
+
+
+@pytest.mark.parametrize("budget", [9, 200])
+def test_an_end_has_a_cost_even_if_every_path_is_known(budget):
+    class Cliff(Chain):
+        """Action 3 has a higher reward and ends the episode."""
+
+        def step(self, action):
+            self.state += 1
+            return self.state, 1.2 if action == 3 else 1.0, action == 3
+
+    agent = planning.Agent(Cliff([0.0], 4), budget=budget, depth=2, rng=0)
+    for _ in range(10):
+        assert agent.act() != 3
+        assert agent.last.value == pytest.approx(1.95)
+        agent.env.state += 1
+
+
 # ---------------------------------------------------------------------- repeated actions
 
 
@@ -207,6 +273,46 @@ def test_an_agent_balances_the_pole(cart_pole):
     assert episode.surprises == 0
     assert math.isinf(summary.error)
     assert "by native snapshots" in repr(summary)
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "Acrobot-v1"])
+def test_an_agent_with_little_time(name):
+    env = pytest.importorskip("gymnasium").make(name)
+    agent = planning.Agent(env, seconds=0.002, rng=0)
+    (episode,) = agent.run(1, seed=0, most_steps=60, progress=False).episodes
+    assert episode.decisions == episode.steps <= 60
+    assert episode.surprises == 0
+
+
+def test_an_agent_swings_a_pendulum():
+    """Actions of a Box are added to the first five, and playouts are reused nevertheless."""
+    env = pytest.importorskip("gymnasium").make("Pendulum-v1")
+    returns = {}
+    for budget in (5, 100):
+        agent = planning.Agent(env, budget=budget, rng=0)
+        summary = agent.run(1, seed=0, most_steps=120, progress=False)
+        assert summary.episodes[0].surprises == 0
+        assert agent.last.kept > 0
+        returns[budget] = summary.mean
+    assert returns[100] > returns[5]
+    assert len(agent.last.available) > 5
+    assert all(env.action_space.contains(action) for action in agent.last.available)
+
+
+def test_a_hand_of_blackjack_is_short():
+    env = pytest.importorskip("gymnasium").make("Blackjack-v1")
+    for seed in range(10):
+        env.reset(seed=seed)
+        found = planning.plan(env, budget=300, rng=0)
+        assert 1 <= len(found.actions) <= 6
+        assert -1.0 <= found.value <= 1.5
+
+
+def test_episodes_that_end_and_those_that_are_cut_off(cart_pole):
+    agent = planning.Agent(cart_pole, budget=2, rng=0)
+    short, long = (agent.run(1, seed=0, most_steps=n, progress=False) for n in (3, None))
+    assert not short.episodes[0].ended
+    assert long.episodes[0].ended
 
 
 def test_an_agent_notices_an_unexpected_state(cart_pole):

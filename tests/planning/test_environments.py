@@ -453,7 +453,11 @@ def test_array_actions_are_replayed(name):
     assert agent.last.how.startswith("reset and replay")
     assert agent.surprises == 0
     assert agent.last.kept > 0
-    assert [choice.action.tolist() for choice in agent.last.choices] == expected
+    found = [choice.action for choice in agent.last.choices]
+    # (Every decision adds actions of a Box.)
+    assert [action.tolist() for action in found[: len(expected)]] == expected
+    assert (len(found) > len(expected)) == isinstance(env.action_space, spaces.Box)
+    assert all(env.action_space.contains(action) for action in found)
 
 
 def test_a_reset_without_a_seed_draws_one():
@@ -544,7 +548,7 @@ def test_an_agent_accepts_each_kind_of_simulator():
         agent = planning.Agent(simulator, budget=20, rng=0)
         summary = agent.run(1, seed=0, most_steps=3, progress=False)
         assert summary.episodes[0].steps == 3
-        assert len(agent.last.choices) == 3
+        assert [c.action.tolist() for c in agent.last.choices[:3]] == [[-2.0], [0.0], [2.0]]
 
 
 # ---------------------------------------------------------------------- refusals, ends, actions

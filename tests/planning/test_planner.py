@@ -120,7 +120,7 @@ def test_ties_between_plans_are_broken_by_what_follows(reward, budget):
 
 def test_contents_of_a_plan():
     world = Chain([0.1, 0.7, 0.3, 0.9, 0.2], 2)
-    found = planning.plan(world, budget=60, rng=0)
+    found = planning.plan(world, budget=60, merge_states=False, rng=0)
     assert [choice.action for choice in found.choices] == [0, 1]
     assert sum(choice.plays for choice in found.choices) == found.plays
     assert all(choice.std > 0 for choice in found.choices)
@@ -174,12 +174,12 @@ def test_the_same_seed_gives_the_same_plan():
 
 
 def test_the_default_horizon():
-    assert horizon(None, 2, 0.95, 1000) == 45  # log 0.1 / log 0.95 = 44.9
-    assert horizon(None, 2, 0.95, 100) == 20  # a fifth of the budget
+    assert horizon(None, 2, 0.95, 2000) == 45  # log 0.1 / log 0.95 = 44.9
+    assert horizon(None, 2, 0.95, 1000) == 38  # 1.2 sqrt(1000) = 37.9
+    assert horizon(None, 2, 0.95, 100) == 12
     assert horizon(None, 2, 0.5, 1000) == 4  # log 0.1 / log 0.5 = 3.3
-    assert horizon(None, 2, 0.5, 10**9) == 10  # 8^10 > 10^9: the smallest useful depth
-    assert horizon(None, 4, 0.95, 3) == 1
-    assert horizon(None, 1, 1.0, 50) == 10
+    assert horizon(None, 4, 0.95, 1) == 1  # at most the budget
+    assert horizon(None, 1, 1.0, 50) == 9  # 1.2 sqrt(50) = 8.5
     assert horizon("paper", 2, 0.95, 100) == 5
     assert horizon(7, 2, 0.95, 100) == 7
 
@@ -196,8 +196,9 @@ def test_with_a_time_limit_the_depth_grows(clock):
     assert short.stopped_by == "seconds"
     assert short.calls == 0
     assert short.action in (0, 1)
-    long = planning.plan(Chain([0.1, 0.7, 0.3]), seconds=0.1, discount=0.99, rng=0)
-    assert long.depth > 20
+    options = {"discount": 0.99, "merge_states": False, "rng": 0}
+    long = planning.plan(Chain([0.1, 0.7, 0.3]), seconds=0.1, **options)
+    assert long.depth > 12  # the depth of the first stage
     assert long.calls > 100
 
 
@@ -213,10 +214,11 @@ def test_with_a_time_limit_no_stage_is_lost(searcher, clock):
 
 
 def test_with_a_time_limit_an_exhausted_tree_grows():
-    found = planning.plan(Chain([1.0], actions=1), seconds=60.0, discount=0.99, rng=0)
+    options = {"seconds": 60.0, "merge_states": False, "rng": 0}
+    found = planning.plan(Chain([1.0], actions=1), discount=0.99, **options)
     assert found.depth == found.calls == 230  # log 0.1 / log 0.99
     assert found.stopped_by == "exhausted"
-    ending = planning.plan(Chain([0.0, 1.0], 1, ends={1}), seconds=60.0, discount=1.0, rng=0)
+    ending = planning.plan(Chain([0.0, 1.0], 1, ends={1}), discount=1.0, **options)
     assert ending.calls == 1
     assert ending.stopped_by == "exhausted"
 

@@ -319,7 +319,8 @@ def test_actions():
 def test_a_box_of_actions():
     env = made("Pendulum-v1")
     found = planning.plan(env, budget=300, depth=3, rng=0)
-    assert len(found.choices) == 5
+    assert [c.action.tolist() for c in found.choices[:5]] == [[-2.0], [-1.0], [0.0], [1.0], [2.0]]
+    assert len(found.choices) > 5  # and random ones
     assert env.action_space.contains(found.action)
 
 
@@ -834,6 +835,18 @@ def test_actions_of_three_dimensions():
     env = Steered(spaces.Box(-1, 1, (3,)))
     env.reset(seed=0)
     found = planning.plan(env, budget=100, depth=1, rng=0)
-    assert len(found.choices) == 7
+    assert len(found.choices) == 7 + 4  # and random ones
     assert found.value == 0.0
     assert len(planning.simulator_of(env, values=2).actions) == 8
+
+
+def test_actions_of_six_dimensions():
+    env = Steered(spaces.Box(-1, 1, (6,)))
+    env.reset(seed=0)
+    agent = planning.Agent(env, budget=40, rng=0)
+    for _ in range(5):
+        action = agent.act()
+        assert env.action_space.contains(action)
+        assert agent.last.calls <= 40
+        env.step(action)
+    assert agent.surprises == 0

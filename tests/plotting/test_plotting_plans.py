@@ -96,3 +96,10 @@ def test_every_figure_of_a_plan(plan):
     for kind, ax in zip(kinds, figure.subplots(len(kinds)), strict=True):
         assert plotting.DRAWINGS[kind](plan, ax=ax) is ax
     figure.canvas.draw()
+
+
+def test_a_plan_on_the_graph_is_no_tree():
+    plan = planning.plan(Corridor(), budget=30, rng=0)
+    for draw in (plotting.tree_data, plotting.along_data, plotting.convergence_data):
+        with pytest.raises(ValueError, match="on the graph of states, .* merge_states=False"):
+            draw(plan)

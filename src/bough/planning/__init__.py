@@ -3,7 +3,7 @@
 from bough.exceptions import Unfaithful
 from bough.planning.agent import Agent, Episode, Summary
 from bough.planning.decision import ActionValue, Plan
-from bough.planning.planner import plan
+from bough.planning.planner import plan, plan_many
 from bough.planning.simulator import Simulator, recorded, simulator_of
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Summary",
     "Unfaithful",
     "plan",
+    "plan_many",
     "recorded",
     "simulator_of",
 ]

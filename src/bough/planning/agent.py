@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from bough.exceptions import Unfaithful
 from bough.planning.decision import Plan, PlanSettings
 from bough.planning.environments import is_environment
 from bough.planning.planner import Planner
+from bough.planning.playouts import Hooks
 from bough.planning.simulator import GenerativeModel, recorded
 from bough.run.progress import Bar
 
@@ -27,6 +29,7 @@ class Episode(NamedTuple):
     replayed: int  # further ones, which only led back to a previous state
     planning: float  # seconds, simulation included
     surprises: int  # states that were not the expected ones
+    ended: bool  # whether it came to an end, rather than to a limit of steps or time
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +38,13 @@ class Summary:
 
     episodes: tuple[Episode, ...]
     how: str
+    merged: bool = False  # whether equal states were recognized
     interrupted: bool = False
+
+    @property
+    def ended(self) -> int:
+        """The number of episodes that came to an end; the others were cut off by a limit."""
+        return sum(e.ended for e in self.episodes)
 
     @property
     def mean(self) -> float:
@@ -72,6 +81,7 @@ class Summary:
         error = f" +- {self.error:.3g}" if count > 1 else ""
         lines = [
             f"return      {self.mean:.6g}{error} over {count} episode{'s' if count > 1 else ''}",
+            f"ended       {self.ended} of {count}, {count - self.ended} cut off by a limit",
             f"steps       {self.steps:.1f} an episode",
             f"simulated   {self.calls_per_decision:.1f} steps a decision, by {self.how}",
             f"time        {self.milliseconds:.2f} ms a decision",
@@ -94,8 +104,11 @@ class Agent:
     env
         A Gymnasium environment, which planning never changes; or a `Simulator` that is the world
         itself, which is restored after every decision.
-    discount, budget, seconds, depth, searcher, rewards, repeat, rng
+    discount, budget, seconds, depth, searcher, rewards, repeat, merge_states, value, policy, \
+rollout, mask, rng
         As for `plan`. With `repeat` each action is returned this many times.
+    keep : bool
+        Whether what is known is kept for the next decision. Otherwise each is planned from nothing.
 
     Attributes
     ----------
@@ -130,16 +143,26 @@ class Agent:
         searcher: Any = "gpts",
         rewards: str = "steps",
         repeat: int = 1,
+        keep: bool = True,
+        merge_states: bool | Callable[[Any], Hashable] | None = None,
+        value: Callable[[Any], float] | None = None,
+        policy: Callable[[Any], Sequence[float]] | None = None,
+        rollout: Callable[[Any], Any] | None = None,
+        mask: Callable[[Any], Sequence[Any]] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        self.settings = PlanSettings(discount, budget, seconds, depth, searcher, rewards, repeat)
+        hooks = Hooks(value, policy, rollout)
+        self.settings = PlanSettings(
+            discount, budget, seconds, depth, searcher, rewards, repeat, hooks
+        )
+        self.keep = keep
         # (A simulator that was made for an environment refers to it.)
         self.env = env if is_environment(env) else getattr(env, "env", env)
         try:
-            self.model = GenerativeModel(env)
+            self.model = GenerativeModel(env, merge_states=merge_states, mask=mask)
         except Unfaithful:
             self.env = recorded(env)
-            self.model = GenerativeModel(self.env)
+            self.model = GenerativeModel(self.env, merge_states=merge_states, mask=mask)
         self.planner = Planner(self.model, self.settings, rng)
         self.last: Plan | None = None
         self.surprises = 0
@@ -150,26 +173,43 @@ class Agent:
         """Forget the last decision, at the start of a new episode."""
         self.last = self._previous = None
         self._repeats = 0
+        self.planner.reset()
 
-    def act(self) -> Any:
-        """Return the action for the current state of the environment."""
+    def act(self, observation: Any = None, info: Any = None) -> Any:
+        """Return the action for the current state of the environment.
+
+        Parameters
+        ----------
+        observation, info
+            The last ones that the environment returned. Only hooks, masks and `merge_states` use
+            them, and only for the first action: they may be left out.
+        """
         if self._repeats and self.last is not None:
             self._repeats -= 1
             return self.last.action
         note = None
-        with self.model.present() as state:
+        with self.model.present(observation, info) as state:
             previous, self._previous = self._previous, None  # (None in case of an error)
-            if previous is not None and not self.planner.advance(previous.path[0], state):
-                if self.model.same is None:
-                    note = "the simulator cannot compare states: no playouts were reused"
-                elif not self.model.deterministic:
-                    note = "no playout led to this state: none was reused"
-                else:
-                    note = "the environment is not in the expected state: no playouts were reused"
-                    self.surprises += 1
+            if not self.keep:
+                self.planner.reset()
+            elif previous is not None and not self.planner.advance(previous.path[0], state):
+                note = self._missed()
             self.last = self._previous = self.planner.plan(state, note)
         self._repeats = self.settings.repeat - 1
         return self.last.action
+
+    def _missed(self) -> str | None:
+        """Return a note about a state that no playout led to, and count surprises."""
+        on_graph = self.planner.on_graph  # where what is known holds for every state
+        if self.model.deterministic and (on_graph or self.model.same is not None):
+            self.surprises += 1
+            note = "the environment is not in the expected state"
+            return note if on_graph else f"{note}: no playouts were reused"
+        if on_graph:
+            return None
+        if self.model.same is None:
+            return "the simulator cannot compare states: no playouts were reused"
+        return "no playout led to this state: none was reused"
 
     def run(
         self,
@@ -204,36 +244,48 @@ class Agent:
         with Bar(progress, episodes, unit="episode") as bar:
             try:
                 for k in range(episodes):
-                    self.env.reset(seed=None if seed is None else seed + k)
+                    seen = self.env.reset(seed=None if seed is None else seed + k)
                     self.reset()
-                    done.append(self._episode(most_steps, frames if k == 0 else None))
+                    done.append(self._episode(seen, most_steps, frames if k == 0 else None))
                     bar.count(f"return {done[-1].total:.6g}")
             except KeyboardInterrupt:
                 self.reset()
                 if not done:
                     raise
-        return Summary(tuple(done), self.model.how, interrupted=len(done) < episodes)
+        return Summary(tuple(done), self.model.how, self._merges, interrupted=len(done) < episodes)
 
-    def _episode(self, most_steps: int | None, frames: list[Any] | None) -> Episode:
+    @property
+    def _merges(self) -> bool:
+        """Whether equal states are recognized: by GPTS on a graph, by others if deterministic."""
+        settings, model = self.settings, self.model
+        may_merge = settings.may_merge if settings.searcher == "gpts" else model.deterministic
+        return model.key is not None and may_merge
+
+    def _episode(
+        self, seen: tuple[Any, Any], most_steps: int | None, frames: list[Any] | None
+    ) -> Episode:
+        """Act for one episode; `seen` are the first observation and info."""
         total, planning = 0.0, 0.0
         steps = decisions = calls = replayed = 0
         before = self.surprises
-        ended = False
+        terminated = truncated = False
         if frames is not None:
             frames.append(self.env.render())
-        while not ended and (most_steps is None or steps < most_steps):
+        while not (terminated or truncated) and (most_steps is None or steps < most_steps):
             begin, last = time.perf_counter(), self.last
-            action = self.act()
+            action = self.act(*seen)
             planning += time.perf_counter() - begin
             if self.last is not last and self.last is not None:
                 decisions += 1
                 calls += self.last.calls
                 replayed += self.last.replayed
-            _, reward, terminated, truncated, _ = self.env.step(action)
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            seen = observation, info
             total += float(reward)
             steps += 1
-            ended = terminated or truncated
             if frames is not None:
                 frames.append(self.env.render())
         surprises = self.surprises - before
-        return Episode(total, steps, decisions, calls, replayed, planning, surprises)
+        return Episode(
+            total, steps, decisions, calls, replayed, planning, surprises, bool(terminated)
+        )

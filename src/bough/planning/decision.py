@@ -1,23 +1,24 @@
 """Decisions: the settings and the results of planning one."""
 
 import math
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from bough._validation import above_zero, real, whole
+from bough.planning.playouts import Hooks
 from bough.searchers.base import Certificate, Searcher
 from bough.searchers.registry import PLANNERS, SEARCHERS
-from bough.theory.depth import paper_depth, useful_depth
+from bough.theory.depth import paper_depth
 from bough.trees import Path
 
 #: Names of the searchers for planning.
 NAMES = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
 #: Weight of a reward at the horizon.
 LEAST_WEIGHT = 0.1
-#: Least number of paths of full depth that a budget allows.
-LEAST_PATHS = 5
+#: Default depth of paths: this many times the square root of the budget, so that as the budget
+#: grows there are more paths and longer ones. (Chosen on CartPole and Pendulum.)
+DEPTH_FACTOR = 1.2
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class PlanSettings:
     searcher: Any = "gpts"
     rewards: str = "steps"
     repeat: int = 1
+    hooks: Hooks = field(default_factory=Hooks)
 
     def __post_init__(self) -> None:
         searcher, names = self.searcher, ", ".join(NAMES)
@@ -61,26 +63,36 @@ class PlanSettings:
             raise ValueError(f"{searcher} needs a discount below 1, got {self.discount!r}")
 
     @property
+    def may_merge(self) -> bool:
+        """Whether GPTS may plan on the graph of states, which has no paths of a fixed depth."""
+        return self.depth is None and self.rewards == "steps"
+
+    @property
     def action_discount(self) -> float:
         """The discount of one action, which may be repeated for several steps."""
         return self.discount**self.repeat
 
 
+def discount_horizon(discount: float) -> int:
+    """Return the number of steps after which a reward has a weight of 0.1.
+
+    >>> discount_horizon(0.95)
+    45
+    """
+    return max(math.ceil(math.log(LEAST_WEIGHT) / math.log(discount)), 1)
+
+
 def horizon(depth: Any, actions: int, discount: float, budget: int) -> int:
     """Return the depth of the tree: a number, "paper" for the paper's D(T), or None for ours.
 
-    Ours is the larger of the smallest useful depth for the budget (erratum 39 of the paper) and the
-    horizon of the discount, log 0.1 / log discount; but at most a fifth of the budget.
+    Ours is 1.2 times the square root of the budget, at most the horizon of the discount.
 
-    >>> horizon(None, 2, 0.95, budget=1000), horizon("paper", 2, 0.95, budget=100)
-    (45, 5)
+    >>> horizon(None, 2, 0.95, budget=200), horizon("paper", 2, 0.95, budget=100)
+    (17, 5)
     """
     if depth is None:
-        steps = budget
-        if discount < 1.0:
-            steps = math.ceil(math.log(LEAST_WEIGHT) / math.log(discount))
-        useful = useful_depth(actions, discount, budget) if actions > 1 else 1
-        return max(min(max(useful, steps), budget // LEAST_PATHS), 1)
+        steps = math.ceil(DEPTH_FACTOR * math.sqrt(budget))
+        return min(steps, budget, discount_horizon(discount) if discount < 1.0 else budget)
     if not isinstance(depth, str):
         return whole(depth, "depth", least=1)
     if depth != "paper":
@@ -132,54 +144,61 @@ class Plan:
         """The next action."""
         return self.actions[0]
 
+    def detached(self) -> "Plan":
+        """Return the plan without what it was made with, so that it can be pickled."""
+        choices, certificate = self.choices, self.certificate
+        plan = replace(self, policy=None)
+        vars(plan).update(choices=choices, certificate=certificate)
+        return plan
+
     @property
     def searcher(self) -> Searcher:
         """The searcher after this decision; a belief of GPTS is in units of its own."""
+        if self.policy is None:
+            raise ValueError("this plan was made in another process, where its searcher has stayed")
         return self.policy.searcher  # type: ignore[no-any-return]
 
     @cached_property
     def certificate(self) -> Certificate | None:
         """Bounds of the value of any plan, given the fitted units; None if there are none.
 
-        If transitions are deterministic and the tree is exhausted, they are exact.
+        If transitions are deterministic and the tree is exhausted, they are exact. On the graph of
+        states they are then the value of a plan that never stops, of which `actions` is the start.
         """
         if self.deterministic and self.stopped_by == "exhausted":
-            return Certificate(self.path, self.value, self.value, 0.0, 0.0)
+            value = self.policy.exact_value(self.value)
+            return None if value is None else Certificate(self.path, value, value, 0.0, 0.0)
         return self.policy.certificate()  # type: ignore[no-any-return]
 
     @cached_property
     def choices(self) -> tuple[ActionValue, ...]:
         """The value of each action."""
-        counts = self._counts(1)
-        values = [self.policy.value((k,)) for k in range(len(self.available))]
         return tuple(
-            ActionValue(action, mean, std, counts[k,])
-            for k, (action, (mean, std)) in enumerate(zip(self.available, values, strict=True))
+            ActionValue(action, *self.policy.describe((k,)))
+            for k, action in enumerate(self.available)
         )
 
     def tree(self, depth: int = 3) -> str:
         """Return the first levels of the visited tree as text: mean and deviation of each node."""
+        if self.policy is None:
+            raise ValueError("this plan was made in another process, where its tree has stayed")
         lines = [f"{'the next actions':<30} {'sum of rewards':>22}   paths"]
-        counts = self._counts(depth)
 
         def add_below(node: Path) -> None:
-            indent = "  " * len(node)
-            children = [(*node, a) for a in range(len(self.available)) if (*node, a) in counts]
-            for child in sorted(children, key=lambda child: -counts[child]):
-                mean, std = self.policy.value(child)
+            found = [(*self.policy.describe((*node, a)), a) for a in range(len(self.available))]
+            for mean, std, plays, a in sorted(found, key=lambda row: -row[2]):
+                if not plays:
+                    continue
+                child = (*node, a)
                 mark = "*" if child == self.path[: len(child)] else " "
-                name = f"{indent}{mark} {_text(self.available[child[-1]])}"
+                name = f"{'  ' * len(node)}{mark} {_text(self.available[a])}"
                 spread = f" +- {std:.3g}" if math.isfinite(std) else ""
-                lines.append(f"{name:<30} {f'{mean:.4g}{spread}':>22}   {counts[child]}")
-                add_below(child)
+                lines.append(f"{name:<30} {f'{mean:.4g}{spread}':>22}   {plays}")
+                if len(child) < depth:
+                    add_below(child)
 
         add_below(())
         return "\n".join(lines)
-
-    def _counts(self, depth: int) -> Counter[Path]:
-        """Return the number of playouts through each node, up to a depth."""
-        paths = [playout.path for playout in self.policy.playouts]
-        return Counter(path[:i] for path in paths for i in range(1, min(depth, len(path)) + 1))
 
     def __repr__(self) -> str:
         actions = ", ".join(_text(action) for action in self.actions[:10])
@@ -192,7 +211,7 @@ class Plan:
         ]
         if self.certificate is not None and math.isfinite(self.certificate.upper):
             lines.append(
-                f"certificate no plan of {self.depth} steps is worth more than "
+                f"certificate no plan of {self.policy.reach} is worth more than "
                 f"{self.certificate.upper:.6g}, at confidence {1 - self.certificate.delta:g}"
                 + (", given the fitted units" if self.certificate.conditional else "")
             )

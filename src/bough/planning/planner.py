@@ -1,15 +1,19 @@
 """The planner: search from a state, recommend actions, and reuse playouts for the next decision."""
 
 import math
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
 
+from bough._validation import listed, whole
 from bough.exceptions import Exhausted
-from bough.planning.decision import Plan, PlanSettings, horizon
-from bough.planning.playouts import Playout, Playouts
+from bough.planning.decision import Plan, PlanSettings, discount_horizon, horizon
+from bough.planning.graph import GraphPolicy
+from bough.planning.playouts import Hooks, Playout, Simulation
 from bough.planning.policies import BaselinePolicy, GPTSPolicy, TreePolicy
 from bough.planning.rewards import RewardScale
 from bough.planning.simulator import GenerativeModel
@@ -18,18 +22,61 @@ from bough.searchers.baselines.olop import OLOP
 from bough.searchers.registry import PLANNERS
 from bough.trees import Path, Tree
 
-#: Steps of the first stage, if only time is limited; each further stage has twice as many.
+#: Steps of the first decision, if only time is limited, and its depth is that of so many; after
+#: them, twice as many. The next decisions expect as many steps as this one took.
 FIRST_STAGE = 100
+#: The depth of a decision within a time limit only grows by at least this factor, since playouts
+#: that were made before are too short for the new one.
+DEEPER = 1.4
+#: The next decision may take this many times as many steps before its depth grows.
+SPARE = 1.3
 #: The newest playouts are reused for the next decision: at most this many times the number of new
 #: ones of the last decision, since observing them again takes time.
 MOST_REUSED = 4
+#: As long as no playout has ended, one decision of this many begins with a long playout, which
+#: repeats its last action with this probability.
+SCOUT_EVERY = 5
+PERSISTENCE = 0.9
+#: The time that the slowest end of a decision took counts for less after every further decision.
+SLOWEST_DECAY = 0.95
+#: New actions from a Box for a decision, for each dimension and one more; the standard deviation of
+#: those near the best path, as a share of the range.
+NEW_ACTIONS = 1
+NEARNESS = 0.1
+#: Number of actions if the user's rollouts add them, more than they ever do.
+MOST_ACTIONS = 10**9
+
+Policy = GraphPolicy | TreePolicy
+
+
+class Deadline:
+    """A time limit, which counts as passed when the next piece of work might exceed it.
+
+    The next piece is expected to take at most twice as long as the longest so far, and `finish`
+    seconds are reserved for what is left to do at the end.
+    """
+
+    def __init__(self, begin: float, seconds: float | None, finish: float) -> None:
+        self._end = math.inf if seconds is None else begin + seconds - finish
+        self._last = begin
+        self._longest = 0.0
+
+    def passed(self) -> bool:
+        """Return whether to stop; called between pieces of work."""
+        if self._end == math.inf:
+            return False
+        now = time.perf_counter()
+        self._longest = max(self._longest, now - self._last)
+        self._last = now
+        return now + 2.0 * self._longest >= self._end
 
 
 class Planner:
-    """Plans one decision after another, and reuses playouts of the last one where they hold.
+    """Plans one decision after another, and reuses what is known from the last one.
 
-    If only the first action will be taken before another plan is made (`receding`), it is the one
-    with the highest expected value. Otherwise the plan is the best path.
+    Where equal states can be recognized, GPTS plans on the graph of states; otherwise, or if the
+    depth of paths is given, on the tree of paths. `receding`: only the first action will be taken
+    before another plan is made.
     """
 
     def __init__(
@@ -40,10 +87,19 @@ class Planner:
         *,
         receding: bool = True,
     ) -> None:
+        if model.must_merge and settings.searcher == "gpts" and not settings.may_merge:
+            raise ValueError(
+                'merge_states=True does not go with depth= or rewards="sum": with merged states '
+                "GPTS plans on the graph of states, not on paths"
+            )
         if settings.searcher == "best_first" and not model.deterministic:
             raise ValueError(
                 "best_first is for deterministic problems: it never plays a path twice, and here "
                 "transitions may be random"
+            )
+        if settings.hooks.policy is not None and model.low is not None:
+            raise ValueError(
+                "policy is for discrete actions: those of a Box change with every decision"
             )
         self.model = model
         self.receding = receding
@@ -54,42 +110,54 @@ class Planner:
             raise TypeError(
                 f"rng must be a numpy.random.Generator, an int of at least 0, or None, got {rng!r}"
             ) from None
-        self.playouts = Playouts(model, settings.discount, settings.repeat, self._rng)
         self._uses_gpts = settings.searcher == "gpts"
+        self.simulation = Simulation(model, settings, self._rng)
         seed = int(self._rng.integers(2**63)) if self._uses_gpts else 0
         self._selection_rng = new_generator(seed)
-        continues = model.deterministic and receding
+        # (The user's value covers what comes after the last step.)
+        continues = model.deterministic and receding and settings.hooks.value is None
         self._scale = RewardScale(settings.action_discount, 1, continues=continues)
+        self._anchors = len(model.actions)  # of a Box; further actions are added to these
+        #: The number of steps that a decision is expected to take, if only time is limited.
+        self._stage = FIRST_STAGE * settings.repeat
+        self._finish = 0.0  # seconds that a decision takes after its search, of the slowest lately
+        self._decisions = 0  # of this episode
+        self._saw_end = False  # whether a playout of this episode has ended
+        self._to_end = 0  # the steps of the last plan, if it leads to an end
+        self._graph: GraphPolicy | None = None
         self._reused: list[Playout] | None = None  # None: start from a new state
         self._reused_before = 0  # number of playouts of the last decision that were reused
-        self.policy: TreePolicy | None = None
+        self.policy: Policy | None = None
+
+    def reset(self) -> None:
+        """Forget all states, at the start of a new episode."""
+        self._reused = None
+        self.policy = None
+        self._decisions = self._to_end = 0
+        self._saw_end = False
+        if self._graph is not None:
+            self._graph.clear()
+
+    @property
+    def on_graph(self) -> bool:
+        """Whether the search is on the graph of states; known once `model.present` was called."""
+        return self._uses_gpts and self.model.key is not None and self.settings.may_merge
 
     # ------------------------------------------------------------------ one decision
 
     def plan(self, snapshot: Any, note: str | None = None) -> Plan:
         """Plan for a state, within the budget."""
         begin = time.perf_counter()
-        budget = self.settings.budget
-        deadline = begin + (self.settings.seconds or math.inf)
-        reused, self._reused = self._reused, None
-        if reused is None:
-            self.playouts.start(snapshot)
-        stage = FIRST_STAGE * self.settings.repeat if budget is None else budget
-        policy = self._new_policy(stage, reused or ())
-        kept = self._reused_before = len(policy.playouts)
-        stopped, calls = self._search(policy, stage, deadline)
-        while budget is None and (stopped == "budget" or self._can_deepen(stopped, policy, stage)):
-            stage *= 2
-            previous = policy
-            if self._depth(stage) != policy.tree.depth or self.settings.searcher in PLANNERS:
-                policy = self._new_policy(stage, previous.playouts)
-            stopped, taken = self._search(policy, stage, deadline)
-            calls += taken
-            # (Searchers other than GPTS start with nothing at a new depth.)
-            if stopped == "seconds" and len(policy.playouts) < len(previous.playouts):
-                policy = previous
+        deadline = Deadline(begin, self.settings.seconds, self._finish)
+        search = self._search_graph if self.on_graph else self._search_tree
+        policy, kept, stopped, calls = search(snapshot, deadline)
+        searched = time.perf_counter()
         self.policy = policy
         path, value, std = self._recommend(policy, stopped == "exhausted")
+        ends = isinstance(policy, GPTSPolicy) and self.model.deterministic and policy.ends(path)
+        self._to_end = len(path) - 1 if ends else 0
+        now = time.perf_counter()
+        self._finish = max(now - searched, SLOWEST_DECAY * self._finish)
         return Plan(
             actions=tuple(self.model.actions[a] for a in path),
             path=path,
@@ -97,17 +165,94 @@ class Planner:
             std=std,
             calls=calls,
             replayed=self.model.take_replayed(),
-            plays=len(policy.playouts) - kept,
+            plays=policy.plays - kept,
             kept=kept,
-            depth=policy.tree.depth,
+            depth=policy.depth,
             how=self.model.how,
             deterministic=self.model.deterministic,
             stopped_by=stopped,
-            seconds=time.perf_counter() - begin,
+            seconds=now - begin,
             available=tuple(self.model.actions),
-            policy=policy,
+            policy=policy.view() if isinstance(policy, GraphPolicy) else policy,
             note=note,
         )
+
+    def _search_graph(self, snapshot: Any, deadline: Deadline) -> tuple[GraphPolicy, int, str, int]:
+        if self._graph is None:
+            self._graph = GraphPolicy(self.simulation, self.settings, self._rng)
+        self.simulation.observation = self.model.observation
+        kept = self._graph.set_root(snapshot)
+        budget = sys.maxsize if self.settings.budget is None else self.settings.budget
+        stopped, calls = self._search(self._graph, budget, deadline)
+        return self._graph, kept, stopped, calls
+
+    def _search_tree(self, snapshot: Any, deadline: Deadline) -> tuple[TreePolicy, int, str, int]:
+        budget = self.settings.budget
+        reused, self._reused = self._reused, None
+        if reused is None:
+            self.simulation.start(snapshot)
+        if self.model.low is not None:
+            self._add_actions()
+        stage = self._stage if budget is None else budget
+        found = list(reused or ())
+        kept, used = len(found), 0
+        self._reused_before = kept
+        if self._scouts():
+            found.append(self._scout(stage))
+            used = self.simulation.calls
+        policy = self._new_policy(stage, found)
+        stopped, calls = self._search(policy, stage - used, deadline)
+        calls += used
+        while budget is None and (stopped == "budget" or self._can_deepen(stopped, policy, stage)):
+            stage *= 2
+            previous = policy
+            is_deeper = self._depth(stage) > DEEPER * policy.depth or stopped == "exhausted"
+            if is_deeper or self.settings.searcher in PLANNERS:
+                policy = self._new_policy(stage, previous.playouts)
+            stopped, taken = self._search(policy, stage, deadline)
+            calls += taken
+            if policy is not previous and stopped == "seconds":
+                # There was no time to search the deeper tree: the other one knows more.
+                if policy.count_whole() < previous.count_whole():
+                    policy = previous
+                break
+        if budget is None and not self._stage / 2 < calls < self._stage:
+            self._stage = max(int(SPARE * calls), FIRST_STAGE * self.settings.repeat)
+        self._saw_end = self._saw_end or any(playout.ended for playout in policy.playouts)
+        return policy, kept, stopped, calls
+
+    def _scouts(self) -> bool:
+        """Return whether this decision begins with a scout."""
+        self._decisions += 1
+        settings = self.settings
+        is_possible = self.model.deterministic and self._uses_gpts and settings.depth is None
+        return is_possible and not self._saw_end and self._decisions % SCOUT_EVERY == 0
+
+    def _scout(self, budget: int) -> Playout:
+        """Simulate a long playout of persistent actions.
+
+        As long as no playout has ended, there may be a goal beyond the depth of the tree, which
+        random actions, that cancel each other, hardly ever reach.
+        """
+        simulation, rng = self.simulation, self._rng
+        simulation.set_budget(budget)
+        length = simulation.left // 2
+        if self.settings.discount < 1.0:
+            length = min(length, 2 * discount_horizon(self.settings.action_discount))
+        path: list[int] = []
+        for k in range(max(length, 1)):
+            if k == 0 or rng.random() >= PERSISTENCE:
+                action = int(rng.choice(simulation.choices))
+            path.append(action)
+        playout = simulation.play(tuple(path), len(path))
+        if playout.ended:
+            self._saw_end = True
+            weights = self.settings.action_discount ** np.arange(len(playout.rewards))
+            center, _ = self._scale.fitted()
+            average = center / (1.0 - min(self.settings.action_discount, 0.999))
+            if float(weights @ np.array(playout.rewards)) > average:
+                self._to_end = len(playout.rewards)
+        return playout
 
     def _depth(self, budget: int) -> int:
         """Return the depth of the tree for a budget."""
@@ -115,71 +260,91 @@ class Planner:
         discount, plays = settings.action_discount, budget // settings.repeat
         if settings.depth is None and settings.searcher in PLANNERS:
             return OLOP(Tree(1, 0), budget=plays, discount=discount).horizon
-        return horizon(settings.depth, len(self.model.actions), discount, plays)
+        depth = horizon(settings.depth, len(self.model.actions), discount, plays)
+        return max(depth, self._to_end) if settings.depth is None else depth
 
     def _can_deepen(self, stopped: str, policy: TreePolicy, stage: int) -> bool:
         """Return whether a deeper tree has more to find, if this one is exhausted."""
-        if stopped != "exhausted" or self.playouts.root.complete == math.inf:
+        if stopped != "exhausted" or self.simulation.root.complete == math.inf:
             return False
-        return self._depth(2 * stage) > policy.tree.depth
+        return self._depth(2 * stage) > policy.depth
+
+    def _add_actions(self) -> None:
+        """Choose the actions of this decision from a Box.
+
+        These are the first ones, some at random, and some near the best path so far.
+        """
+        model, rng = self.model, self._rng
+        low, high = np.asarray(model.low), np.asarray(model.high)
+        size = NEW_ACTIONS * (len(low) + 1)
+        points = [rng.uniform(low, high) for _ in range(size)]
+        best = self.simulation.rollout_policy.best
+        if best is not None:
+            for action in best[1 : 1 + size]:
+                near = np.ravel(model.actions[action]) + NEARNESS * (high - low) * rng.normal(
+                    size=len(low)
+                )
+                points.append(near)
+            points = points[size // 2 :]
+        added = [model.add_action(point) for point in points]
+        self.simulation.choices = tuple(dict.fromkeys([*range(self._anchors), *added]))
 
     def _new_policy(self, budget: int, playouts: Sequence[Playout]) -> TreePolicy:
         settings, depth = self.settings, self._depth(budget)
         self._scale.set_depth(depth)
-        tree = Tree(len(self.model.actions), depth)
+        actions = len(self.model.actions)
+        if self.model.low is not None and settings.hooks.rollout is not None and self._uses_gpts:
+            actions = MOST_ACTIONS  # (each rollout may add some)
+        tree = Tree(actions, depth)
         if not self._uses_gpts:
             plays = budget // settings.repeat
-            return BaselinePolicy(settings, tree, scale=self._scale, rng=self._rng, budget=plays)
-        return GPTSPolicy(
+            return BaselinePolicy(
+                settings, tree, self.simulation, scale=self._scale, rng=self._rng, budget=plays
+            )
+        policy = GPTSPolicy(
             settings,
             tree,
-            self.playouts,
+            self.simulation,
             reused=[playout.truncated(depth) for playout in playouts],
             scale=self._scale,
             rng=self._rng,
             selection_rng=self._selection_rng,
             previous=self.policy if isinstance(self.policy, GPTSPolicy) else None,
         )
+        return policy
 
-    def _search(self, policy: TreePolicy, budget: int, deadline: float) -> tuple[str, int]:
+    def _search(self, policy: Policy, budget: int, deadline: Deadline) -> tuple[str, int]:
         """Search until an end; return which ("budget", ...) and the number of steps taken."""
-        playouts = self.playouts
-        playouts.set_budget(budget)
+        simulation = self.simulation
+        simulation.set_budget(budget)
+        policy.start()
         # A playout may cost nothing, if all of its steps were taken before.
-        for _ in range(playouts.left):
-            if playouts.left == 0:
+        for _ in range(simulation.left):
+            if simulation.left == 0:
                 break
-            if time.perf_counter() >= deadline:
-                return "seconds", playouts.calls
+            if deadline.passed():
+                return "seconds", simulation.calls
             try:
-                path = policy.ask()
+                policy.play()
             except Exhausted:
-                return "exhausted", playouts.calls
-            policy.tell(path, playouts.play(path))
-        all_known = self._uses_gpts and playouts.root.complete >= policy.tree.depth
-        return "exhausted" if all_known else "budget", playouts.calls
+                return "exhausted", simulation.calls
+        if isinstance(policy, GPTSPolicy) and simulation.root.complete >= policy.depth:
+            return "exhausted", simulation.calls
+        return "budget", simulation.calls
 
-    def _recommend(self, policy: TreePolicy, all_known: bool) -> tuple[Path, float, float]:
+    def _recommend(self, policy: Policy, all_known: bool) -> tuple[Path, float, float]:
         """Return the path to follow, its value and the standard deviation of the value."""
-        playouts = policy.playouts
-        if not playouts:
-            return (int(self._rng.integers(len(self.model.actions))),), math.nan, math.inf
-        depth = policy.tree.depth
-        # Of paths of the same value, one that continues if positive rewards are expected.
-        end = self._scale.fitted()[0] < 0.0
-        if all_known and self.model.deterministic:
-            value, path = self.playouts.best(depth, self.settings.action_discount, end=end)
+        if not policy.plays:
+            legal = self.model.legal or self.simulation.choices
+            return (int(self._rng.choice(legal)),), math.nan, math.inf
+        if all_known and self.model.deterministic and isinstance(policy, GPTSPolicy):
+            # Of paths of the same value, one that continues if positive rewards are expected.
+            end = self._scale.fitted()[0] < 0.0
+            discount = self.settings.action_discount
+            cost = policy.cost_of_end
+            value, path = self.simulation.best(policy.depth, discount, end=end, cost=cost)
             return path, value, 0.0
-        if self.receding:
-            first = policy.action()
-            playouts = [playout for playout in playouts if playout.path[0] == first]
-            if not playouts:
-                return (first,), math.nan, math.inf
-        playouts = [playout for playout in playouts if playout.is_whole(depth)] or playouts
-        if self.model.deterministic:
-            best = max(playouts, key=lambda playout: (policy.total(playout), playout.ended == end))
-            return best.path, policy.total(best), 0.0
-        return policy.best_path([playout.path for playout in playouts])
+        return policy.recommend(self.receding)
 
     # ------------------------------------------------------------------ the next decision
 
@@ -187,18 +352,20 @@ class Planner:
         """Reuse the playouts below an action if they led to this state; return whether they did."""
         policy, same = self.policy, self.model.same
         self._reused = None
+        if isinstance(policy, GraphPolicy):
+            return policy.leads_to(action, snapshot)
         if policy is None or same is None:
             return False
         below = [p for p in policy.playouts if p.path[0] == action and len(p.rewards) > 1]
         if self.model.deterministic:
-            state = self.playouts.root.children.get(action)
+            _, state = self.simulation.root.children.get(action, (0.0, None))
             if state is None or state.snapshot is None or not same(state.snapshot, snapshot):
                 return False
-            self.playouts.advance(state)
+            self.simulation.advance(state)
             found = True
         else:
             below = [p for p in below if p.states and same(p.states[0], snapshot)]
-            self.playouts.start(snapshot)
+            self.simulation.start(snapshot)
             found = bool(below)
         most = MOST_REUSED * max(len(policy.playouts) - self._reused_before, 1)
         newest = below[-most:] if self._uses_gpts else []
@@ -216,6 +383,11 @@ def plan(
     searcher: Any = "gpts",
     rewards: str = "steps",
     repeat: int = 1,
+    merge_states: bool | Callable[[Any], Hashable] | None = None,
+    value: Callable[[Any], float] | None = None,
+    policy: Callable[[Any], Sequence[float]] | None = None,
+    rollout: Callable[[Any], Any] | None = None,
+    mask: Callable[[Any], Sequence[Any]] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Plan:
     """Plan the next actions in a Gymnasium environment, or with a simulator.
@@ -232,10 +404,10 @@ def plan(
     seconds : float, optional
         Time limit. Without a budget the depth grows with the number of steps.
     depth : int, "paper" or None
-        Number of actions of a path. By default the larger of the smallest useful depth and the
-        horizon of the discount, log 0.1 / log discount, but at most a fifth of the budget.
-        `"paper"`: the paper's, about the logarithm of the number of paths, which is only a few
-        steps for small budgets.
+        Number of actions of a path. By default 1.2 times the square root of the budget, at most the
+        horizon of the discount, log 0.1 / log discount, and up to twice that if all playouts have
+        the same sum. `"paper"`: the paper's, about the logarithm of the number of paths, which is
+        only a few steps for small budgets.
     searcher : str or function
         "gpts", "uct", "olop", "kl_olop", "best_first" or "random"; or a function that makes a
         searcher for a tree.
@@ -243,6 +415,22 @@ def plan(
         Observations of the searcher: the immediate rewards of all steps, or their discounted sum.
     repeat : int
         Number of steps for which each action is taken.
+    merge_states : bool or function, optional
+        Whether equal states share what is known. By default where states can be compared: toy text,
+        MiniGrid, simulators whose snapshots are integers or tuples of them. True: required. A
+        function of the observation: states for which it returns the same count as equal. GPTS then
+        plans on the graph of states, unless a depth is given.
+    value : function, optional
+        Function of the observation: the discounted sum of rewards to expect from there on. It is
+        added at the end of paths.
+    policy : function, optional
+        Function of the observation: a weight of at least 0 for each action. Untried actions and
+        those of rollouts are chosen by it.
+    rollout : function, optional
+        Function of the observation: the action to take where nothing was simulated.
+    mask : function, optional
+        Function of the observation: whether each action is legal. By default
+        `info["action_mask"]`, where the environment has it.
     rng : int or numpy.random.Generator
 
     Raises
@@ -259,7 +447,76 @@ def plan(
     >>> found.action in (0, 1), found.calls <= 200, found.how
     (True, True, 'native snapshots')
     """
-    settings = PlanSettings(discount, budget, seconds, depth, searcher, rewards, repeat)
-    planner = Planner(GenerativeModel(env_or_simulator), settings, rng, receding=False)
-    with planner.model.present() as state:
+    settings = PlanSettings(
+        discount, budget, seconds, depth, searcher, rewards, repeat, Hooks(value, policy, rollout)
+    )
+    model = GenerativeModel(env_or_simulator, merge_states=merge_states, mask=mask)
+    planner = Planner(model, settings, rng, receding=False)
+    with model.present() as state:
         return planner.plan(state)
+
+
+def plan_many(
+    environments: Iterable[Any],
+    *,
+    executor: int | Executor | None = None,
+    rng: int | None = None,
+    **options: Any,
+) -> list[Plan]:
+    """Plan in several environments at once, each with its own random numbers.
+
+    Parameters
+    ----------
+    environments
+        Environments or simulators, as for `plan`.
+    executor : int or concurrent.futures.Executor, optional
+        Number of worker processes (needs `pip install 'bough[parallel]'`), or a pool of your own,
+        such as threads for simulators that wait for something else. By default one plan is made
+        after the other.
+    rng : int, optional
+        Seed of all plans, which does not depend on the executor.
+    **options
+        Those of `plan`.
+
+    Returns
+    -------
+    list of Plan
+        One for each environment, in their order. Plans of worker processes have `choices` and
+        `certificate`, but no `tree` and no `searcher`.
+
+    Examples
+    --------
+    >>> import gymnasium
+    >>> lakes = [gymnasium.make("FrozenLake-v1", is_slippery=False) for _ in range(2)]
+    >>> _ = [lake.reset(seed=0) for lake in lakes]
+    >>> [round(found.value, 4) for found in plan_many(lakes, budget=100, rng=0)]
+    [0.7738, 0.7738]
+    """
+    worlds = listed(environments, "environments")
+    if rng is not None:
+        whole(rng, "rng", least=0)
+    if executor is not None and not hasattr(executor, "submit"):
+        whole(executor, "executor", least=1)
+    seeds = [int(s.generate_state(1)[0]) for s in np.random.SeedSequence(rng).spawn(len(worlds))]
+    jobs = list(zip(worlds, seeds, strict=True))
+    if executor is None:
+        return [plan(world, rng=seed, **options) for world, seed in jobs]
+    pool: Any = executor
+    if not hasattr(executor, "submit"):
+        try:
+            from loky import get_reusable_executor
+        except ImportError:
+            raise ImportError(
+                "worker processes need loky: pip install 'bough[parallel]', or pass an executor"
+            ) from None
+        pool = get_reusable_executor(max_workers=executor)
+    futures = [pool.submit(_plan_detached, world, seed, options) for world, seed in jobs]
+    try:
+        return [future.result() for future in futures]
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _plan_detached(world: Any, seed: int, options: dict[str, Any]) -> Plan:
+    return plan(world, rng=seed, **options).detached()

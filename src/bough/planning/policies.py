@@ -21,7 +21,7 @@ from bough.belief.rng import SplitMix64
 from bough.exceptions import Exhausted
 from bough.kernels import Discounted
 from bough.planning.decision import PlanSettings
-from bough.planning.playouts import Playout, Playouts
+from bough.planning.playouts import Playout, Simulation
 from bough.planning.rewards import RewardScale, StepNoise
 from bough.searchers.base import Certificate
 from bough.searchers.baselines.random_search import RandomSearch
@@ -43,8 +43,12 @@ STEP_NOISE = 1.0
 #: The next playout follows the path with the highest mean plus this many standard deviations: many,
 #: so that the few paths within a budget branch off early. (Chosen on CartPole and Pendulum.)
 EXPLORATION = 16.0
+#: The same with random transitions, where paths are repeated. (Chosen on discounted trees.)
+RANDOM_EXPLORATION = 3.0
 #: Relative change of the units that is too small to rebuild the belief.
 SETTLED = 0.1
+#: Difference of sums, in units, below which paths count as equally good.
+TIE = 1e-9
 #: Distance of a reward from the expected one, in units, that rebuilds the belief at once.
 FAR = 1e3
 
@@ -75,7 +79,7 @@ class GPTSPolicy:
         self,
         settings: PlanSettings,
         tree: Tree,
-        simulated: Playouts,
+        simulated: Simulation,
         *,
         reused: list[Playout],
         scale: RewardScale,
@@ -95,6 +99,7 @@ class GPTSPolicy:
         self._is_exact = self._observes_steps and not deterministic
         # (The depth of the scale may change for the next decision.)
         self.weights, self.rest, self._beyond = scale.weights, scale.rest, scale.beyond
+        self._last_weight = self.weights[-1] * self.discount  # of what comes after the last step
         self._spread = scale.spread
         self._kernel = Discounted(self.discount, 1.0 / self._spread**2)
         self._step_noise = StepNoise()
@@ -103,9 +108,33 @@ class GPTSPolicy:
         self.noise = scale.noise or SUM_NOISE
         self._next = 2 * len(self.playouts) or 1  # number of playouts to check the units again
         self._belief: Belief | None = None
-        if previous is not None and previous.tree.depth == tree.depth:
+        shape = tree.depth, tree.branching(())
+        if previous is not None and (previous.tree.depth, previous.tree.branching(())) == shape:
             self._belief, previous._belief = previous._belief, None
         self._rebuild()
+
+    @property
+    def depth(self) -> int:
+        """The number of actions of a path."""
+        return self.tree.depth
+
+    @property
+    def reach(self) -> str:
+        """The length of the plans that values are about."""
+        return f"{self.tree.depth} steps"
+
+    @property
+    def plays(self) -> int:
+        """The number of playouts, with those that were reused."""
+        return len(self.playouts)
+
+    def count_whole(self) -> int:
+        """Return the number of playouts of full depth."""
+        return sum(playout.is_whole(self.depth) for playout in self.playouts)
+
+    def ends(self, path: Path) -> bool:
+        """Return whether a playout of this path has ended."""
+        return any(playout.ended and playout.path == path for playout in self.playouts)
 
     # ------------------------------------------------------------------ the belief
 
@@ -162,11 +191,13 @@ class GPTSPolicy:
 
     def observe(self, belief: Belief, playout: Playout) -> None:
         """Let a belief observe a playout, in the current units."""
-        path, rewards, ended, _ = playout
+        path, rewards, ended = playout[:3]
         gains, center = self._gains, self.center
         length, depth = len(rewards), len(gains)
         short = ended and length < depth
         steps = [gain * (r - center) for gain, r in zip(gains, rewards, strict=False)]
+        if playout.bootstrap and length == depth:
+            steps[-1] += self._last_weight * playout.bootstrap / self.unit
         if ended and self._deterministic:
             steps[-1] -= center * (self.rest[length] + self._beyond) / self.unit
         elif short:
@@ -181,22 +212,47 @@ class GPTSPolicy:
 
     # ------------------------------------------------------------------ ask and tell
 
-    def ask(self) -> Path:
-        """Return the next path to simulate; with deterministic transitions, it has a new step."""
-        path = self.belief.highest_upper(EXPLORATION, rng=self._selection_rng).path
+    def play(self) -> None:
+        """Simulate the path with the highest upper bound; raise Exhausted if every one is known.
+
+        With deterministic transitions it has a new step, after which a rollout completes it.
+        """
+        simulated, depth = self._simulated, self.tree.depth
         if not self._deterministic:
-            return path
-        unexplored = self._simulated.unexplored(path, self.tree.depth)
+            path = self.belief.highest_upper(RANDOM_EXPLORATION, rng=self._selection_rng).path
+            self._record(simulated.play(path, self._known_steps(path)))
+            return
+        path = self.belief.highest_upper(EXPLORATION, rng=self._selection_rng).path
+        unexplored = simulated.unexplored(path, depth)
         if unexplored is None:
             raise Exhausted("every path is known")
-        return self._simulated.rollout_policy.complete(unexplored, self.tree.depth)
+        rollout = simulated.rollout_policy.complete(unexplored, depth)
+        playout = simulated.play(rollout, len(unexplored))
+        self._record(playout)
+        if playout.is_whole(depth):
+            follows = not self.scale.only_survival_counts
+            simulated.rollout_policy.score(playout.path, self.worth(playout), follows)
 
-    def tell(self, asked: Path, playout: Playout) -> None:
-        """Record the outcome, and rebuild the belief if the units of rewards have changed."""
+    def _known_steps(self, path: Path) -> int:
+        """Return how many actions of a path are the tree's, up to the first new one.
+
+        The hooks choose those after them.
+        """
+        if not self._simulated.guides:
+            return self.tree.depth
+        for known in range(1, len(path)):
+            if all(playout.path[:known] != path[:known] for playout in self.playouts):
+                return known
+        return len(path)
+
+    def _record(self, playout: Playout) -> None:
+        """Record a playout, and rebuild the belief if the units of rewards have changed."""
+        rewards = playout.rewards
+        if not rewards:
+            return
         self.playouts.append(playout)
         if self._deterministic:
             self._simulated.rollout_policy.add(playout, self.center)
-        rewards = playout.rewards
         self.scale.add(rewards, playout.ended)
         if self._is_exact:
             self._step_noise.add(playout)
@@ -211,39 +267,103 @@ class GPTSPolicy:
             if moved or abs(unit - self.unit) > SETTLED * unit or not self._deterministic:
                 self._rebuild()
 
+    def start(self) -> None:
+        """Simulate the best path of the last decision to the depth of this one."""
+        rollouts, depth = self._simulated.rollout_policy, self.tree.depth
+        rollouts.start_decision()
+        # (Where all that counts is survival, the best path is one of many that end later: to follow
+        # it would lead along ledges.)
+        if not self._deterministic or not self.playouts or self.scale.only_survival_counts:
+            return
+        best = max(self.playouts, key=lambda playout: (self.worth(playout), len(playout.path)))
+        if not best.is_whole(depth):
+            path = rollouts.complete(best.path, depth)
+            best = self._simulated.play(path, len(best.path))
+            self._record(best)
+        rollouts.consider(best.path, self.worth(best))
+
     # ------------------------------------------------------------------ recommendations
 
     def total(self, playout: Playout) -> float:
-        """Return the discounted sum of the rewards of a playout."""
-        return math.fsum(map(mul, self.weights, playout.rewards))
+        """Return the discounted sum of the rewards of a playout and of the value at its end."""
+        total = math.fsum(map(mul, self.weights, playout.rewards))
+        if playout.bootstrap:
+            total += self.discount ** len(playout.rewards) * playout.bootstrap
+        return total
 
-    def action(self) -> int:
+    @property
+    def cost_of_end(self) -> float:
+        """What an agent misses beyond the depth after an end."""
+        return self.center * self._beyond
+
+    def worth(self, playout: Playout) -> float:
+        """Return the sum of a playout, less what it misses beyond the depth if it has ended."""
+        total = self.total(playout)
+        return total - self.cost_of_end if playout.ended else total
+
+    def recommend(self, receding: bool) -> tuple[Path, float, float]:
+        """Return the path to follow, its value and the standard deviation of the value.
+
+        With deterministic transitions that is the best path, and of equally good ones that with the
+        highest expected value of its first action. With random ones an agent (`receding`) takes the
+        action with the highest expected value.
+        """
+        playouts, depth = self.playouts, self.tree.depth
+        playouts = [playout for playout in playouts if playout.is_whole(depth)] or playouts
+        if self._deterministic:
+            return self._best_known(playouts)
+        if receding:
+            first = self._expected_best_action()
+            playouts = [playout for playout in playouts if playout.path[0] == first]
+            if not playouts:
+                return (first,), math.nan, math.inf
+        path, mean, std = self.best_path([playout.path for playout in playouts])
+        lengths = [len(p.rewards) for p in playouts if p.path == path[: len(p.path)]]
+        return path[: max(lengths)], mean, std  # (up to where the episode ended each time)
+
+    def _best_known(self, playouts: list[Playout]) -> tuple[Path, float, float]:
+        worths = [self.worth(playout) for playout in playouts]
+        top = max(worths) - TIE * self.unit
+        best = [p for p, worth in zip(playouts, worths, strict=True) if worth >= top]
+        # Of paths of the same value, one that continues if positive rewards are expected.
+        best = [p for p in best if p.ended == (self.center < 0.0)] or best
+        firsts = dict.fromkeys(playout.path[0] for playout in best)
+        if len(firsts) > 1:
+            action = max(firsts, key=lambda a: self.describe((a,))[0])
+            best = [playout for playout in best if playout.path[0] == action]
+        return best[0].path, self.total(best[0]), 0.0
+
+    def _expected_best_action(self) -> int:
         """Return the action with the highest expected value.
 
         If all have the same, as before the first reward, the one after which playouts were longest:
         what continues may still come to something.
         """
-        actions = range(int(self.tree.branching(())))
-        means = [self.value((a,))[0] for a in actions]
-        best = [a for a in actions if means[a] == max(means)]
+        actions = self._simulated.legal(self._simulated.root)
+        means = {a: self.describe((a,))[0] for a in actions}
+        best = [a for a in actions if means[a] == max(means.values())]
         if len(best) > 1:
             lengths = [[len(p.rewards) for p in self.playouts if p.path[0] == a] for a in best]
             lasted = [sum(steps) / len(steps) if steps else 0.0 for steps in lengths]
             best = [a for a, mean in zip(best, lasted, strict=True) if mean == max(lasted)]
         return best[0] if len(best) == 1 else best[int(self._rng.integers(len(best)))]
 
-    def value(self, node: Path) -> tuple[float, float]:
+    def exact_value(self, found: float) -> float:
+        """Return the value of the best path, once every path is known."""
+        return found
+
+    def describe(self, node: Path) -> tuple[float, float, int]:
         """Return mean and standard deviation of the sum of rewards after some actions.
 
-        If the model is exact, that of the best path simulated after them: the belief about a node
-        then only covers the rewards up to it.
+        Also return the number of playouts that began with them. If the model is exact, the mean is
+        that of the best path simulated after them: the belief about a node then only covers the
+        rewards up to it.
         """
-        if self._is_exact:
-            paths = [p.path for p in self.playouts if p.path[: len(node)] == node]
-            if paths:
-                return self.best_path(paths)[1:]
+        paths = [p.path for p in self.playouts if p.path[: len(node)] == node]
+        if self._is_exact and paths:
+            return *self.best_path(paths)[1:], len(paths)
         mean, std = self.belief.posterior([node])
-        return float(self.offset + self.unit * mean[0]), float(self.unit * std[0])
+        return float(self.offset + self.unit * mean[0]), float(self.unit * std[0]), len(paths)
 
     def best_path(self, paths: list[Path]) -> tuple[Path, float, float]:
         """Return the path with the highest mean less one standard deviation, and these two."""
@@ -287,14 +407,18 @@ class BaselinePolicy:
         self,
         settings: PlanSettings,
         tree: Tree,
+        simulated: Simulation,
         *,
         scale: RewardScale,
         rng: np.random.Generator,
         budget: int,
     ) -> None:
         self.tree = tree
+        self._simulated = simulated
+        self._discount = settings.action_discount
         self.weights = scale.weights
         self.playouts: list[Playout] = []
+        self._taken: dict[Path, Path] = {}  # the legal actions for each path of the searcher
         self._observes_steps = settings.rewards == "steps"
         searcher = settings.searcher
         options: dict[str, Any] = {}
@@ -305,44 +429,88 @@ class BaselinePolicy:
         seed = int(rng.integers(2**63)) if isinstance(searcher, str) else None
         self.searcher = make_searcher(searcher, tree, seed, options)
 
-    def ask(self) -> Path:
-        """Return the next path to simulate."""
-        return self.searcher.ask()  # type: ignore[no-any-return]
+    @property
+    def depth(self) -> int:
+        """The number of actions of a path."""
+        return self.tree.depth
 
-    def tell(self, asked: Path, playout: Playout) -> None:
-        """Record the outcome, unless it was cut off by the budget."""
+    @property
+    def reach(self) -> str:
+        """The length of the plans that values are about."""
+        return f"{self.tree.depth} steps"
+
+    @property
+    def plays(self) -> int:
+        """The number of playouts."""
+        return len(self.playouts)
+
+    def count_whole(self) -> int:
+        """Return the number of playouts, all of which have full depth."""
+        return len(self.playouts)
+
+    def start(self) -> None:
+        """Do nothing: every decision has a new searcher."""
+
+    def play(self) -> None:
+        """Simulate the next path of the searcher; what the budget cuts off is not recorded."""
+        asked = self.searcher.ask()
+        playout = self._simulated.play(asked, self.tree.depth)
         if not playout.is_whole(self.tree.depth):
             self.searcher.forget(asked)
             return
-        self.playouts.append(playout)
+        # (Illegal actions were replaced by others: the searcher is told what its path led to.)
+        self._taken[asked] = playout.path
+        self.playouts.append(playout._replace(path=asked))
         if self._observes_steps:
             rewards = (*playout.rewards, *[0.0] * (self.tree.depth - len(playout.rewards)))
-            self.searcher.tell(asked, steps=list(map(mul, self.weights, rewards)))
+            steps = list(map(mul, self.weights, rewards))
+            steps[-1] += self.weights[-1] * self._discount * playout.bootstrap
+            self.searcher.tell(asked, steps=steps)
         else:
             self.searcher.tell(asked, self.total(playout))
 
     def total(self, playout: Playout) -> float:
-        """Return the discounted sum of the rewards of a playout."""
-        return math.fsum(map(mul, self.weights, playout.rewards))
+        """Return the discounted sum of the rewards of a playout and of the value at its end."""
+        total = math.fsum(map(mul, self.weights, playout.rewards))
+        return total + self._discount ** len(playout.rewards) * playout.bootstrap
 
-    def action(self) -> int:
-        """Return the first action by the algorithm's own rule.
+    def recommend(self, receding: bool) -> tuple[Path, float, float]:
+        """Return the path to follow, its value and the standard deviation of the value.
 
-        OLOP and KL-OLOP: the one played most. UCT, as usual in Markov decision processes, and
-        random search: the one with the best average (by visits UCT is much worse after few
-        playouts). Best-first search: the first step of the best path it has seen.
+        An agent (`receding`) takes the first action by the algorithm's own rule. OLOP and KL-OLOP:
+        the one played most. UCT, as usual in Markov decision processes, and random search: the one
+        with the best average (by visits UCT is much worse after few playouts). Best-first search:
+        the first step of the best path it has seen.
         """
-        if isinstance(self.searcher, (RandomSearch, UCT)):
-            tried = dict.fromkeys(playout.path[:1] for playout in self.playouts)
-            return max(tried, key=lambda node: self.value(node)[0])[0]
-        return int(self.searcher.best_action())
+        playouts = self.playouts
+        if receding:
+            if isinstance(self.searcher, (RandomSearch, UCT)):
+                tried = dict.fromkeys(playout.path[:1] for playout in playouts)
+                first = max(tried, key=lambda node: self.describe(node)[0])[0]
+            else:
+                first = int(self.searcher.best_action())
+            playouts = [playout for playout in playouts if playout.path[0] == first]
+            if not playouts:
+                legal = self._simulated.legal(self._simulated.root)
+                first = first if first in legal else legal[first % len(legal)]
+                return (first,), math.nan, math.inf
+        if self._simulated.model.deterministic:
+            best = max(playouts, key=self.total)
+            return self._taken[best.path][: len(best.rewards)], self.total(best), 0.0
+        path, mean, std = self._best_path([playout.path for playout in playouts])
+        lengths = [len(playout.rewards) for playout in playouts if playout.path == path]
+        return self._taken[path][: max(lengths)], mean, std
 
-    def value(self, node: Path) -> tuple[float, float]:
-        """Return the average sum of rewards after some actions; its deviation is not known."""
+    def exact_value(self, found: float) -> float:
+        """Return the value of the best path, once every path is known."""
+        return found
+
+    def describe(self, node: Path) -> tuple[float, float, int]:
+        """Return the average sum of rewards after some actions, NaN, and their playouts."""
         totals = [self.total(p) for p in self.playouts if p.path[: len(node)] == node]
-        return (math.fsum(totals) / len(totals) if totals else math.nan), math.nan
+        return (math.fsum(totals) / len(totals) if totals else math.nan), math.nan, len(totals)
 
-    def best_path(self, paths: list[Path]) -> tuple[Path, float, float]:
+    def _best_path(self, paths: list[Path]) -> tuple[Path, float, float]:
         """Return the searcher's best path if it is one of these, else that with the best average.
 
         Also return its mean and standard deviation.
@@ -350,9 +518,9 @@ class BaselinePolicy:
         arm = self.searcher.best()
         if arm.path in paths:
             return arm.path, arm.mean, arm.std
-        path = max(dict.fromkeys(paths), key=lambda path: self.value(path)[0])
+        path = max(dict.fromkeys(paths), key=lambda path: self.describe(path)[0])
         visits = sum(playout.path == path for playout in self.playouts)
-        return path, self.value(path)[0], arm.std * math.sqrt(arm.visits / visits)
+        return path, self.describe(path)[0], arm.std * math.sqrt(arm.visits / visits)
 
     def certificate(self) -> Certificate | None:
         """Return the searcher's certificate, if it has one."""

@@ -33,6 +33,7 @@ class RewardScale:
         self._sum = self._squares = 0.0
         self._total_sum = self._total_squares = self._ended_sum = 0.0
         self._largest = 0.0  # absolute reward
+        self._range = math.inf, -math.inf  # of rewards
         #: Moments are taken about the first reward, and about the first sum.
         self._origin: float | None = None
         self._total_origin = 0.0
@@ -52,7 +53,9 @@ class RewardScale:
 
     def add(self, rewards: Sequence[float], ended: bool) -> None:
         """Add the rewards of a playout, unless it was cut off."""
-        self._largest = max(self._largest, max(rewards), -min(rewards))
+        low, high = min(rewards), max(rewards)
+        self._largest = max(self._largest, high, -low)
+        self._range = min(self._range[0], low), max(self._range[1], high)
         length, depth = len(rewards), len(self.weights)
         if not ended and length < depth:
             return
@@ -73,6 +76,12 @@ class RewardScale:
         if ended:
             self._ends += 1
             self._ended_sum += total - self._total_origin
+
+    @property
+    def only_survival_counts(self) -> bool:
+        """Whether every step has given the same reward, above 0: only an end makes a difference."""
+        low, high = self._range
+        return low == high > 0.0
 
     def fitted(self) -> tuple[float, float]:
         """Return the expected reward of a step, and the standard deviation of a playout's sum."""

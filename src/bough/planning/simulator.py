@@ -172,6 +172,7 @@ class GenerativeModel:
         self.legal: tuple[int, ...] | None = None
         self.key: Callable[[Any], Hashable] | None = None
         self._merge_states = merge_states
+        self.must_merge = merge_states is True
         key = getattr(simulator, "key", None)
         if callable(merge_states):
             self.key = self._observed_key
@@ -281,6 +282,8 @@ class GenerativeModel:
     def _restore_fault(self, snapshot: Any, differs: Callable[[Any], bool]) -> str | None:
         """Return what is wrong with `snapshot` or `restore`, by the first action with an effect."""
         actions = self.actions if self.legal is None else [self.actions[k] for k in self.legal]
+        if self.reseed is not None and not self.deterministic:
+            self.reseed(0)  # (as before every playout: a simulator may rely on it)
         for action in actions[:CHECK_STEPS]:
             self._replayed += 1
             ended = self.step(action)[2]
@@ -334,6 +337,15 @@ class GenerativeModel:
         if index == len(self.actions):
             self.actions.append(action)
         return index
+
+    def index(self, action: Any) -> int:
+        """Return the index of an action, which is added if it is one of a Box."""
+        if self.low is not None:
+            return self.add_action(np.ravel(action))
+        for k, known in enumerate(self.actions):
+            if np.array_equal(known, action):
+                return k
+        raise ValueError(f"rollout(observation) must return one of the actions, got {action!r}")
 
     def _first_step(self, action: Any) -> Outcome:
         if self.step != self._first_step:  # (the caller has kept this one)

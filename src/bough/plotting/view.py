@@ -187,9 +187,9 @@ class SearchView:
             searcher = source.searcher if source.replayed else None
             return cls(source.trials, searcher, source.specification["direction"], study=source)
         if isinstance(source, Plan):
-            policy = source.policy
+            policy, searcher = source.policy, source.searcher  # (a plan on the graph has none)
             trials = _trials((play.path, None, policy.total(play)) for play in policy.playouts)
-            return cls(trials, policy.searcher, stopped_by=source.stopped_by, plan=source)
+            return cls(trials, searcher, stopped_by=source.stopped_by, plan=source)
         if isinstance(source, Forest):
             path, params = source.space.partition.path, source.trials.params_of
             found = source.trials.observations()
