@@ -12,7 +12,8 @@ from click.shell_completion import CompletionItem
 
 from bough.cli.shell import (
     Finite,
-    load_function,
+    function_of,
+    load_module,
     parse_kernel,
     run_and_print,
     search_options,
@@ -209,4 +210,4 @@ def _load(text: str) -> Callable[[Any], Any]:
         raise click.UsageError(
             f"{text!r} is neither a built-in problem ({', '.join(BY_NAME)}) nor FILE.py:FUNCTION."
         )
-    return load_function(where, name)[0]
+    return function_of(load_module(where), where, name)

@@ -243,25 +243,29 @@ def warnings_in_words() -> Iterator[None]:
 # ---------------------------------------------------------------------- modules of the user
 
 
-def load_function(where: str, name: str) -> tuple[Callable[[Any], Any], ModuleType]:
-    """Return a function of a file, imported as Python would run it, or module; and the module."""
+def load_module(where: str) -> ModuleType:
+    """Return a file, imported as Python would run it, or a module."""
     try:
-        if where.endswith(".py"):
-            spec = importlib.util.spec_from_file_location(pathlib.Path(where).stem, where)
-            if spec is None or spec.loader is None or not pathlib.Path(where).exists():
-                raise click.UsageError(f"there is no file {where}.")
-            sys.path.insert(0, str(pathlib.Path(where).parent.resolve()))  # as Python itself does
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[spec.name] = module  # so that its functions can go to other processes
-            spec.loader.exec_module(module)
-        else:
+        if not where.endswith(".py"):
             sys.path.insert(0, "")
-            module = importlib.import_module(where)
+            return importlib.import_module(where)
+        spec = importlib.util.spec_from_file_location(pathlib.Path(where).stem, where)
+        if spec is None or spec.loader is None or not pathlib.Path(where).exists():
+            raise click.UsageError(f"there is no file {where}.")
+        sys.path.insert(0, str(pathlib.Path(where).parent.resolve()))  # as Python itself does
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # so that its functions can go to other processes
+        spec.loader.exec_module(module)
+        return module
     except click.UsageError:
         raise
     except Exception as error:  # a module of the user may raise anything
         raise click.UsageError(f"cannot import {where}: {error!r}") from None
+
+
+def function_of(module: ModuleType, where: str, name: str) -> Callable[[Any], Any]:
+    """Return a function of a module that was loaded from `where`."""
     function = getattr(module, name, None)
     if not callable(function):
         raise click.UsageError(f"{where} has no function {name}.")
-    return function, module
+    return function  # type: ignore[no-any-return]

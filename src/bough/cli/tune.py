@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from bough._text import printable
-from bough.cli.shell import COUNT, load_function, run_and_print, search_options
+from bough.cli.shell import COUNT, function_of, load_module, run_and_print, search_options
 from bough.exceptions import StudyError
 from bough.run.maximize import maximize, minimize
 from bough.run.render import known_lines, labeled, result_facts, stop_text
@@ -76,7 +76,8 @@ def _load(text: str) -> tuple[Callable[[Any], Any], Space]:
     where, *names = text.split(":")
     if not where or len(names) not in (1, 2) or not all(names):
         raise click.UsageError(f"{text!r} is not FILE.py:FUNCTION or FILE.py:FUNCTION:SPACE.")
-    function, module = load_function(where, names[0])
+    module = load_module(where)
+    function = function_of(module, where, names[0])
     name = names[1] if len(names) == 2 else "space"
     space = getattr(module, name, None)
     if not isinstance(space, Space):
