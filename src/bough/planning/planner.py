@@ -22,8 +22,8 @@ from bough.searchers.baselines.olop import OLOP
 from bough.searchers.registry import PLANNERS
 from bough.trees import Path, Tree
 
-#: Steps of the first decision, if only time is limited, and its depth is that of so many; after
-#: them, twice as many. The next decisions expect as many steps as this one took.
+#: If only time is limited, the first decision has the depth of a budget of this many steps; then of
+#: twice as many, and so on. The next decisions expect as many steps as the last one took.
 FIRST_STAGE = 100
 #: The depth of a decision within a time limit only grows by at least this factor, since playouts
 #: that were made before are too short for the new one.
@@ -191,7 +191,7 @@ class Planner:
         reused, self._reused = self._reused, None
         if reused is None:
             self.simulation.start(snapshot)
-        if self.model.low is not None:
+        if self.model.low is not None and self._uses_gpts:
             self._add_actions()
         stage = self._stage if budget is None else budget
         found = list(reused or ())
@@ -281,10 +281,8 @@ class Planner:
         best = self.simulation.rollout_policy.best
         if best is not None:
             for action in best[1 : 1 + size]:
-                near = np.ravel(model.actions[action]) + NEARNESS * (high - low) * rng.normal(
-                    size=len(low)
-                )
-                points.append(near)
+                change = NEARNESS * (high - low) * rng.normal(size=len(low))
+                points.append(np.ravel(model.actions[action]) + change)
             points = points[size // 2 :]
         added = [model.add_action(point) for point in points]
         self.simulation.choices = tuple(dict.fromkeys([*range(self._anchors), *added]))
@@ -301,7 +299,7 @@ class Planner:
             return BaselinePolicy(
                 settings, tree, self.simulation, scale=self._scale, rng=self._rng, budget=plays
             )
-        policy = GPTSPolicy(
+        return GPTSPolicy(
             settings,
             tree,
             self.simulation,
@@ -311,7 +309,6 @@ class Planner:
             selection_rng=self._selection_rng,
             previous=self.policy if isinstance(self.policy, GPTSPolicy) else None,
         )
-        return policy
 
     def _search(self, policy: Policy, budget: int, deadline: Deadline) -> tuple[str, int]:
         """Search until an end; return which ("budget", ...) and the number of steps taken."""
