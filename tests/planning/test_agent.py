@@ -347,3 +347,11 @@ def test_invalid_arguments_of_run(options, message, cart_pole):
     agent = planning.Agent(cart_pole, budget=10, rng=0)
     with pytest.raises((TypeError, ValueError), match=message):
         agent.run(**options)
+
+
+def test_only_gpts_adds_actions_of_a_box():
+    env = gymnasium.make("Pendulum-v1")
+    for searcher in ("uct", "gpts"):
+        agent = planning.Agent(env, budget=50, searcher=searcher, rng=0)
+        agent.run(1, seed=0, most_steps=3, progress=False)
+        assert (len(agent.last.available) > 5) == (searcher == "gpts")

@@ -213,14 +213,6 @@ def test_with_a_time_limit_no_stage_is_lost(searcher, clock):
         assert found.plays * found.depth >= found.calls / 3 - found.depth
 
 
-def test_only_gpts_adds_actions_of_a_box():
-    env = gymnasium.make("Pendulum-v1")
-    for searcher in ("uct", "gpts"):
-        agent = planning.Agent(env, budget=50, searcher=searcher, rng=0)
-        agent.run(1, seed=0, most_steps=3, progress=False)
-        assert (len(agent.last.available) > 5) == (searcher == "gpts")
-
-
 def test_with_a_time_limit_an_exhausted_tree_grows():
     options = {"seconds": 60.0, "merge_states": False, "rng": 0}
     found = planning.plan(Chain([1.0], actions=1), discount=0.99, **options)
