@@ -350,6 +350,7 @@ def test_invalid_arguments_of_run(options, message, cart_pole):
 
 
 def test_only_gpts_adds_actions_of_a_box():
+    gymnasium = pytest.importorskip("gymnasium")
     env = gymnasium.make("Pendulum-v1")
     for searcher in ("uct", "gpts"):
         agent = planning.Agent(env, budget=50, searcher=searcher, rng=0)
