@@ -216,6 +216,41 @@ def test_with_many_samples_a_random_world_is_solved(seed):
     assert found.calls == 20_000
 
 
+class Slippery:
+    """Places -5 to 3, from 0 on; a step goes astray one time in five, and 3 is the goal."""
+
+    actions = (-1, 1)
+
+    def __init__(self):
+        self.place, self.random = 0, np.random.default_rng(0)
+
+    def snapshot(self):
+        return self.place
+
+    def restore(self, snapshot):
+        self.place = snapshot
+
+    def key(self, snapshot):
+        return snapshot
+
+    def reseed(self, seed):
+        self.random = np.random.default_rng(seed)
+
+    def step(self, action):
+        change = action if self.random.random() < 0.8 else -action
+        self.place = max(self.place + change, -5)
+        return self.place, float(self.place == 3), self.place == 3
+
+
+def test_every_action_of_a_random_world_is_tried():
+    right = 0
+    for seed in range(10):
+        agent = planning.Agent(Slippery(), budget=1500, rng=seed)
+        right += agent.act() == 1
+        assert all(choice.plays for choice in agent.last.choices)
+    assert right >= 9
+
+
 @given(seeds, discounts, st.integers(1, 200), st.sampled_from([1, 2]))
 def test_values_are_those_of_what_was_observed(seed, discount, budget, outcomes):
     """Value iteration on the observed outcomes; untried pairs have the mean reward until the end.

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -211,6 +212,54 @@ def test_with_a_time_limit_no_stage_is_lost(searcher, clock):
         assert math.isfinite(found.value)
         # Each stage has twice the steps, so the plan uses at least a third of them.
         assert found.plays * found.depth >= found.calls / 3 - found.depth
+
+
+def test_a_mask_needs_the_present_observation():
+    options = {"budget": 20, "mask": lambda state: [True, state > 0], "rng": 0}
+    with pytest.raises(ValueError, match="pass observation= to plan"):
+        planning.plan(Chain([1.0, 0.0]), **options)
+    found = planning.plan(Chain([1.0, 0.0]), observation=0, **options)
+    assert found.path[0] == 0
+
+
+def test_a_detached_plan_can_be_pickled_and_printed():
+    found = planning.plan(Chain([1.0, 0.0]), budget=20, depth=3, rng=0)
+    detached = pickle.loads(pickle.dumps(found.detached()))
+    assert repr(detached) == repr(found)
+    assert detached.choices == found.choices
+    with pytest.raises(ValueError, match="detached plan"):
+        detached.tree()
+
+
+class Dice:
+    """The first action decides on the mean of all rewards, whose noise is large."""
+
+    actions = range(8)
+
+    def __init__(self):
+        self.first, self.random = None, np.random.default_rng(0)
+
+    def snapshot(self):
+        return self.first
+
+    def restore(self, snapshot):
+        self.first = snapshot
+
+    def reseed(self, seed):
+        self.random = np.random.default_rng(seed)
+
+    def step(self, action):
+        self.first = action if self.first is None else self.first
+        return None, -1.0 - self.first + 5.0 * self.random.standard_normal(), False
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_agent_takes_an_action_that_was_played(seed):
+    """Rewards are negative, so that actions without a playout look better than all others."""
+    agent = planning.Agent(Dice(), budget=20, depth=4, rng=seed)
+    agent.act()
+    assert all(choice.plays <= 1 for choice in agent.last.choices)
+    assert agent.last.choices[agent.last.path[0]].plays == 1
 
 
 def test_with_a_time_limit_an_exhausted_tree_grows():

@@ -151,6 +151,8 @@ rollout, mask, rng
         mask: Callable[[Any], Sequence[Any]] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
+        if not isinstance(keep, bool):
+            raise TypeError(f"keep must be True or False, got {keep!r}")
         hooks = Hooks(value, policy, rollout)
         self.settings = PlanSettings(
             discount, budget, seconds, depth, searcher, rewards, repeat, hooks
@@ -181,8 +183,8 @@ rollout, mask, rng
         Parameters
         ----------
         observation, info
-            The last ones that the environment returned. Only hooks, masks and `merge_states` use
-            them, and only for the first action: they may be left out.
+            The last ones that the environment returned. Masks and functions given as `merge_states`
+            need them if the environment is copied or a simulator of yours; else leave them out.
         """
         if self._repeats and self.last is not None:
             self._repeats -= 1

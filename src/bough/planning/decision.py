@@ -138,6 +138,7 @@ class Plan:
     available: tuple[Any, ...]  # all actions
     policy: Any = field(compare=False)
     note: str | None = None  # the reason why an agent reused no playouts, if it could have
+    reach: str = ""  # the length of the plans that the certificate is about
 
     @property
     def action(self) -> Any:
@@ -155,7 +156,7 @@ class Plan:
     def searcher(self) -> Searcher:
         """The searcher after this decision; a belief of GPTS is in units of its own."""
         if self.policy is None:
-            raise ValueError("this plan was made in another process, where its searcher has stayed")
+            raise ValueError("a detached plan, such as one of another process, has no searcher")
         return self.policy.searcher  # type: ignore[no-any-return]
 
     @cached_property
@@ -181,7 +182,7 @@ class Plan:
     def tree(self, depth: int = 3) -> str:
         """Return the first levels of the visited tree as text: mean and deviation of each node."""
         if self.policy is None:
-            raise ValueError("this plan was made in another process, where its tree has stayed")
+            raise ValueError("a detached plan, such as one of another process, has no tree")
         lines = [f"{'the next actions':<30} {'sum of rewards':>22}   paths"]
 
         def add_below(node: Path) -> None:
@@ -211,7 +212,7 @@ class Plan:
         ]
         if self.certificate is not None and math.isfinite(self.certificate.upper):
             lines.append(
-                f"certificate no plan of {self.policy.reach} is worth more than "
+                f"certificate no plan of {self.reach} is worth more than "
                 f"{self.certificate.upper:.6g}, at confidence {1 - self.certificate.delta:g}"
                 + (", given the fitted units" if self.certificate.conditional else "")
             )

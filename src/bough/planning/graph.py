@@ -20,8 +20,8 @@ U(s)        upper confidence bound: the same with `optimistic`
 
 A trial follows the highest upper bounds from the root to an untried pair. With deterministic
 transitions the pairs before it cost nothing, since no pair is simulated twice. With random ones r
-and V(s') are averages over the trials of a pair, of which the prior counts as one, the bonus of a
-pair falls with the square root of their number, and a trial continues to the horizon.
+and V(s') are averages over the n trials of a pair, of which the prior counts as one, b sigma /
+sqrt(n) is added to its upper bound, and a trial continues to the horizon.
 """
 
 import copy
@@ -257,13 +257,19 @@ class GraphPolicy:
         return self._mean / (1.0 - self.discount * self._continues)
 
     @property
-    def _bonus(self) -> float:
-        """The distance of `optimistic` from `expected`."""
+    def _sigma(self) -> float:
+        """The standard deviation of rewards."""
         sigma = math.sqrt(self._squares / self._count) if self._count else 1.0
         # Equal rewards say nothing about the variation of others: assume that it is large.
         if sigma <= 1e-9 * self._largest or sigma == 0.0:
             sigma = self._largest or 1.0
-        return EXPLORATION * sigma / math.sqrt(1.0 - self.discount**2 * self._continues)
+        return sigma
+
+    @property
+    def _bonus(self) -> float:
+        """The distance of `optimistic` from `expected`."""
+        rest = 1.0 - self.discount**2 * self._continues
+        return EXPLORATION * self._sigma / math.sqrt(rest)
 
     def _optimistic(self, state: State) -> float:
         return self._expected(state) + self._bonus
@@ -278,7 +284,7 @@ class GraphPolicy:
             return total / pair.trials
         trials = pair.trials + PRIOR_TRIALS
         mean = (total + PRIOR_TRIALS * self._expected(state)) / trials
-        return mean + self._bonus / math.sqrt(trials)
+        return mean + EXPLORATION * self._sigma / math.sqrt(trials)
 
     def _refresh(self, state: State) -> tuple[float, int]:
         """Update the upper bound of a state; return it, and the action that has it."""
@@ -321,7 +327,8 @@ class GraphPolicy:
         prior = np.zeros(len(source))
         if not self.model.deterministic:
             trials = trials + PRIOR_TRIALS
-            prior = PRIOR_TRIALS * np.array(expected)[source] + bonus * np.sqrt(trials)
+            one_step = EXPLORATION * self._sigma if bonus else 0.0
+            prior = PRIOR_TRIALS * np.array(expected)[source] + one_step * np.sqrt(trials)
         fixed = (np.bincount(pair, weights=reward) + prior) / trials
         share = self.discount * count / trials[pair]
         order = np.argsort(source, kind="stable")

@@ -158,7 +158,7 @@ class Planner:
         self._to_end = len(path) - 1 if ends else 0
         now = time.perf_counter()
         self._finish = max(now - searched, SLOWEST_DECAY * self._finish)
-        return Plan(
+        plan = Plan(
             actions=tuple(self.model.actions[a] for a in path),
             path=path,
             value=value,
@@ -175,7 +175,11 @@ class Planner:
             available=tuple(self.model.actions),
             policy=policy.view() if isinstance(policy, GraphPolicy) else policy,
             note=note,
+            reach=policy.reach,
         )
+        if isinstance(policy, GraphPolicy):
+            _ = plan.choices  # (what is known of its actions grows with further decisions)
+        return plan
 
     def _search_graph(self, snapshot: Any, deadline: Deadline) -> tuple[GraphPolicy, int, str, int]:
         if self._graph is None:
@@ -385,6 +389,8 @@ def plan(
     policy: Callable[[Any], Sequence[float]] | None = None,
     rollout: Callable[[Any], Any] | None = None,
     mask: Callable[[Any], Sequence[Any]] | None = None,
+    observation: Any = None,
+    info: Any = None,
     rng: np.random.Generator | int | None = None,
 ) -> Plan:
     """Plan the next actions in a Gymnasium environment, or with a simulator.
@@ -428,6 +434,9 @@ def plan(
     mask : function, optional
         Function of the observation: whether each action is legal. By default
         `info["action_mask"]`, where the environment has it.
+    observation, info : optional
+        The last ones that the environment returned. Only needed for `mask`, `info["action_mask"]`
+        and functions given as `merge_states`, if the environment is copied or a simulator of yours.
     rng : int or numpy.random.Generator
 
     Raises
@@ -449,7 +458,7 @@ def plan(
     )
     model = GenerativeModel(env_or_simulator, merge_states=merge_states, mask=mask)
     planner = Planner(model, settings, rng, receding=False)
-    with model.present() as state:
+    with model.present(observation, info) as state:
         return planner.plan(state)
 
 

@@ -220,6 +220,11 @@ class GPTSPolicy:
         simulated, depth = self._simulated, self.tree.depth
         if not self._deterministic:
             path = self.belief.highest_upper(RANDOM_EXPLORATION, rng=self._selection_rng).path
+            # (The first action is the one that is taken: each is played once before any other is
+            # played again.)
+            unplayed = set(simulated.legal(simulated.root)) - {p.path[0] for p in self.playouts}
+            if unplayed and path[0] not in unplayed:
+                path = (sorted(unplayed)[int(self._rng.integers(len(unplayed)))], *path[1:])
             self._record(simulated.play(path, self._known_steps(path)))
             return
         path = self.belief.highest_upper(EXPLORATION, rng=self._selection_rng).path
@@ -339,7 +344,8 @@ class GPTSPolicy:
         If all have the same, as before the first reward, the one after which playouts were longest:
         what continues may still come to something.
         """
-        actions = self._simulated.legal(self._simulated.root)
+        played = {playout.path[0] for playout in self.playouts}
+        actions = [a for a in self._simulated.legal(self._simulated.root) if a in played]
         means = {a: self.describe((a,))[0] for a in actions}
         best = [a for a in actions if means[a] == max(means.values())]
         if len(best) > 1:

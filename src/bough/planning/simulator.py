@@ -204,6 +204,11 @@ class GenerativeModel:
             known_observation, known_info = last_seen(self.simulator.env)
             observation = known_observation if observation is None else observation
             info = known_info if info is None else info
+        if observation is None and (self._mask is not None or callable(self._merge_states)):
+            raise ValueError(
+                "the observation of the present state is unknown, and mask= or merge_states= needs "
+                "it: pass observation= to plan, or agent.act(observation, info)"
+            )
         self._observe(observation, info)
         needs_reseed = self.reseed is None and not self.deterministic
         if needs_reseed and any(map(is_random_state, reachable(snapshot))):
