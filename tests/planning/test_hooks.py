@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from worlds import Chain
 
-from bough import planning
+from bough import Tree, planning
+from bough.planning.policies import PUCT
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -220,3 +221,31 @@ def test_hooks_must_be_functions(name):
         with pytest.raises(TypeError, match=f"{name} must be a function of the observation"):
             call(world, budget=10, **{name: 3})
     assert world.steps == 0
+
+
+def test_puct_is_its_formula():
+    """On two actions: the first plays by hand, with c = 1 and rewards between 0 and 1."""
+    search = PUCT(Tree(2, 1), lambda path: [3.0, 1.0], seed=0)
+    plays, means = [0, 0], [0.0, 0.0]
+    rewards = [0.0, 1.0]
+    for t in range(40):
+        path = search.ask()
+        if t > 1 and min(plays) > 0:
+            scores = [
+                means[a] + w * math.sqrt(t) / (1 + plays[a]) for a, w in ((0, 0.75), (1, 0.25))
+            ]
+            assert path == (scores.index(max(scores)),)
+        means[path[0]] = rewards[path[0]]
+        plays[path[0]] += 1
+        search.tell(path, rewards[path[0]])
+    assert plays[1] > plays[0]  # the better action, in spite of its lower weight
+
+
+def test_uct_follows_a_policy():
+    world = Chain([0.0] * 6, actions=4)
+    for policy in (lambda state: [0.0, 0.0, 1.0, 0.0], None):
+        found = planning.plan(
+            world, budget=40, depth=4, searcher="uct", policy=policy, observation=0, rng=0
+        )
+        firsts = {choice.action for choice in found.choices if choice.plays}
+        assert firsts == ({2} if policy else {0, 1, 2, 3})

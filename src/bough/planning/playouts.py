@@ -402,6 +402,12 @@ class Simulation:
         """Return the actions to choose from in a state."""
         return self.choices if state.legal is None else state.legal
 
+    def weights_after(self, path: Path) -> list[float]:
+        """Return the user's weights of actions after a path; equal ones where it is not known."""
+        states, _ = self._known_states(path)
+        known = states[-1].weights if len(states) == len(path) + 1 else None
+        return known or [1.0] * len(self.model.actions)
+
     def _new_state(self, snapshot: Any, ended: bool) -> State:
         """Return the state after the last step, which is not new if states are merged."""
         model, hooks = self.model, self.hooks

@@ -9,6 +9,8 @@ Notation of the GPTS policy, for a playout with rewards r_1 .. r_n of at most D 
 """
 
 import math
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import mul
@@ -45,6 +47,8 @@ STEP_NOISE = 1.0
 EXPLORATION = 16.0
 #: The same with random transitions, where paths are repeated. (Chosen on discounted trees.)
 RANDOM_EXPLORATION = 3.0
+#: c of PUCT, in units of the range of rewards.
+PUCT_EXPLORATION = 1.0
 #: Relative change of the units that is too small to rebuild the belief.
 SETTLED = 0.1
 #: Difference of sums, in units, below which paths count as equally good.
@@ -404,6 +408,45 @@ class GPTSPolicy:
         ]
 
 
+class PUCT(UCT):
+    """UCT with a prior over actions: mean + c w sqrt(N) / (1 + n), times the range of rewards.
+
+    w is the normalized weight of an action, N the number of playouts through its parent and n
+    through it. The mean of an action without playouts is that of its parent. Actions that lie
+    beyond what was played are drawn by their weights.
+    """
+
+    def __init__(self, tree: Tree, weights: Callable[[Path], list[float]], seed: int) -> None:
+        super().__init__(tree, exploration=PUCT_EXPLORATION, rng=seed)
+        self._weights = weights
+        self._draws = random.Random(seed)
+        self._counts: dict[Path, tuple[int, float]] = {}  # playouts and their mean, by node
+
+    def _choose(self) -> Path:
+        path: Path = ()
+        for _ in range(self.tree.depth):
+            weights = self._weights(path)
+            if path not in self._counts:
+                path = (*path, self._draws.choices(range(len(weights)), weights)[0])
+                continue
+            visits, mean = self._counts[path]
+            width = self.exploration * self._scale * math.sqrt(visits) / sum(weights)
+            scores = []
+            for action, weight in enumerate(weights):
+                plays, average = self._counts.get((*path, action), (0, mean))
+                scores.append(average + width * weight / (1 + plays))
+            path = (*path, scores.index(max(scores)))
+        return path
+
+    def _record(
+        self, path: Path, reward: float, noise: float | None, steps: Sequence[float] | None
+    ) -> None:
+        super()._record(path, reward, noise, steps)
+        for i in range(len(path) + 1):
+            plays, mean = self._counts.get(path[:i], (0, 0.0))
+            self._counts[path[:i]] = plays + 1, mean + (reward - mean) / (plays + 1)
+
+
 class BaselinePolicy:
     """Another searcher for one decision: it observes complete paths, with zeros after an end."""
 
@@ -433,7 +476,11 @@ class BaselinePolicy:
         elif searcher == "best_first":
             options = {"discount": settings.action_discount}
         seed = int(rng.integers(2**63)) if isinstance(searcher, str) else None
-        self.searcher = make_searcher(searcher, tree, seed, options)
+        self.searcher: Any
+        if searcher == "uct" and settings.hooks.policy is not None and seed is not None:
+            self.searcher = PUCT(tree, simulated.weights_after, seed)
+        else:
+            self.searcher = make_searcher(searcher, tree, seed, options)
 
     @property
     def depth(self) -> int:
