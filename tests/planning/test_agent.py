@@ -1,5 +1,6 @@
 """Agents: receding-horizon control, reuse of playouts, surprises, repeated actions."""
 
+import gc
 import itertools
 import math
 
@@ -356,3 +357,19 @@ def test_only_gpts_adds_actions_of_a_box():
         agent = planning.Agent(env, budget=50, searcher=searcher, rng=0)
         agent.run(1, seed=0, most_steps=3, progress=False)
         assert (len(agent.last.available) > 5) == (searcher == "gpts")
+
+
+def test_garbage_is_collected_again_after_a_decision():
+    seen = []
+
+    class Watched(Chain):
+        def step(self, action):
+            seen.append(gc.isenabled())
+            return super().step(action)
+
+    world = Watched([1.0, 0.0])
+    planning.plan(world, seconds=0.01, depth=3, rng=0)
+    planning.plan(world, budget=20, depth=3, rng=0)
+    assert gc.isenabled()
+    assert seen[-1]
+    assert not all(seen)

@@ -1,10 +1,12 @@
 """The planner: search from a state, recommend actions, and reuse playouts for the next decision."""
 
+import gc
 import math
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,8 @@ SCOUT_EVERY = 5
 PERSISTENCE = 0.9
 #: The time that the slowest end of a decision took counts for less after every further decision.
 SLOWEST_DECAY = 0.95
+#: The longest time limit, in seconds, within which garbage is not collected.
+MOST_UNCOLLECTED = 1.0
 #: New actions from a Box for a decision, for each dimension and one more; the standard deviation of
 #: those near the best path, as a share of the range.
 NEW_ACTIONS = 1
@@ -69,6 +73,19 @@ class Deadline:
         self._longest = max(self._longest, now - self._last)
         self._last = now
         return now + 2.0 * self._longest >= self._end
+
+
+@contextmanager
+def without_collection(seconds: float | None) -> Iterator[None]:
+    """Put off garbage collection during a short decision: it takes milliseconds at any time."""
+    if seconds is None or seconds > MOST_UNCOLLECTED or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class Planner:
@@ -150,7 +167,8 @@ class Planner:
         begin = time.perf_counter()
         deadline = Deadline(begin, self.settings.seconds, self._finish)
         search = self._search_graph if self.on_graph else self._search_tree
-        policy, kept, stopped, calls = search(snapshot, deadline)
+        with without_collection(self.settings.seconds):
+            policy, kept, stopped, calls = search(snapshot, deadline)
         searched = time.perf_counter()
         self.policy = policy
         path, value, std = self._recommend(policy, stopped == "exhausted")
