@@ -57,7 +57,37 @@ TIE = 1e-9
 FAR = 1e3
 
 
-class GPTSPolicy:
+class PathPolicy:
+    """What tree policies share: a tree of paths, and the playouts of some of them."""
+
+    tree: Tree
+    playouts: list[Playout]
+
+    @property
+    def depth(self) -> int:
+        """The number of actions of a path."""
+        return self.tree.depth
+
+    @property
+    def reach(self) -> str:
+        """The length of the plans that values are about."""
+        return f"{self.tree.depth} steps"
+
+    @property
+    def plays(self) -> int:
+        """The number of playouts, with those that were reused."""
+        return len(self.playouts)
+
+    def count_whole(self) -> int:
+        """Return the number of playouts of full depth."""
+        return sum(playout.is_whole(self.depth) for playout in self.playouts)
+
+    def exact_value(self, found: float) -> float:
+        """Return the value of the best path, once every path is known."""
+        return found
+
+
+class GPTSPolicy(PathPolicy):
     """GPTS for one decision: a belief of rewards in units in which a sum has mean 0 and variance 1.
 
     Observations with `rewards="sum"`, the paper's likelihood: sums, each at the end of its path.
@@ -116,25 +146,6 @@ class GPTSPolicy:
         if previous is not None and (previous.tree.depth, previous.tree.branching(())) == shape:
             self._belief, previous._belief = previous._belief, None
         self._rebuild()
-
-    @property
-    def depth(self) -> int:
-        """The number of actions of a path."""
-        return self.tree.depth
-
-    @property
-    def reach(self) -> str:
-        """The length of the plans that values are about."""
-        return f"{self.tree.depth} steps"
-
-    @property
-    def plays(self) -> int:
-        """The number of playouts, with those that were reused."""
-        return len(self.playouts)
-
-    def count_whole(self) -> int:
-        """Return the number of playouts of full depth."""
-        return sum(playout.is_whole(self.depth) for playout in self.playouts)
 
     def ends(self, path: Path) -> bool:
         """Return whether a playout of this path has ended."""
@@ -358,10 +369,6 @@ class GPTSPolicy:
             best = [a for a, mean in zip(best, lasted, strict=True) if mean == max(lasted)]
         return best[0] if len(best) == 1 else best[int(self._rng.integers(len(best)))]
 
-    def exact_value(self, found: float) -> float:
-        """Return the value of the best path, once every path is known."""
-        return found
-
     def describe(self, node: Path) -> tuple[float, float, int]:
         """Return mean and standard deviation of the sum of rewards after some actions.
 
@@ -447,7 +454,7 @@ class PUCT(UCT):
             self._counts[path[:i]] = plays + 1, mean + (reward - mean) / (plays + 1)
 
 
-class BaselinePolicy:
+class BaselinePolicy(PathPolicy):
     """Another searcher for one decision: it observes complete paths, with zeros after an end."""
 
     unit, offset = 1.0, 0.0  # values are those of the user
@@ -481,25 +488,6 @@ class BaselinePolicy:
             self.searcher = PUCT(tree, simulated.weights_after, seed)
         else:
             self.searcher = make_searcher(searcher, tree, seed, options)
-
-    @property
-    def depth(self) -> int:
-        """The number of actions of a path."""
-        return self.tree.depth
-
-    @property
-    def reach(self) -> str:
-        """The length of the plans that values are about."""
-        return f"{self.tree.depth} steps"
-
-    @property
-    def plays(self) -> int:
-        """The number of playouts."""
-        return len(self.playouts)
-
-    def count_whole(self) -> int:
-        """Return the number of playouts, all of which have full depth."""
-        return len(self.playouts)
 
     def start(self) -> None:
         """Do nothing: every decision has a new searcher."""
@@ -553,10 +541,6 @@ class BaselinePolicy:
         path, mean, std = self._best_path([playout.path for playout in playouts])
         lengths = [len(playout.rewards) for playout in playouts if playout.path == path]
         return self._taken[path][: max(lengths)], mean, std
-
-    def exact_value(self, found: float) -> float:
-        """Return the value of the best path, once every path is known."""
-        return found
 
     def describe(self, node: Path) -> tuple[float, float, int]:
         """Return the average sum of rewards after some actions, NaN, and their playouts."""
