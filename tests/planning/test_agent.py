@@ -276,6 +276,15 @@ def test_an_agent_balances_the_pole(cart_pole):
     assert "by native snapshots" in repr(summary)
 
 
+def test_a_decision_without_a_playout_is_no_surprise():
+    agent = planning.Agent(Chain([0.1, 0.7, 0.3], 2), seconds=1e-9, depth=3, rng=0)
+    for _ in range(5):
+        agent.env.step(agent.act())
+        assert agent.last.plays == 0
+    assert agent.surprises == 0
+    assert agent.last.note == "no playout led to this state: none was reused"
+
+
 @pytest.mark.parametrize("name", ["CartPole-v1", "Acrobot-v1"])
 def test_an_agent_with_little_time(name):
     env = pytest.importorskip("gymnasium").make(name)

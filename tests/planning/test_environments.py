@@ -517,6 +517,119 @@ def test_the_recorded_environment_must_be_stepped():
     agent.env.step(agent.act())
 
 
+def test_messages_about_what_cannot_be_made_again():
+    with pytest.raises(planning.Unfaithful, match="cannot make it.*make= to .*simulator_of"):
+        planning.Agent(NoCopy(), budget=10)
+    env = gymnasium.make("bough/no-copy-v0")
+
+    def make():
+        raise RuntimeError("the engine is in use")
+
+    with pytest.raises(planning.Unfaithful, match="engine is in use.*a bough.planning.Simulator"):
+        planning.simulator_of(planning.recorded(env), make=make)
+
+
+class Plain(gymnasium.Env):
+    """A walk without wrappers that has no state before a reset."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+    observation_space = gymnasium.spaces.Discrete(100)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 50
+        return self.place, {}
+
+    def step(self, action):
+        self.place += 2 * action - 1
+        return self.place, float(action), False, False, {}
+
+
+def test_a_plain_environment_must_be_reset():
+    env = Plain()
+    with pytest.raises(ValueError, match=r"AttributeError.*call env.reset\(\) before planning"):
+        planning.plan(env, budget=20)
+    agent = planning.Agent(env, budget=20, rng=0)
+    with pytest.raises(ValueError, match=r"call env.reset\(\) before planning"):
+        agent.act()
+    env.reset(seed=0)
+    assert agent.act() == 1
+    assert agent.last.how == "deep copies"
+    assert agent.last.deterministic
+
+
+class Strict(gymnasium.Env):
+    """A walk on 0 .. 4 whose steps must be legal, and which ends after some of them."""
+
+    action_space = gymnasium.spaces.Discrete(6, start=3)  # 3: left, 4: right, others never
+    observation_space = gymnasium.spaces.Discrete(5)
+    shows_mask = True
+
+    def _seen(self):
+        legal = [self.place > 0, self.place < 4] + [False] * 4
+        return self.place, {"action_mask": np.array(legal)} if self.shows_mask else {}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.steps = 0, 0
+        return self._seen()
+
+    def step(self, action):
+        assert (action == 3 and self.place > 0) or (action == 4 and self.place < 4), "illegal"
+        self.place, self.steps = self.place + 2 * action - 7, self.steps + 1
+        place, info = self._seen()
+        return place, float(place), self.steps == 15, False, info
+
+
+class Hidden(Strict):
+    shows_mask = False
+
+
+@pytest.mark.parametrize("kind", [Strict, Hidden])
+@pytest.mark.parametrize("record", [False, True])
+@pytest.mark.parametrize("reset_first", [False, True])
+def test_copies_are_checked_with_legal_actions(kind, record, reset_first):
+    def mask(place):
+        return [place > 0, place < 4] + [False] * 4
+
+    env = planning.recorded(kind()) if record else kind()
+    if reset_first:
+        env.reset(seed=0)
+    options = {} if kind is Strict else {"mask": mask}
+    agent = planning.Agent(env, budget=30, rng=0, **options)
+    assert agent.env is env
+    summary = agent.run(1, seed=0, progress=False)
+    assert summary.how == "deep copies"
+    assert agent.model.deterministic
+    assert summary.episodes[0].steps == 15
+    assert summary.episodes[0].surprises == 0
+
+
+def test_a_failed_check_is_repeated_with_a_mask():
+    env = gymnasium.make("bough/hidden-v0")
+    with pytest.raises(planning.Unfaithful, match="illegal"):
+        planning.simulator_of(env)
+    simulator = planning.simulator_of(env, mask=lambda place: [place > 0, place < 4] + [False] * 4)
+    assert simulator.how == "deep copies"
+    assert simulator.deterministic
+
+
+gymnasium.register("bough/hidden-v0", Hidden)
+
+
+@pytest.mark.parametrize("end", ["no", None, np.zeros(1, dtype=bool), [], 2, 0.0])
+def test_ends_of_environments_must_be_booleans(end):
+    class Wrong(Plain):
+        def step(self, action):
+            return self.place, 0.0, False, end, {}
+
+    env = Wrong()
+    env.reset(seed=0)
+    for call in (planning.plan, planning.Agent):
+        with pytest.raises(TypeError, match="step must return True or False as `truncated`"):
+            call(env, budget=10)
+
+
 # ---------------------------------------------------------------------- counted steps
 
 

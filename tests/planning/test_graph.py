@@ -339,3 +339,54 @@ def test_a_seed_repeats_all_decisions(outcomes):
 
     assert play(1) == play(1)
     assert play(1) != play(2)
+
+
+# ---------------------------------------------------------------------- many states
+
+
+class Endless:
+    """Places on a line without ends: action 0 stays, the others lead on by their number."""
+
+    deterministic = True
+    actions = (0, 1, 2)
+
+    def __init__(self):
+        self.place = 0
+
+    def snapshot(self):
+        return self.place
+
+    def restore(self, snapshot):
+        self.place = snapshot
+
+    def step(self, action):
+        self.place += action
+        return self.place, float(action), False
+
+
+def test_more_states_than_are_kept(monkeypatch):
+    monkeypatch.setattr("bough.planning.graph.MOST_STATES", 20)
+    world = Endless()
+    agent = planning.Agent(world, budget=200, rng=0)
+    for _ in range(5):
+        world.step(agent.act())
+        assert agent.last.stopped_by == "states"
+        assert agent.last.certificate is None
+        assert len(agent.last.actions) > 5  # (it does not stop at the root)
+        assert len(agent.planner.policy.states) < 20 * 4
+
+
+def test_a_closed_part_is_exhausted_whatever_is_kept(monkeypatch):
+    world = Table(3, states=7)
+    found = planning.plan(world, budget=500, rng=0)
+    monkeypatch.setattr("bough.planning.graph.MOST_STATES", 8)  # (one is the end)
+    assert planning.plan(world, budget=500, rng=0).stopped_by == found.stopped_by == "exhausted"
+
+
+def test_random_worlds_have_no_maximum_of_states(monkeypatch):
+    plans = []
+    for most in (100_000, 3):
+        monkeypatch.setattr("bough.planning.graph.MOST_STATES", most)
+        plans.append(planning.plan(Table(1, outcomes=2), budget=300, rng=0))
+    assert plans[0].choices == plans[1].choices
+    assert plans[1].stopped_by == "budget"

@@ -249,3 +249,12 @@ def test_uct_follows_a_policy():
         )
         firsts = {choice.action for choice in found.choices if choice.plays}
         assert firsts == ({2} if policy else {0, 1, 2, 3})
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+@pytest.mark.parametrize("searcher", ["uct", "olop", "random"])
+def test_rollouts_are_for_gpts(noise, searcher):
+    world = Line(noise=noise)
+    with pytest.raises(ValueError, match=f"rollout is for gpts: '{searcher}'"):
+        planning.plan(world, budget=20, searcher=searcher, rollout=lambda place: 0)
+    assert world.steps == 0

@@ -7,12 +7,40 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from uncompiled import load
 from worlds import Chain, best_value
 
 from bough import planning
 from bough.planning.decision import PlanSettings
-from bough.planning.playouts import Playout, Simulation, State
+from bough.planning.playouts import Playout, Simulation
 from bough.planning.simulator import GenerativeModel
+
+
+@pytest.fixture
+def source(monkeypatch):
+    """Plan with the module as plain Python, and return it."""
+    module = load("bough.planning.playouts")
+    monkeypatch.setattr("bough.planning.planner.Simulation", module.Simulation)
+    return module
+
+
+def _plans():
+    """Return what plans of two searchers are, with ends and without."""
+    found = [
+        planning.plan(
+            Chain([0.1, 0.7, 0.3, 0.9, 0.2], 3, ends=ends), budget=300, depth=8, rng=4,
+            searcher=searcher,
+        )
+        for ends in ((), (4,)) for searcher in ("gpts", "uct")
+    ]  # fmt: skip
+    return [(plan.path, plan.value, plan.calls, plan.plays) for plan in found]
+
+
+def test_the_compiled_module_is_its_source(request):
+    compiled = _plans()
+    source = request.getfixturevalue("source")
+    assert source.__file__.endswith(".py")
+    assert _plans() == compiled
 
 
 def test_a_truncated_playout():
@@ -67,7 +95,7 @@ def test_each_state_knows_to_which_depth_it_is_complete(actions, paths, ends):
                     assert found[-1] not in state.children
 
 
-def test_the_cost_per_step_does_not_grow_with_the_tree():
+def test_the_cost_per_step_does_not_grow_with_the_tree(source):
     """A playout does not walk through the whole tree: each state is read a few times."""
     reads = 0
 
@@ -90,13 +118,13 @@ def test_the_cost_per_step_does_not_grow_with_the_tree():
         return reads / found.calls
 
     with pytest.MonkeyPatch.context() as patch:
-        init = State.__init__
+        init = source.State.__init__
 
         def counted(self, *arguments):
             init(self, *arguments)
             self.children = counted_dict()
 
-        patch.setattr(State, "__init__", counted)
+        patch.setattr(source.State, "__init__", counted)
         assert run(9) < 2 * run(6)
 
 

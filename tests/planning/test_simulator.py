@@ -851,3 +851,42 @@ def test_actions_of_six_dimensions():
         assert agent.last.calls <= 40
         env.step(action)
     assert agent.surprises == 0
+
+
+# ---------------------------------------------------------------------- ends
+
+
+def ending(*rest):
+    """Return a corridor whose steps end with these values."""
+
+    class Ending(Corridor):
+        def step(self, action):
+            return (*super().step(action)[:2], *rest)
+
+    return Ending()
+
+
+WRONG = ["no", None, np.zeros(2, dtype=bool), 2, 0.0]
+
+
+@pytest.mark.parametrize("end", WRONG)
+@pytest.mark.parametrize(
+    ("name", "rest"),
+    [
+        ("ended", lambda end: (end,)),
+        ("done", lambda end: (end, {})),
+        ("terminated", lambda end: (end, False, {})),
+        ("truncated", lambda end: (False, end, {})),
+    ],
+)
+def test_ends_must_be_booleans(end, name, rest):
+    world = ending(*rest(end))
+    with pytest.raises(TypeError, match=f"step must return True or False as `{name}`"):
+        planning.plan(world, budget=10)
+    assert world.place == 0
+
+
+@pytest.mark.parametrize("end", [np.bool_(False), 0, np.int64(0), False])
+def test_ends_may_be_zero_or_one(end):
+    for rest in ((end,), (end, {}), (end, end, {})):
+        assert planning.plan(ending(*rest), budget=10, rng=0).calls == 10

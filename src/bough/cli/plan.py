@@ -13,7 +13,8 @@ from typing import Any
 
 import click
 
-from bough.cli.shell import INTERRUPTED, Finite, echo, function_of, json_option, load_module
+from bough.cli.options import json_option, shared
+from bough.cli.shell import INTERRUPTED, Finite, echo, function_of, load_module
 from bough.planning.agent import Agent, Summary
 from bough.planning.decision import NAMES
 
@@ -33,21 +34,15 @@ def _hook(name: str, description: str) -> Callable[[Any], Any]:
 
 @click.command("plan", context_settings={"show_default": True})
 @click.argument("environment")
-@click.option(
-    "--budget",
-    type=POSITIVE,
-    help="Simulator steps per decision.  [default: 200 without --seconds]",
-)
-@click.option(
-    "--seconds", type=Finite(min=0, min_open=True), help="Time limit of a decision in seconds."
-)
+@shared("--budget", note=": simulator steps per decision", otherwise="200 without --seconds")
+@shared("--seconds", note=", of a decision")
 @click.option("--episodes", type=POSITIVE, default=1, help="Number of episodes.")
-@click.option("--searcher", default="gpts", help=", ".join(NAMES) + ".")
+@shared("--searcher", note=": " + ", ".join(NAMES), default="gpts")
 @click.option("--compare", "others", help="Further searchers, comma-separated, same episodes.")
 @click.option(
     "--discount", type=Finite(0, 1, min_open=True), default=0.95, help="Discount of one step."
 )
-@click.option("--depth", help="Number of actions of a path, or paper for the paper's D(T).")
+@shared("--depth", note=", or paper for the paper's D(T)", type=str)
 @click.option(
     "--rewards",
     type=click.Choice(["steps", "sum"]),
@@ -68,7 +63,7 @@ def _hook(name: str, description: str) -> Callable[[Any], Any]:
 @_hook("mask", "Function of the observation: legality of each action.")
 @click.option("--most-steps", type=POSITIVE, help="Maximum steps of an episode.")
 @click.option("--make", "keywords", multiple=True, help="NAME=VALUE, argument of the environment.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of episodes and planner.")
+@shared("--seed", note=", of episodes and planner", default=0)
 @click.option(
     "--render",
     type=click.Path(dir_okay=False, path_type=pathlib.Path),

@@ -194,16 +194,19 @@ rollout, mask, rng
             previous, self._previous = self._previous, None  # (None in case of an error)
             if not self.keep:
                 self.planner.reset()
-            elif previous is not None and not self.planner.advance(previous.path[0], state):
-                note = self._missed()
+            elif previous is not None:
+                note = self._advance(previous.path[0], state)
             self.last = self._previous = self.planner.plan(state, note)
         self._repeats = self.settings.repeat - 1
         return self.last.action
 
-    def _missed(self) -> str | None:
-        """Return a note about a state that no playout led to, and count surprises."""
+    def _advance(self, action: int, state: Any) -> str | None:
+        """Reuse playouts below an action; return a note if none was, and count surprises."""
+        expected = self.planner.advance(action, state)
         on_graph = self.planner.on_graph  # where what is known holds for every state
-        if self.model.deterministic and (on_graph or self.model.same is not None):
+        if expected is True:
+            return None
+        if self.model.deterministic and expected is False:
             self.surprises += 1
             note = "the environment is not in the expected state"
             return note if on_graph else f"{note}: no playouts were reused"

@@ -58,6 +58,10 @@ class PlanSettings:
                 "searcher must be a name or a function of the tree that makes a searcher, "
                 f"got {searcher!r}"
             )
+        if self.hooks.rollout is not None and searcher != "gpts":
+            raise ValueError(
+                f"rollout is for gpts: {searcher!r} chooses all actions of a path itself"
+            )
         horizon(self.depth, 2, 0.5, 1)  # raises an error if the depth is invalid
         if self.discount == 1.0 and searcher in (*PLANNERS, "best_first"):
             raise ValueError(f"{searcher} needs a discount below 1, got {self.discount!r}")
@@ -133,7 +137,10 @@ class Plan:
     depth: int  # number of actions of a path
     how: str  # kind of simulator
     deterministic: bool
-    stopped_by: str  # "budget", "seconds", or "exhausted" if nothing was left to find
+    #: "budget"; "seconds"; "exhausted" if nothing was left to find; or "states" if more was left,
+    #: but only beyond the maximum number of states that are kept (100,000; 10,000 copies of an
+    #: environment). The next decision then starts from nothing.
+    stopped_by: str
     seconds: float  # duration of planning
     available: tuple[Any, ...]  # all actions
     policy: Any = field(compare=False)

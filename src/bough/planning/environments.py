@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough._validation import whole
+from bough._validation import shown, whole
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -43,6 +43,10 @@ GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator
 CLOSED = (type, types.ModuleType, types.BuiltinFunctionType)
 
 Outcome = tuple[Any, float, bool]  # observation, reward, whether the episode ended
+
+
+class InvalidOutcome(TypeError):  # noqa: N818 - a TypeError by its base class
+    """Raised for a step whose outcome has the wrong types, unlike errors within the step."""
 
 
 class KnownState(NamedTuple):
@@ -210,6 +214,19 @@ def split_outcome(outcome: Any) -> tuple[Any, float, bool, Any]:
         "step must return (observation, reward, ended), (observation, reward, done, info) or "
         f"(observation, reward, terminated, truncated, info), got {outcome!r}"
     )
+
+
+def check_ends(outcome: Any) -> None:
+    """Check that a step returned booleans, or 0 and 1, for the end of the episode.
+
+    Any other object would silently count as true or false.
+    """
+    count = len(outcome) if isinstance(outcome, (tuple, list)) else 0
+    names = {3: ("ended",), 4: ("done",), 5: ("terminated", "truncated")}.get(count, ())
+    for name, flag in zip(names, outcome[2:] if names else (), strict=False):
+        is_number = isinstance(flag, (int, np.integer)) and flag in (0, 1)
+        if not (isinstance(flag, (bool, np.bool_)) or is_number):
+            raise InvalidOutcome(f"step must return True or False as `{name}`, got {shown(flag)}")
 
 
 def step_in(env: Any, action: Any) -> Outcome:
@@ -489,45 +506,89 @@ def reseed(generators: Sequence[Any], seed: int) -> None:
 class CopyCheck:
     """A check of the deep copies of an environment, in place of which a new one is stepped.
 
-    If there is no `make`, a copy is. `difference` is that of a further copy, None if they agree.
+    If there is no `make`, or it fails, a copy is. `difference` is that of a further copy, None if
+    they agree. Steps are legal wherever a mask is known: always after a reset, and in the current
+    state if it was `seen` there (observation and info).
     """
 
-    def __init__(self, env: Any, make: Callable[[], Any] | None) -> None:
+    def __init__(
+        self,
+        env: Any,
+        make: Callable[[], Any] | None,
+        mask: Callable[[Any], Sequence[Any]] | None = None,
+        seen: tuple[Any, Any] = (None, None),
+    ) -> None:
         self.steps = 0  # number of steps that no simulator has reported yet
         self.deterministic = False  # whether outcomes do not depend on random numbers
+        self.mask_id = id(mask)  # (a reference might keep the environment alive)
         space = copy.deepcopy(env.action_space)  # (the environment keeps its own generator)
         space.seed(CHECK_SEED)
-        self._actions = [space.sample() for _ in range(2 * CHECK_STEPS)]
-        try:
-            self.difference = self._copy_difference(env, make)
-        except Exception as error:  # anything that an environment may raise
-            self.difference = f"copying it, or stepping a copy, raised {error!r}"
-        with suppress(Exception):  # a simulator would raise it again, if there is one
-            if self.difference is None:
-                self.deterministic = self._repeats(partial(_stand_in, env))
-            elif make is not None:
-                self.deterministic = self._repeats(partial(_restarted, without_limit(make())))
+        draws = random.Random(CHECK_SEED)
+        self._actions = [(draws.random(), space.sample()) for _ in range(2 * CHECK_STEPS)]
+        probe = partial(_Probe, mask=mask)
 
-    def _copy_difference(self, env: Any, make: Callable[[], Any] | None) -> str | None:
+        def current() -> _Probe:
+            return probe(private_copy(env), seen=seen)
+
+        def restarted() -> _Probe:
+            return probe(private_copy(env)).restarted()
+
+        def made() -> _Probe:
+            return probe(without_limit(make())).restarted()  # type: ignore[misc]
+
+        # An environment that does not say whether it was reset may not be steppable as it is.
+        copies = [current, restarted] if why_not_underway(env) is None else [restarted]
+        self.raised = False  # whether there is no result but an error
+        try:
+            starts = copies if make is None else [made, *copies]
+            self.difference = self._copy_difference(env, starts)
+        except InvalidOutcome:
+            raise
+        except Exception as error:  # anything that an environment may raise
+            self.raised = True
+            self.difference = f"copying it, or stepping a copy, raised {error!r}"
+        repeated = copies if self.difference is None else [made] if make is not None else []
+        for fresh in repeated:
+            try:
+                self.deterministic = self._repeats(fresh)
+                break
+            except Exception:  # a simulator would raise it again, if there is one
+                self.raised = fresh is repeated[-1]
+
+    def _copy_difference(self, env: Any, starts: list[Callable[[], "_Probe"]]) -> str | None:
         """Return a difference between an environment and its deep copy, or None."""
         shared = _shared_by_copy(env)
         if shared is not None:
             return f"the copy holds {shared!r} of the original"
-        original = _stand_in(env) if make is None else _restarted(without_limit(make()))
+        original = self._warmed_up(starts)
         try:
-            for action in self._actions[:CHECK_STEPS]:
-                ((_, _, ended),) = self._run(original, [action], CHECK_SEED)
-                if ended:
-                    original.reset()
-            clone = private_copy(original)
+            clone = original.copy()
             # First the one, then the other: in turns, a copy that uses the original's state by
             # mistake would find what it should.
             expected = self._run(original, self._actions[CHECK_STEPS:], CHECK_SEED)
             return _difference(expected, self._run(clone, self._actions[CHECK_STEPS:], CHECK_SEED))
         finally:
-            original.close()
+            original.env.close()
 
-    def _repeats(self, fresh: Callable[[], Any]) -> bool:
+    def _warmed_up(self, starts: list[Callable[[], "_Probe"]]) -> "_Probe":
+        """Return the first of these that can be stepped, after some steps."""
+        for start in starts[:-1]:
+            with suppress(Exception):  # the last one may raise it
+                return self._after_steps(start())
+        return self._after_steps(starts[-1]())
+
+    def _after_steps(self, probe: "_Probe") -> "_Probe":
+        try:
+            for action in self._actions[:CHECK_STEPS]:
+                ((_, _, ended),) = self._run(probe, [action], CHECK_SEED)
+                if ended:
+                    probe.reset()
+        except Exception:
+            probe.env.close()
+            raise
+        return probe
+
+    def _repeats(self, fresh: Callable[[], "_Probe"]) -> bool:
         """Return whether steps have the same outcome with different random numbers.
 
         `fresh` returns an environment in the same state each time.
@@ -536,15 +597,15 @@ class CopyCheck:
         while actions:  # until all were taken, even if episodes are short
             runs = []
             for seed in (CHECK_SEED + len(actions), OTHER_SEED + len(actions)):
-                env = fresh()
-                reseed(generators_of(env), seed)
-                runs.append(self._run(env, actions, seed))
+                probe = fresh()
+                reseed(generators_of(probe.env), seed)
+                runs.append(self._run(probe, actions, seed))
             if _difference(*runs) is not None:
                 return False
             actions = actions[len(runs[0]) :]
         return True
 
-    def _run(self, env: Any, actions: list[Any], seed: int) -> list[Outcome]:
+    def _run(self, probe: "_Probe", actions: list[tuple[float, Any]], seed: int) -> list[Outcome]:
         """Take and count steps until the episode ends; module-level generators stay as they are."""
         python = random.getstate()
         numpy = np.random.get_state()  # noqa: NPY002 - environments may still use it
@@ -552,9 +613,9 @@ class CopyCheck:
         try:
             random.seed(seed)
             np.random.seed(seed)  # noqa: NPY002
-            for action in actions:
+            for draw, action in actions:
                 self.steps += 1
-                outcomes.append(copy.deepcopy(step_in(env, action)))
+                outcomes.append(copy.deepcopy(probe.step(draw, action)))
                 if outcomes[-1][2]:
                     break
         finally:
@@ -563,32 +624,86 @@ class CopyCheck:
         return outcomes
 
 
+class _Probe:
+    """An environment that is stepped by a check, and the legal actions of its state if known."""
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        mask: Callable[[Any], Sequence[Any]] | None = None,
+        seen: tuple[Any, Any] = (None, None),
+    ) -> None:
+        self.env = env
+        self._mask = mask
+        self._observe(*seen)
+
+    def copy(self) -> "_Probe":
+        """Return a probe with a copy of the environment."""
+        other = _Probe(private_copy(self.env), mask=self._mask)
+        other._legal = self._legal
+        return other
+
+    def restarted(self) -> "_Probe":
+        """Return the probe after a reset to the same state each time."""
+        self.reset(seed=CHECK_SEED)
+        return self
+
+    def reset(self, **options: Any) -> None:
+        seen = self.env.reset(**options)
+        self._observe(*(seen if isinstance(seen, tuple) and len(seen) == 2 else (None, None)))
+
+    def step(self, draw: float, action: Any) -> Outcome:
+        """Take an action; where legal ones are known, the one at this share of their list."""
+        if self._legal:
+            action = self._legal[int(draw * len(self._legal))]
+        outcome = self.env.step(copy.copy(action))
+        check_ends(outcome)
+        observation, reward, terminated, truncated, info = outcome
+        self._observe(observation, info)
+        return observation, reward, terminated or truncated
+
+    def _observe(self, observation: Any, info: Any) -> None:
+        """Set the legal actions, None if they are unknown; a wrong mask is refused elsewhere."""
+        self._legal: list[Any] | None = None
+        if type(self.env.action_space).__name__ == "Box":
+            return
+        with suppress(Exception):  # anything that the user's function may raise
+            if self._mask is None:
+                flags = info.get("action_mask")
+            else:
+                flags = None if observation is None else self._mask(observation)
+            if flags is not None:
+                actions = actions_of(self.env.action_space)
+                self._legal = [a for a, flag in zip(actions, flags, strict=True) if flag]
+
+
 _checks: dict[int, CopyCheck] = {}
 
 
-def copy_check(env: Any, make: Callable[[], Any] | None) -> CopyCheck:
-    """Check the copies of an environment, once for as long as it lives, recorded or not."""
+def copy_check(
+    env: Any,
+    make: Callable[[], Any] | None,
+    mask: Callable[[Any], Sequence[Any]] | None = None,
+) -> CopyCheck:
+    """Check the copies of an environment, once for as long as it lives, recorded or not.
+
+    A check that an environment has stopped by an error is made again with another mask.
+    """
+    seen = last_seen(env) if why_not_underway(env) is None else (None, None)
     if type(env).__name__ == "Recorded":
         env = env.env
     key = id(env)  # (an environment need not be hashable)
     check = _checks.get(key)
-    if check is None:
-        check = CopyCheck(env, make)
-        if check.difference is None or make is not None:  # (else `make` may still be given)
+    if check is None or (check.raised and check.mask_id != id(mask)):
+        known, check = check, CopyCheck(env, make, mask, seen)
+        if known is not None:
+            check.steps += known.steps
+            _checks[key] = check
+        elif check.difference is None or make is not None:  # (else `make` may still be given)
             _checks[key] = check
             weakref.finalize(env, _checks.pop, key)
     return check
-
-
-def _stand_in(env: Any) -> Any:
-    """Return a copy of an environment, which is reset if no episode is under way."""
-    return private_copy(env) if why_not_underway(env) is None else _restarted(private_copy(env))
-
-
-def _restarted(env: Any) -> Any:
-    """Return an environment after a reset to the same state each time."""
-    env.reset(seed=CHECK_SEED)
-    return env
 
 
 def _difference(expected: list[Outcome], outcomes: list[Outcome]) -> str | None:

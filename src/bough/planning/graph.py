@@ -50,7 +50,7 @@ MOST_SWEEPS = 2000
 #: over 2 to the power of this many steps.
 EVALUATE_EVERY = 10
 DOUBLINGS = 16
-#: Maximum number of states that are kept; the same if each holds a copy of an environment.
+#: Maximum number of states from which trials start; the same if each is a copy of an environment.
 MOST_STATES = 100_000
 MOST_HEAVY = 10_000
 
@@ -161,6 +161,8 @@ class GraphPolicy:
 
     def set_root(self, snapshot: Any) -> int:
         """Start the next decision at a state; return the number of known pairs."""
+        if self._is_full:
+            self.clear()  # (else there would be nothing to try around a new root)
         kept = len(self._pair_state)
         self.root = self._state(snapshot, False)
         if self.root.snapshot is None:
@@ -171,15 +173,23 @@ class GraphPolicy:
         self._update_bounds()
         return kept
 
+    @property
+    def _is_full(self) -> bool:
+        """Whether further states are not kept (with random transitions only the root is)."""
+        most = MOST_HEAVY if self.model.heavy else MOST_STATES
+        return self.model.deterministic and len(self.states) >= most
+
     def view(self) -> "GraphPolicy":
         """Return a policy with the same states for a plan, whose root stays where it is."""
         return copy.copy(self)
 
-    def leads_to(self, action: int, snapshot: Any) -> bool:
-        """Return whether an action is known to lead from the root to this state."""
-        state = self._by_key.get(self.model.key(snapshot))  # type: ignore[misc]
+    def leads_to(self, action: int, snapshot: Any) -> bool | None:
+        """Return whether an action leads from the root to this state; None if it was not tried."""
         pair = self.root.tried.get(action)
-        return state is not None and pair is not None and state.index in pair.outcomes
+        if pair is None:
+            return None
+        state = self._by_key.get(self.model.key(snapshot))  # type: ignore[misc]
+        return state is not None and state.index in pair.outcomes
 
     @property
     def depth(self) -> int:
@@ -208,7 +218,7 @@ class GraphPolicy:
             untried = [action for action in untried if action != first] + [first]
         if hooks.value is not None and observation is not None:
             guess = hooks.estimate(observation)
-        kept = len(self.states) < (MOST_HEAVY if model.heavy else MOST_STATES)
+        kept = model.deterministic and not self._is_full
         state = State(len(self.states), snapshot if kept else None, untried, guess)
         state.upper = self._optimistic(state)
         self.states.append(state)
@@ -289,7 +299,7 @@ class GraphPolicy:
     def _refresh(self, state: State) -> tuple[float, int]:
         """Update the upper bound of a state; return it, and the action that has it."""
         best, action = -math.inf, -1
-        if state.untried and state.snapshot is not None:
+        if state.untried and (state.snapshot is not None or not self.model.deterministic):
             best, action = self._optimistic(state), state.untried[-1]
         for tried, pair in state.tried.items():
             bound = self._bound(state, pair)
@@ -387,8 +397,19 @@ class GraphPolicy:
 
     def _play_known(self) -> None:
         """Follow the highest upper bounds to an untried pair, and try it."""
-        state, walk = self.root, []
-        for _ in range(max(2 * self.horizon, 100)):
+        state = self.root
+        walk: list[State] = []
+        seen: set[int] = set()
+        solved = False  # whether all bounds are exact
+        while True:
+            if state.index in seen:
+                # To follow the loop until its bounds have decreased would take long if the discount
+                # is almost 1: solve for them, and start again. A loop that is left is best.
+                if solved:
+                    break
+                self._update_bounds()
+                state, walk, seen, solved = self.root, [], set(), True
+            seen.add(state.index)
             _, action = self._refresh(state)
             walk.append(state)
             if action < 0:
@@ -429,7 +450,11 @@ class GraphPolicy:
                 if state.untried and state.snapshot is not None:
                     return state
                 self._nearest.popleft()
-        raise Exhausted("every pair that can be reached is known")
+        raise Exhausted("every pair of the states that are kept is known")
+
+    def has_untried(self) -> bool:
+        """Return whether a pair that can be reached is untried, though its state was not kept."""
+        return any(state.untried for state in self._reachable())
 
     def _reachable(self) -> deque[State]:
         """Return all states that can be reached from the root, by distance."""

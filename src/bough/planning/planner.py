@@ -346,7 +346,8 @@ class Planner:
             try:
                 policy.play()
             except Exhausted:
-                return "exhausted", simulation.calls
+                is_full = isinstance(policy, GraphPolicy) and policy.has_untried()
+                return "states" if is_full else "exhausted", simulation.calls
         if isinstance(policy, GPTSPolicy) and simulation.root.complete >= policy.depth:
             return "exhausted", simulation.calls
         return "budget", simulation.calls
@@ -367,18 +368,23 @@ class Planner:
 
     # ------------------------------------------------------------------ the next decision
 
-    def advance(self, action: int, snapshot: Any) -> bool:
-        """Reuse the playouts below an action if they led to this state; return whether they did."""
+    def advance(self, action: int, snapshot: Any) -> bool | None:
+        """Reuse the playouts below an action if they led to this state.
+
+        Return whether they did; None if there are none, or states cannot be compared.
+        """
         policy, same = self.policy, self.model.same
         self._reused = None
         if isinstance(policy, GraphPolicy):
             return policy.leads_to(action, snapshot)
         if policy is None or same is None:
-            return False
+            return None
         below = [p for p in policy.playouts if p.path[0] == action and len(p.rewards) > 1]
         if self.model.deterministic:
             _, state = self.simulation.root.children.get(action, (0.0, None))
-            if state is None or state.snapshot is None or not same(state.snapshot, snapshot):
+            if state is None or state.snapshot is None:
+                return None
+            if not same(state.snapshot, snapshot):
                 return False
             self.simulation.advance(state)
             found = True
@@ -448,7 +454,8 @@ def plan(
         Function of the observation: a weight of at least 0 for each action. Untried actions and
         those of rollouts are chosen by it.
     rollout : function, optional
-        Function of the observation: the action to take where nothing was simulated.
+        Function of the observation: the action to take where nothing was simulated. Only for
+        GPTS: other searchers choose all actions of a path.
     mask : function, optional
         Function of the observation: whether each action is legal. By default
         `info["action_mask"]`, where the environment has it.

@@ -1,7 +1,8 @@
+# cython: language_level=3, annotation_typing=False
 """Playouts: paths of actions that are simulated, every step counted and none repeated needlessly.
 
 A tree policy chooses the first actions of a playout; where nothing was simulated yet, a rollout
-policy completes it.
+policy completes it. Compiled, since it runs for every step of the simulator.
 """
 
 import math
@@ -177,7 +178,7 @@ class RolloutPolicy:
         """Return a path of that depth that begins with this one, which is not empty."""
         choices, uniform = self._simulation.choices, self._rng.random
         count = len(choices)
-        pairs, best = (LEAST_SUCCESS + success for success in self._success)
+        pairs, best = LEAST_SUCCESS + self._success[0], LEAST_SUCCESS + self._success[1]
         # (If many paths are as good as the best one, others that are unlike it say more.)
         self._by_best = self.best_value > self._bar and uniform() * (pairs + best) < best
         steps = list(path)
@@ -207,7 +208,7 @@ class RolloutPolicy:
         known = self._after.get(action, {})
         if len(known) < len(self._simulation.choices):
             return None
-        top = max(mean for _, mean in known.values())
+        top = max([mean for _, mean in known.values()])
         return [after for after, (_, mean) in known.items() if mean == top]
 
 
@@ -435,18 +436,18 @@ class Simulation:
     ) -> None:
         """Take the further steps of a path, until the budget or the episode ends."""
         first = len(rewards)
-        model, take = self.model, self.take
+        model = self.model
         most = MOST_HEAVY if model.heavy else MOST_SNAPSHOTS
         merged = self._merged is not None
         state = states[-1]
+        guided_from = max(known, first + 1) if self.guides else len(path)
         try:
             for i in range(first, min(len(path), first + self.left)):
                 action = path[i]
-                if state.legal is not None or (self.guides and i >= max(known, first + 1)):
+                if state.legal is not None or i >= guided_from:
                     legal = self.legal(state)
-                    guided = self.guides and i >= max(known, first + 1)
-                    if guided or action not in legal:
-                        weights = state.weights if guided else None
+                    if i >= guided_from or action not in legal:
+                        weights = state.weights if i >= guided_from else None
                         action = self._guided(action, legal, weights)
                 child = state.children.get(action)  # (a path may meet one that was simulated)
                 if child is not None and (child[1].ended or child[1].snapshot is not None):
@@ -454,7 +455,7 @@ class Simulation:
                     if not state.ended and i + 1 < len(path):
                         model.restore(state.snapshot)
                 else:
-                    reward, ended = take(action)
+                    reward, ended = self.take(action)
                     kept = merged or (not ended and self._snapshots < most)
                     following = self._new_state(model.snapshot() if kept else None, ended)
                     state.children[action] = (reward, following)
@@ -473,7 +474,8 @@ class Simulation:
 
         The path is new after the first `known` steps, so that only one action was taken there.
         """
-        lone = len(self.model.actions) == 1 or any(state.legal for state in states)
+        masked = any([state.legal for state in states])  # noqa: C419 (no closure where compiled)
+        lone = masked or len(self.model.actions) == 1
         for state in reversed(states[:-1] if lone else states[: known + 1]):
             if len(state.children) < len(self.legal(state)):
                 return

@@ -17,6 +17,7 @@ from bough.planning.environments import (
     actions_of,
     bounds_of,
     box_action,
+    check_ends,
     copy_check,
     equal_states,
     further_copy,
@@ -132,7 +133,7 @@ class GenerativeModel:
         if mask is not None and not callable(mask):
             raise TypeError(f"mask must be a function of the observation or None, got {mask!r}")
         is_env = is_environment(env_or_simulator)
-        simulator = simulator_of(env_or_simulator) if is_env else env_or_simulator
+        simulator = simulator_of(env_or_simulator, mask=mask) if is_env else env_or_simulator
         for name in ("snapshot", "restore", "step", "actions"):
             if not hasattr(simulator, name):
                 raise TypeError(
@@ -355,7 +356,17 @@ class GenerativeModel:
     def _first_step(self, action: Any) -> Outcome:
         if self.step != self._first_step:  # (the caller has kept this one)
             return self.step(action)
-        outcome = self._full_step(action)
+        try:
+            outcome = self._full_step(action)
+        except Exception as error:  # anything that an environment may raise
+            if self._is_world:
+                raise
+            raise ValueError(
+                f"the first step of a copy of {self.simulator.env} raised {error!r}: call "
+                "env.reset() before planning; if not every action is legal, also pass "
+                "observation= and info= to plan, or agent.act(observation, info)"
+            ) from error
+        check_ends(outcome)
         observation, reward, ended, info = split_outcome(outcome)
         if self._observes or self._mask_in(info) is not None:
             self.step = self._step_and_observe
@@ -380,7 +391,9 @@ class GenerativeModel:
         if self._mask is None:
             flags = self._mask_in(info)
             if flags is not None and not self._observes:
-                self._observes, self.step = True, self._step_and_observe
+                self._observes = True
+                if self.step != self._first_step:
+                    self.step = self._step_and_observe
         else:
             flags = None if observation is None or ended else self._mask(observation)
         if flags is not None and not ended:
@@ -537,12 +550,10 @@ class _ReplaySimulator(EnvironmentSimulator):
 
     how = "reset and replay"
 
-    def __init__(
-        self, env: Any, actions: list[Any], deterministic: bool, make: Callable[[], Any]
-    ) -> None:
+    def __init__(self, env: Any, actions: list[Any], deterministic: bool, another: Any) -> None:
         super().__init__(env, actions, deterministic)
         self._record = wrappers_of(env, "Recorded")[0]
-        self._model = recorded(without_limit(make()))
+        self._model = recorded(without_limit(another))
 
     def _read_env(self) -> Any:
         done, expected = tuple(self._record.done), self._record.last
@@ -582,6 +593,7 @@ def simulator_of(
     deterministic: bool | None = None,
     values: int | None = None,
     make: Callable[[], Any] | None = None,
+    mask: Callable[[Any], Sequence[Any]] | None = None,
 ) -> Any:
     """Return a simulator of a Gymnasium environment, which itself is not changed.
 
@@ -606,6 +618,9 @@ def simulator_of(
         dimension's two ends.
     make
         Function that makes another environment of this kind; by default `gymnasium.make(env.spec)`.
+    mask : function, optional
+        Function of the observation: whether each action is legal. The check of copies only takes
+        legal actions. By default `info["action_mask"]`, where the environment has it.
 
     Examples
     --------
@@ -633,7 +648,7 @@ def simulator_of(
             f"the state of {env} is not known, or that of its wrappers: leave out how='native'"
         )
     make = make or maker_of(env)
-    check = copy_check(env, make)
+    check = copy_check(env, make, mask)
     if deterministic is None:
         deterministic = check.deterministic and (not known or is_deterministic(env))
     wrong = check.difference
@@ -641,17 +656,37 @@ def simulator_of(
     if how in (None, "copy") and wrong is None:
         simulator = _CopySimulator(env, actions, deterministic)
     elif how in (None, "replay") and make is not None and wrappers_of(env, "Recorded"):
-        simulator = _ReplaySimulator(env, actions, deterministic, make)
+        try:
+            another = make()
+        except Exception as error:  # anything that an environment may raise
+            raise Unfaithful(_unfaithful(env, wrong, f"making it raised {error!r}")) from error
+        simulator = _ReplaySimulator(env, actions, deterministic, another)
         simulator.how += "" if wrong is None else f" ({wrong})"
     else:
-        raise Unfaithful(
-            ("" if wrong is None else f"{env} cannot be simulated on copies: {wrong}; ")
-            + "to replay its actions instead, wrap it before it is reset, "
-            "env = bough.planning.recorded(env)"
-            + ("" if make else ", and pass make=, since its spec cannot make another one")
-        )
+        unknown = "gymnasium.make(env.spec) cannot make it"
+        raise Unfaithful(_unfaithful(env, wrong, None if make else unknown))
     simulator.replayed, check.steps = check.steps, 0
     return simulator
+
+
+def _unfaithful(env: Any, wrong: str | None, unmade: str | None) -> str:
+    """Return why an environment is not simulated, and what to do.
+
+    `wrong` is the fault of copies, `unmade` the reason why there is no other one for replaying;
+    None if there is no such fault.
+    """
+    text = "" if wrong is None else f"{env} cannot be simulated on copies: {wrong}; "
+    if unmade is None:
+        return (
+            f"{text}to replay its actions instead, wrap it before it is reset, "
+            "env = bough.planning.recorded(env)"
+        )
+    return (
+        f"{text}to replay its actions instead takes another environment of this kind, and {unmade}:"
+        " wrap it before it is reset, env = bough.planning.recorded(env), and pass make= to "
+        "bough.planning.simulator_of(env, make=...), which returns a simulator to pass to plan or "
+        "Agent in place of env; or write a bough.planning.Simulator of your own"
+    )
 
 
 def maker_of(env: Any) -> Callable[[], Any] | None:
