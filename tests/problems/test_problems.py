@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bough
-from bough import kernels
+from bough import kernels, problems
 from bough._text import parameters
 from bough.problems import (
     BY_NAME,
@@ -393,3 +393,26 @@ def test_plays_with_a_seed_do_not_depend_on_those_before(name):
     assert len(set(seeded)) > 5
     untouched = named(name, seed=1)
     assert [problem(path) for _ in range(5)] == [untouched(path) for _ in range(5)]
+
+
+@pytest.mark.parametrize("name", [5, None, ["smooth"]])
+def test_the_name_of_a_problem_is_a_text(name):
+    with pytest.raises(TypeError, match="the name of a problem must be a text"):
+        problems.named(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["smooth", "rough", "trap", "needle", "route", "expression", "drawn:linear"]
+)
+@pytest.mark.parametrize("depth", [10**9, 10**400], ids=["billion", "huge"])
+def test_huge_depths_are_refused_at_once(name, depth):
+    with pytest.raises(ValueError, match="depth must be at most"):
+        problems.named(f"{name}:depth={depth}")
+
+
+@pytest.mark.parametrize(
+    "name", ["rastrigin:dimension", "route:places", "sequence:length", "branin:cuts"]
+)
+def test_huge_sizes_are_refused_at_once(name):
+    with pytest.raises(ValueError, match="must be at most"):
+        problems.named(f"{name}={10**12}")

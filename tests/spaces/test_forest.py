@@ -375,3 +375,24 @@ def test_two_different_rewards_of_a_point_prove_noise_at_once(seed):
     assert first < mean < second
     assert std > 0.05
     assert search._ensemble.settings.noise > 0.05
+
+
+def test_forgotten_points_are_not_kept():
+    """Each took 350 bytes, for ever."""
+    search = Forest(Space(x=Float(0, 1)), rng=0)
+    told = search.ask()
+    search.tell(told, 1.0)
+    for _ in range(20):
+        search.forget(search.ask())
+    twice = search.ask()
+    search.pend(twice)
+    search.forget(twice)
+    assert search.trials._params.keys() == set(map(search.space.point, (told, twice)))
+    assert not search._trust_regions.asked_by.keys() - {search.space.point(twice)}
+    assert search.best().params == told
+
+
+@pytest.mark.parametrize("trees", [10**400, 10**6], ids=["huge", "million"])
+def test_huge_numbers_of_partitions(trees):
+    with pytest.raises(ValueError, match="trees must be at most 1000"):
+        Forest(Space(x=Float(0, 1)), trees=trees)

@@ -109,10 +109,11 @@ def test_failures_and_errors_leave_a_resumable_study(file):
     assert len(states) == 30
     assert 0 < states.count("failed") == caught.study.failed
     plain = maximize(moody, TREE, budget=30, rng=0, catch=ZeroDivisionError)
-    assert [t.path for t in caught.study.trials if t.state == "completed"] == plain.history.paths
+    assert [t.path for t in caught.study.trials] == plain.history.paths
+    assert [t[1:5] for t in caught.history.trials] == [t[1:5] for t in plain.history.trials]
     more = maximize(moody, TREE, budget=40, study=file, catch=ZeroDivisionError)
     longer = maximize(moody, TREE, budget=40, rng=0, catch=ZeroDivisionError)
-    assert [t.path for t in more.study.trials if t.state == "completed"] == longer.history.paths
+    assert [t.path for t in more.study.trials] == longer.history.paths
 
     def broken(path):
         if len(study.trials) == 45:
@@ -190,7 +191,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert shown["best"]["path"] == json.loads(more.stdout)["best"]["path"]
     table = bough_command("study", "run.db", "--csv").stdout.splitlines()
     assert len(table) == 31
-    assert table[0].startswith("id,path,params,value,state")
+    assert table[0].startswith("id,value,state,started,ended,duration,path,noise,reason")
     bough_command("study", "export", "run.db", "run.jsonl")
     assert bough_command("study", "import", "run.jsonl", "copy.db").exit_code == 0
     with Study.open(tmp_path / "copy.db") as copy, Study.open(tmp_path / "run.db") as run:

@@ -167,13 +167,17 @@ HARTMANN6 = Function(
 )
 
 
+#: The largest dimension of the functions that have any.
+MOST_DIMENSION = 1000
+
+
 def _of_any_dimension(
     name: str, formula: Callable[[Sequence[Array]], Array], bound: float, best: float, noise: float
 ) -> Callable[[int], Function]:
     """Return a function of the dimension; the minimum, 0, is where all coordinates are `best`."""
 
     def make(dimension: int = 2) -> Function:
-        dimension = whole(dimension, "dimension", least=1)
+        dimension = whole(dimension, "dimension", least=1, most=MOST_DIMENSION)
         box, where = ((-bound, bound),) * dimension, ((best,) * dimension,)
         return Function(name, formula, box, 0.0, where, noise)
 

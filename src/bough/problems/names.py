@@ -87,6 +87,8 @@ def named(text: str, *, seed: int = 0, **given: Any) -> Problem:
     >>> named("smooth:20:5:noise=0.3", seed=1)
     Smooth(Tree(20, 5), noise=0.3, seed=1)
     """
+    if not isinstance(text, str):
+        raise TypeError(f"the name of a problem must be a text such as 'smooth', got {text!r}")
     name = kind_of(text)
     if name is None:
         raise ValueError(unknown_name("problem", text, text.split(":")[0], BY_NAME))

@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 from bough._validation import whole
 from bough.problems.base import Problem
-from bough.trees import Path, Tree
+from bough.trees import MOST_DEPTH, Path, Tree
+
+#: The largest graph, whose shortest paths are found when it is made, and the longest expression.
+MOST_PLACES, MOST_SYMBOLS = 100_000, 1000
 
 
 class Route(Problem):
@@ -44,12 +47,12 @@ class Route(Problem):
         noise: float = 0.0,
         seed: int = 0,
     ) -> None:
-        places = whole(places, "places", least=2)
+        places = whole(places, "places", least=2, most=MOST_PLACES)
         neighbors = whole(neighbors, "neighbors", least=1, most=places - 1)
         super().__init__(
             Tree(
                 self._edges_below,
-                whole(depth, "depth", least=1),
+                whole(depth, "depth", least=1, most=MOST_DEPTH),
                 log_arms=depth * math.log(neighbors),
             ),
             noise=noise,
@@ -120,7 +123,7 @@ class Expression(Problem):
     SYMBOLS = ("x", "1", "sin", "cos", "+", "-", "*")
 
     def __init__(self, depth: int = 11, *, noise: float = 0.0, seed: int = 0) -> None:
-        depth = whole(depth, "depth", least=3)
+        depth = whole(depth, "depth", least=3, most=MOST_SYMBOLS)
         tree = Tree(self._symbols_below, depth, log_arms=depth * math.log(len(self.SYMBOLS)))
         super().__init__(tree, noise=noise, seed=seed)
         self._x = np.linspace(-2.0, 2.0, 20)

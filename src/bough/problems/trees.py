@@ -12,7 +12,7 @@ from bough._validation import real, whole
 from bough.belief.rng import child_hash, path_hashes, weighted_hashes
 from bough.kernels import Chi, Discounted, Kernel
 from bough.problems.base import Enumerated, Problem
-from bough.trees import Path, Tree
+from bough.trees import MOST_DEPTH, Path, Tree
 
 #: The most steps of branch and bound for a best path, about ten seconds.
 MOST_STEPS = 30_000_000
@@ -125,7 +125,7 @@ class Smooth(EdgeRewards):
         seed: int = 0,
     ) -> None:
         self.discount = _checked_discount(discount)
-        shares = _shares(discount ** np.arange(whole(depth, "depth", least=0)))
+        shares = _shares(discount ** np.arange(whole(depth, "depth", least=0, most=MOST_DEPTH)))
         super().__init__(branching, depth, shares, noise=noise, seed=seed)
         self.mean = 0.5 if self.tree.depth else 0.0  # the sum of the weights is rounded
 
@@ -157,7 +157,8 @@ class Rough(EdgeRewards):
             raise ValueError(f"growth must be at least 1, got {growth!r}; below it is Smooth")
         self.growth = growth
         # The largest weight is 1 before they are normalized, so that no power overflows.
-        weights = float(growth) ** -np.arange(whole(depth, "depth", least=0))[::-1].astype(float)
+        depth = whole(depth, "depth", least=0, most=MOST_DEPTH)
+        weights = float(growth) ** -np.arange(depth)[::-1].astype(float)
         super().__init__(branching, depth, _shares(weights), noise=noise, seed=seed)
         if self.tree.arms is not None and self.tree.arms > MOST_ROUGH_ARMS:
             raise ValueError(
@@ -213,7 +214,7 @@ class DiscountedBandits(EdgeRewards):
         self.name = f"discounted:{rewards}"
         self.rewards = rewards
         self.discount = float(_checked_discount(discount))
-        weights = [self.discount**i for i in range(whole(depth, "depth", least=0))]
+        weights = [self.discount**i for i in range(whole(depth, "depth", least=0, most=MOST_DEPTH))]
         self._length = math.sqrt(math.fsum(w * w for w in weights)) or 1.0
         self._drawn = noise is None
         if noise is None:
@@ -343,7 +344,7 @@ class Trap(_HiddenPath):
     name = "trap"
 
     def __init__(self, depth: int = 10, *, noise: float = 0.0, seed: int = 0) -> None:
-        super().__init__(2, whole(depth, "depth", least=1), noise=noise, seed=seed)
+        super().__init__(2, whole(depth, "depth", least=1, most=MOST_DEPTH), noise=noise, seed=seed)
 
     def _value(self, path: Path) -> float:
         for d, (step, good) in enumerate(zip(path, self._hidden, strict=True)):
@@ -403,7 +404,7 @@ class HiddenScore(Problem):
         self, letters: int = 4, length: int = 12, *, noise: float = 0.1, seed: int = 0
     ) -> None:
         letters = whole(letters, "letters", least=1, most=26)
-        length = whole(length, "length", least=1)
+        length = whole(length, "length", least=1, most=MOST_DEPTH)
         super().__init__(Tree(letters, length), noise=noise, seed=seed)
         rng = np.random.default_rng([self.seed, 0])
         scale = 1 / math.sqrt(2 * length - 1)

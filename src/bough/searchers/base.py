@@ -222,6 +222,7 @@ class Searcher(Resumable, ABC):
 
         By default the evaluation stays pending, so that the search continues elsewhere.
         """
+        self.tree.walk(path)
 
     @abstractmethod
     def best(self, rule: str | None = None) -> Arm:

@@ -23,8 +23,8 @@ from bough.spaces.space import Space
 from bough.spaces.trials import TrialTable
 from bough.spaces.trust_regions import TrustRegions
 
-#: The default number of partitions.
-TREES = 8
+#: The default number of partitions, and the largest.
+TREES, MOST_TREES = 8, 1000
 #: The default scale of the confidence bounds: how much the partitions explore.
 SCALE = 0.2
 #: The number of different points after which the best one is evaluated a second time, once: if its
@@ -94,7 +94,7 @@ class Forest(SpaceSearcher):
         if confidence is not None and not isinstance(confidence, Confidence):
             raise TypeError(f"confidence must be a bough.Confidence, got {confidence!r}")
         self.space = space
-        self.trees = whole(trees, "trees", least=1)
+        self.trees = whole(trees, "trees", least=1, most=MOST_TREES)
         self.confidence = confidence or Confidence(scale=SCALE)
         self._given_bounds = interval(bounds, "bounds")
         self._where = point
@@ -272,6 +272,7 @@ class Forest(SpaceSearcher):
                 f"params {params!r} are not pending: they were observed or never asked for"
             )
         self.trials.settle(point)
+        self.trials.drop_params(point)
         self._trust_regions.asked_by.pop(point, None)
 
     # ------------------------------------------------------------------ recommendation

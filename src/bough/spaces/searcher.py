@@ -52,6 +52,7 @@ class SpaceSearcher(Resumable, ABC):
 
         By default the params stay pending, so that the search continues elsewhere.
         """
+        self.space.point(params)
 
     @abstractmethod
     def best(self, rule: str | None = None) -> Arm:

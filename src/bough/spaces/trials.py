@@ -141,6 +141,12 @@ class TrialTable:
         if point not in self._params:
             self._params[point] = dict(params)
 
+    def drop_params(self, point: Point) -> None:
+        """Drop the params of a point, unless it is pending, observed or failed."""
+        known = point in self.observed or point in self.failed
+        if not known and point not in self.pending.values():
+            self._params.pop(point, None)
+
     def params_of(self, point: Point) -> dict[str, Any]:
         """Return a copy of the params of a point."""
         params = self._params.get(point)

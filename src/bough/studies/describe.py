@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bough import kernels
-from bough._validation import interval
+from bough._validation import interval, whole
 from bough.confidence import Confidence
 from bough.exceptions import StudyError
 from bough.kernels import Kernel
@@ -26,6 +26,26 @@ from bough.spaces.space import describe as describe_space
 from bough.spaces.space import rebuild as rebuild_space
 from bough.studies.trials import Domain
 from bough.trees import Tree
+
+#: Errors of a description that is not what it should be. Lists in lists, and so on, exceed the
+#: recursion limit.
+INVALID = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+#: The bit generators of NumPy. A file never chooses another function to be called.
+BIT_GENERATORS: dict[str, Callable[[], Any]] = {
+    "MT19937": np.random.MT19937,
+    "PCG64": np.random.PCG64,
+    "PCG64DXSM": np.random.PCG64DXSM,
+    "Philox": np.random.Philox,
+    "SFC64": np.random.SFC64,
+}
 
 
 class NotInFile(ValueError):  # noqa: N818 - a ValueError by its base class
@@ -113,6 +133,12 @@ def describe_seed(rng: np.random.Generator | int | None) -> Any:
     if rng is None:
         return np.random.SeedSequence().entropy
     if isinstance(rng, np.random.Generator):
+        kind = type(rng.bit_generator).__name__
+        if kind not in BIT_GENERATORS:
+            raise TypeError(
+                f"rng must have a bit generator that a file can name ({', '.join(BIT_GENERATORS)}),"
+                f" got {kind}"
+            )
         state = json.dumps(rng.bit_generator.state, default=lambda array: array.tolist())
         return {"generator": json.loads(state)}
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
@@ -125,10 +151,9 @@ def describe_seed(rng: np.random.Generator | int | None) -> Any:
 def rebuild_seed(description: Any) -> np.random.Generator | int:
     """Return the seed, or the generator as it was."""
     if not isinstance(description, dict):
-        return int(description)
+        return whole(description, "the seed", least=0)
     state = description["generator"]
-    kind: Callable[[], Any] = getattr(np.random, state["bit_generator"])
-    bits = kind()
+    bits = BIT_GENERATORS[state["bit_generator"]]()
     bits.state = state
     return np.random.Generator(bits)
 
@@ -140,6 +165,33 @@ def fingerprint(specification: dict[str, Any]) -> str:
 
 
 # ---------------------------------------------------------------------- specifications
+
+
+def check_specification(specification: Any) -> dict[str, Any]:
+    """Return a specification from a file; raise one of `INVALID` if it cannot be one."""
+    domains = [specification[kind] for kind in ("tree", "space") if kind in specification]
+    if len(domains) != 1 or not isinstance(domains[0], dict):
+        raise ValueError("its specification must have a tree or a space")
+    if specification["direction"] not in ("maximize", "minimize"):
+        raise ValueError(f"its direction is {specification['direction']!r}")
+    if not isinstance(specification["searcher"], (str, dict)):
+        raise TypeError(f"its searcher is {specification['searcher']!r}")
+    if not isinstance(specification["options"], dict):
+        raise TypeError(f"its options are {specification['options']!r}")
+    if not isinstance(specification["about"], (str, type(None))):
+        raise TypeError(f"it is about {specification['about']!r}")
+    if specification["begin"] is not None:
+        whole(specification["begin"], "its first state", least=-(2**63), most=2**63 - 1)
+    if specification["seed"] is not None:
+        rebuild_seed(specification["seed"])
+    json.dumps(specification, allow_nan=True)  # it is not nested too deeply
+    return specification  # type: ignore[no-any-return]
+
+
+def not_valid(file: FilePath, error: BaseException) -> StudyError:
+    """Return the error of a file that is intact, and whose content cannot be that of a study."""
+    said = "it is nested too deeply" if isinstance(error, RecursionError) else repr(error)
+    return StudyError(f"{file} is not a valid study: {said[:500]}")
 
 
 def specify(
@@ -199,6 +251,8 @@ def check_domain(file: FilePath, specification: dict[str, Any], given: Any) -> T
             return rebuild_space(recorded) if kind == "space" else rebuild_tree(recorded)
         except NotInFile as error:
             raise StudyError(f"{error}: open {file} with tree=...") from None
+        except INVALID as error:
+            raise not_valid(file, error) from error
     Domain(given, "tree")
     ((other, described),) = _describe_domain(given).items()
     if other != kind:
@@ -229,7 +283,10 @@ def searcher_factory(
     """
     recorded, was = specification["options"], specification["searcher"]
     if recorded.get("bounds") is not None:
-        bounds = interval(rebuild(recorded["bounds"], "bounds"), "bounds")
+        try:
+            bounds = interval(rebuild(recorded["bounds"], "bounds"), "bounds")
+        except INVALID as error:
+            raise not_valid(file, error) from error
         recorded = recorded | {"bounds": describe(bounds)}
     if options.get("bounds") is not None:
         options = options | {"bounds": interval(options["bounds"], "bounds")}
@@ -254,6 +311,8 @@ def searcher_factory(
         }
     except NotInFile:
         return None, []
+    except INVALID as error:
+        raise not_valid(file, error) from error
     parts |= {name: option for name, option in options.items() if name in recorded}
     parts = in_sign(parts, specification["direction"])
 
@@ -265,11 +324,11 @@ def searcher_factory(
         try:
             make()
             return make, dropped
-        except (TypeError, ValueError) as error:
+        except INVALID as error:
             refused = re.search(r"unexpected keyword argument '(\w+)'|^(\w+) must be", str(error))
             refusal = "" if refused is None else refused[1] or refused[2]
             if refused is None or refusal not in parts:
-                raise
+                raise not_valid(file, error) from error
             option = parts.pop(refusal)
             dropped.append(refusal if refused[1] else f"{refusal}={option!r}")
 

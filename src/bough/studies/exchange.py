@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bough._validation import at_least_zero, real, whole
+from bough._validation import whole
 from bough.exceptions import StudyError
-from bough.studies.describe import sign_of
-from bough.studies.journal import FORMAT, Journal, Operation, read_damaged
+from bough.studies.describe import INVALID, check_specification
+from bough.studies.journal import FORMAT, Journal, read_damaged
+from bough.studies.operations import Operation, check_operation, check_order
 
 
 def export_lines(file: Path) -> tuple[list[str], str | None]:
@@ -39,17 +40,17 @@ def import_lines(lines: Iterable[str], file: Path) -> int:
     rows = iter(lines)
     try:
         head = json.loads(next(rows, "null"))
-        version, specification = head["bough study"], head["specification"]
-        sign_of(specification)
-    except (KeyError, TypeError, ValueError) as error:
+        version = whole(head["bough study"], "the format", least=0)
+        specification = check_specification(head["specification"])
+    except INVALID as error:
         raise StudyError(f"this is not an export of a study: {error!r}") from None
     if version > FORMAT:
         raise StudyError(f"this export has format {version}; this bough reads up to {FORMAT}")
     damaged = "damage" in head
-    operations = [_parse(line, n) for n, line in enumerate(rows, 2)]
+    operations = [_parse(line, n, specification) for n, line in enumerate(rows, 2)]
     if damaged:
         operations = list(_without_gaps(operations))
-    _check_order(operations)
+    check_order(operations, "line", 2)
     journal = Journal.create(file, specification, "full")
     try:
         if operations:
@@ -78,57 +79,11 @@ def _without_gaps(operations: list[Operation]) -> Iterator[Operation]:
     yield Operation.now("restart")._replace(n=n + 1)
 
 
-def _parse(line: str, number: int) -> Operation:
+def _parse(line: str, number: int, specification: dict[str, Any]) -> Operation:
     """Return the operation on a line, or refuse it."""
     try:
         operation = Operation(**json.loads(line))
-        real(operation.at, "at")
-        if operation.state is not None:
-            whole(operation.state, "state", least=-(2**63))
-        _check_body(operation.kind, json.loads(operation.body))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        check_operation(operation, specification)
+    except INVALID as error:
         raise StudyError(f"line {number} is not an operation of a study: {error}") from None
     return operation
-
-
-def _check_order(operations: list[Operation]) -> None:
-    """Refuse operations that do not follow from those before them."""
-    running: set[int | None] = set()
-    begun = 0
-    for n, operation in enumerate(operations, 1):
-        kind, trial = operation.kind, operation.trial
-        problem = None if operation.n == n else f"its number is {operation.n}, not {n}"
-        if kind in ("ask", "take"):
-            if trial != begun:
-                problem = problem or f"its trial is {trial}, not {begun}"
-            running.add(trial)
-            begun += 1
-        elif kind in ("tell", "fail"):
-            if trial not in running:
-                problem = problem or f"trial {trial} is not running"
-            running.discard(trial)
-        if problem is not None:
-            raise StudyError(f"line {n + 1} is not the next operation: {problem}")
-
-
-def _check_body(kind: str, body: Any) -> None:
-    if kind in ("ask", "take", "enqueue"):
-        if isinstance(body, dict):
-            return  # params, which are checked when the space is known
-        if not isinstance(body, list):
-            raise TypeError(f"a path is a list, params are an object, not {body!r}")
-        for step in body:
-            whole(step, "a step", least=0)
-    elif kind == "tell":
-        value, noise = body if isinstance(body, list) else (body, 0.0)
-        real(value, "value")
-        at_least_zero(noise, "noise")
-    elif kind == "fail":
-        if not isinstance(body, str):
-            raise TypeError(f"a reason is a text, not {body!r}")
-    elif kind == "refit":
-        for value in (*body["values"].values(), body["exact"]):
-            real(float(value), "a fitted value")
-        float(body["likelihood"])
-    elif kind not in ("restart", "exhausted"):
-        raise ValueError(f"kind {kind!r}")

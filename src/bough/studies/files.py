@@ -14,11 +14,13 @@ import socket
 import sqlite3
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from bough._text import printable
 from bough.exceptions import Locked, StudyError
 
 #: Seconds to wait for another connection that locks the file.
@@ -93,7 +95,7 @@ def signature_of(path: Path) -> list[Any]:
 def _has_lost_commits(connection: sqlite3.Connection, log: bytes) -> bool:
     """Return whether a copied log has commits behind the frames that SQLite has read."""
     page, frames = 4096, 0  # (the page size of all files that we make, if SQLite cannot say)
-    with suppress(sqlite3.Error):
+    with suppress(sqlite3.Error, UnicodeDecodeError):
         connection.execute("SELECT * FROM sqlite_master").fetchall()  # now the log is read
         (page,) = connection.execute("PRAGMA page_size").fetchone()
         _, frames, _ = connection.execute("PRAGMA wal_checkpoint").fetchone()
@@ -107,7 +109,7 @@ def _has_lost_commits(connection: sqlite3.Connection, log: bytes) -> bool:
     return False
 
 
-def raise_if_locked(path: Path, error: sqlite3.Error) -> None:
+def raise_if_locked(path: Path, error: Exception) -> None:
     """Raise `Locked` if an error says that another connection locks the file."""
     code = getattr(error, "sqlite_errorcode", 0)  # (errors of the module itself have none)
     if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -119,9 +121,13 @@ def raise_if_locked(path: Path, error: sqlite3.Error) -> None:
 
 # ---------------------------------------------------------------------- one writer at a time
 
-#: Files locked by this process. A process is not excluded by its own locks, and a forked child
-#: holds none of its parent's: hence the process ids.
-_held: dict[str, int] = {}
+#: The longest ending of the names of files beside a study: of a new one, until it is complete.
+LONGEST_ENDING = "-new-journal"
+#: Attempts to lock a file, and seconds between them: a process that asks who writes to it holds a
+#: lock too, for some microseconds.
+ATTEMPTS, PAUSE = 5, 0.01
+#: The locks of this process.
+_held: set["WriteLock"] = set()
 _held_guard = threading.Lock()
 
 
@@ -129,65 +135,146 @@ class WriteLock:
     """The exclusive right to write to a file, until released or the process has ended.
 
     The lock is on a file beside it, `run.db-lock`, which names the holder and is never deleted
-    (another process may be about to lock it). It is of the kind that forked workers do not inherit:
-    otherwise those of a killed process would keep the study locked.
+    (another process may be about to lock it). It belongs to the open file (`flock`), so it survives
+    that another part of the program opens and closes the same file, such as to copy the folder. A
+    forked worker inherits the open file, and closes it at once: otherwise the workers of a killed
+    process would keep the study locked.
+
+    A file with several names (hard links) is refused: each name has a lock, and a log, of its own.
     """
 
     def __init__(self, path: Path) -> None:
-        import fcntl
-
-        self._key = os.path.realpath(path)
-        beside = f"{self._key}-lock"
-        me = _this_process()
-        with _held_guard:
-            if _held.get(self._key) == os.getpid():
-                raise Locked(f"{path} {_held_by(me)}: this one, which opened it before")
-            try:
-                self._file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            except OSError as error:
-                raise StudyError(
-                    f"{path} cannot be written: {error.strerror} ({beside}); "
-                    "to look at it, open it with read_only=True"
-                ) from error
-            try:
-                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                holder = _read_holder(self._file)
-                os.close(self._file)
-                raise Locked(
-                    f"{path} {_held_by(holder)}; wait for it, or open the study with read_only=True"
-                ) from None
-            _held[self._key] = os.getpid()
+        check_name(path)
+        self._path = path
+        self._beside = f"{os.path.realpath(path)}-lock"
+        self._identity = self._acquire()
+        links = _status(path)[1]
+        if links > 1:
+            self.release()
+            raise StudyError(
+                f"{path} has {links} names (hard links), each of which would have a log of its "
+                "own, so it cannot be written: delete the other names, or write to a copy; to look "
+                "at it, open it with read_only=True"
+            )
         with suppress(OSError):  # a full disk makes the next message less clear, and no more
             os.ftruncate(self._file, 0)
-            os.pwrite(self._file, json.dumps(me).encode(), 0)
+            os.pwrite(self._file, json.dumps(_this_process()).encode(), 0)
+
+    def _acquire(self) -> tuple[int, int]:
+        """Open and lock the file beside; return its identity."""
+        import fcntl
+
+        for attempt in range(ATTEMPTS):
+            with _held_guard:  # no fork of another thread comes between opening and noting it
+                try:
+                    file = os.open(self._beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                except OSError as error:
+                    raise StudyError(
+                        f"{self._path} cannot be written: {error.strerror} ({self._beside}); "
+                        "to look at it, open it with read_only=True"
+                    ) from error
+                with suppress(OSError):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    identity = _identity(os.fstat(file))
+                    if identity_of(self._beside) == identity:
+                        self._file = file
+                        _held.add(self)
+                        return identity
+                holder = _read_holder(file)  # (or the file was deleted meanwhile)
+                os.close(file)
+            if attempt < ATTEMPTS - 1:
+                time.sleep(PAUSE)
+        if holder == _this_process():
+            raise Locked(f"{self._path} {_held_by(holder)}: this one, which opened it before")
+        raise Locked(
+            f"{self._path} {_held_by(holder)}; wait for it, or open the study with read_only=True"
+        )
 
     @staticmethod
     def holder(path: Path) -> dict[str, object] | None:
         """Return the process that writes to a file now, None if there is none."""
         import fcntl
 
-        key = os.path.realpath(path)
-        if _held.get(key) == os.getpid():  # (closing the file below would release our own lock)
-            return _this_process()
         try:
-            file = os.open(f"{key}-lock", os.O_RDONLY | os.O_CLOEXEC)
+            file = os.open(f"{os.path.realpath(path)}-lock", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return None
         try:
-            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             return _read_holder(file)
         finally:
             os.close(file)
         return None
 
+    def is_lost(self) -> bool:
+        """Return whether the file that is locked was deleted, so that others may write."""
+        return identity_of(self._beside) != self._identity
+
     def release(self) -> None:
         """Let others write."""
         with _held_guard:
-            if _held.get(self._key) == os.getpid():
-                del _held[self._key]
+            if self in _held:
+                _held.discard(self)
                 os.close(self._file)
+
+
+def _forget_locks() -> None:
+    """Close the files that a forked process has inherited; the locks stay with its parent."""
+    for lock in _held:
+        os.close(lock._file)
+    _held.clear()
+    _held_guard.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_held_guard.acquire,
+        after_in_parent=_held_guard.release,
+        after_in_child=_forget_locks,
+    )
+
+
+def check_name(path: Path) -> None:
+    """Refuse a file in a missing folder, or whose name is too long for those of files beside it."""
+    try:
+        if not path.parent.is_dir():
+            raise StudyError(f"{path} cannot be made: there is no folder {path.parent}")
+        most = os.pathconf(path.parent, "PC_NAME_MAX") - len(LONGEST_ENDING)
+        length = len(os.fsencode(path.name))
+    except OSError as error:
+        raise StudyError(f"{path} cannot be used: {error.strerror}") from None
+    if length > most:
+        raise StudyError(
+            f"the name of a study may have up to {most} bytes here, since the names of files "
+            f"beside it are longer; {path.name!r} has {length}"
+        )
+
+
+def exists(path: Path) -> bool:
+    """Return whether there is such a file; refuse what cannot be the name of one."""
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise StudyError(f"{path} cannot be used: {error.strerror}") from None
+
+
+def identity_of(path: Path | str) -> tuple[int, int] | None:
+    """Return what tells a file from all others that exist; None if there is none."""
+    return _status(path)[0]
+
+
+def _status(path: Path | str) -> tuple[tuple[int, int] | None, int]:
+    """Return identity and number of names of a file; None and 0 if there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None, 0
+    return _identity(status), status.st_nlink
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _this_process() -> dict[str, object]:
@@ -197,10 +284,11 @@ def _this_process() -> dict[str, object]:
 def _read_holder(file: int) -> dict[str, object]:
     """Return process and host that a lock file names; unknown ones if it is being written."""
     holder: dict[str, object] = {"pid": "unknown", "host": "unknown"}
-    with suppress(TypeError, ValueError):
-        holder |= json.loads(os.pread(file, 1000, 0))
+    with suppress(LookupError, TypeError, ValueError, RecursionError):
+        found = json.loads(os.pread(file, 1000, 0))
+        holder |= {name: found[name] for name in holder if isinstance(found[name], (int, str))}
     return holder
 
 
 def _held_by(holder: dict[str, Any]) -> str:
-    return f"is being written by process {holder['pid']} on host {holder['host']}"
+    return f"is being written by process {holder['pid']} on host {printable(holder['host'])}"

@@ -8,22 +8,33 @@ operation is wrong, if operations are missing, or if its log has lost commits.
 import json
 import os
 import sqlite3
-import time
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from bough.exceptions import StudyError
-from bough.studies.describe import fingerprint
-from bough.studies.files import WriteLock, connect, open_reader, raise_if_locked, signature_of
+from bough.studies.describe import INVALID, check_specification, fingerprint, not_valid
+from bough.studies.files import (
+    WriteLock,
+    connect,
+    exists,
+    identity_of,
+    open_reader,
+    raise_if_locked,
+    signature_of,
+)
+from bough.studies.operations import Operation, check_operation, check_order
 
 #: Version of the file format. Newer formats are refused.
 FORMAT = 1
 APPLICATION = 0x626F7567  # "boug"
 LOST = "its write-ahead log has lost commits"
 NOT_A_STUDY = "this is not a study of bough, or its first page is damaged"
+
+#: Errors of SQLite, and of its module where a message of SQLite is not UTF-8.
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 
 Durability = Literal["full", "process"]
 Row = tuple[Any, ...]
@@ -43,24 +54,6 @@ CREATE TABLE operations (
 INSERT = "INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
-class Operation(NamedTuple):
-    """One recorded event of a study."""
-
-    n: int
-    kind: str
-    trial: int | None
-    at: float
-    body: str
-    state: int | None
-
-    @classmethod
-    def now(
-        cls, kind: str, trial: int | None = None, body: str = "null", state: int | None = None
-    ) -> "Operation":
-        """Return an operation that happens now; the journal numbers it."""
-        return cls(-1, kind, trial, time.time(), body, state)
-
-
 class Journal:
     """The file of a study, open for reading, or for appending too.
 
@@ -76,6 +69,10 @@ class Journal:
         self._lock = lock
         self._connection: sqlite3.Connection | None = None  # for writing, made by the first append
         self._synced: bool | None = None  # whether it waits for the disk; None: not known
+        # Under the name that it has now, whatever the working directory will be.
+        self._real = Path(os.path.realpath(path))
+        self._file_id = identity_of(self._real)
+        self._log_id: tuple[int, int] | None = None  # None: nothing was written to it yet
         self._deferred: list[Operation] = []
         self._signature: Any = None  # of the files when `after` read them last
 
@@ -86,7 +83,7 @@ class Journal:
         """Make a new file, which appears as a whole or not at all."""
         lock = _lock(path, durability)
         try:
-            if path.exists():
+            if os.path.exists(path):
                 raise StudyError(f"{path} exists already; open it, or choose another name")
             _write_file(path, specification)
         except BaseException:
@@ -99,7 +96,7 @@ class Journal:
     @classmethod
     def open(cls, path: Path, durability: Durability, *, read_only: bool) -> "Journal":
         """Open a file, which the caller reads next."""
-        if not path.is_file():
+        if not exists(path):
             raise StudyError(f"there is no study {path}; make it with Study.create")
         if not read_only and not os.access(path, os.W_OK):
             raise StudyError(
@@ -115,7 +112,7 @@ class Journal:
 
         Raises `StudyError` for a damaged file, which is left as it is.
         """
-        with open_reader(self.path, live=self._is_live()) as (connection, lost):
+        with open_reader(self._real, live=self._is_live()) as (connection, lost):
             operations, damage = _read_operations(self.path, connection, lost)
         if damage == NOT_A_STUDY:
             raise StudyError(f"{self.path}: {damage}")
@@ -125,20 +122,34 @@ class Journal:
                 f"`bough study export {self.path} FILE` saves all operations that can be read"
             )
         self.next = len(operations)
-        return json.loads(operations[0].body), operations
+        try:
+            specification = check_specification(json.loads(operations[0].body))
+            for operation in operations[1:]:
+                check_operation(operation, specification)
+            check_order(operations[1:], f"{self.path} is not valid: operation", 1)
+        except StudyError:
+            raise
+        except INVALID as error:
+            raise not_valid(self.path, error) from error
+        return specification, operations
 
-    def after(self, n: int) -> list[Operation] | None:
+    def after(self, n: int, specification: dict[str, Any]) -> list[Operation] | None:
         """Return the operations from number n on; None if the file must be read as a whole."""
-        signature = [n, *signature_of(self.path)]
+        signature = [n, *signature_of(self._real)]
         if signature == self._signature:
             return []
         try:
-            with open_reader(self.path, live=self._is_live()) as (connection, lost):
+            with open_reader(self._real, live=self._is_live()) as (connection, lost):
                 query = "SELECT * FROM operations WHERE n >= ? ORDER BY n"
                 rows = connection.execute(query, (n,)).fetchall()
-        except (sqlite3.Error, OSError, StudyError):
+        except (*UNREADABLE, OSError, StudyError):
             return None
         operations = _verified(rows)
+        try:
+            for operation in operations:
+                check_operation(operation, specification)
+        except INVALID:
+            return None
         if lost or [one.n for one in operations] != list(range(n, n + len(rows))):
             return None
         signature[0] = n + len(operations)
@@ -146,7 +157,7 @@ class Journal:
         return operations
 
     def _is_live(self) -> bool:
-        return self._lock is None and WriteLock.holder(self.path) is not None
+        return self._lock is None and WriteLock.holder(self._real) is not None
 
     # ------------------------------------------------------------------ write
 
@@ -177,6 +188,7 @@ class Journal:
                 connection.executemany(INSERT, rows)
                 connection.execute("COMMIT")
         except sqlite3.Error as error:
+            self._raise_if_deleted(operations[0])
             self.close()
             raise_if_locked(self.path, error)
             lost = f"{operations[0].kind} of trial {operations[0].trial}"
@@ -186,13 +198,34 @@ class Journal:
             ) from error
         self.next += len(rows)
         self._deferred = []
+        self._raise_if_deleted(operations[0])
 
     def _writer(self) -> sqlite3.Connection:
         if self._connection is None:
             self.check_open()
-            self._connection = connect(self.path, "mode=rw")
-            self._synced = None
+            self._connection = connect(self._real, "mode=rw")
+            self._synced = self._log_id = None
         return self._connection
+
+    def _raise_if_deleted(self, operation: Operation) -> None:
+        """Close, and raise an error, if a file of the study was deleted or replaced meanwhile."""
+        log = identity_of(f"{self._real}-wal")
+        if self._log_id is None:
+            self._log_id = log
+        if identity_of(self._real) != self._file_id:
+            gone = self.path.name
+        elif log != self._log_id:
+            gone = f"{self.path.name}-wal"
+        elif self._lock is not None and self._lock.is_lost():
+            gone = f"{self.path.name}-lock"
+        else:
+            return
+        self.close()
+        raise StudyError(
+            f"{self.path} cannot be written: {gone} was deleted or replaced by another program "
+            f"during the run; {operation.kind} of trial {operation.trial} may be lost. Leave the "
+            "files of a study alone while it is open"
+        )
 
     def check_open(self) -> None:
         """Raise an error if nothing can be written any more, or not by this process."""
@@ -225,18 +258,21 @@ def read_damaged(path: Path) -> tuple[dict[str, Any], list[Operation], str | Non
     with open_reader(path, live=WriteLock.holder(path) is not None) as (connection, lost):
         operations, damage = _read_operations(path, connection, lost)
         if damage is not None:
-            with suppress(sqlite3.Error):  # so that SQLite reads a file whose end is missing
+            with suppress(*UNREADABLE):  # so that SQLite reads a file whose end is missing
                 connection.execute("PRAGMA writable_schema = ON")
             size = sum(part[1] for part in signature_of(path))
             operations = _verified(_rows_one_by_one(connection, size))
-        specifications = [one.body for one in operations[:1] if one.kind == "create"]
-        with suppress(sqlite3.Error, KeyError, TypeError, ValueError):
+        specifications = []
+        with suppress(*INVALID):
+            specifications = [json.loads(o.body) for o in operations[:1] if o.kind == "create"]
+        with suppress(*UNREADABLE, *INVALID):
             meta = dict(connection.execute("SELECT key, value FROM meta"))
-            if fingerprint(json.loads(meta["specification"])) == meta["fingerprint"]:
-                specifications.append(meta["specification"])
+            specification = json.loads(meta["specification"])
+            if fingerprint(specification) == meta["fingerprint"]:
+                specifications.append(specification)
     if not specifications:
         raise StudyError(f"{path} is damaged: {damage}. Its specification is lost")
-    return json.loads(specifications[0]), operations, damage
+    return specifications[0], operations, damage
 
 
 def _read_operations(
@@ -252,7 +288,7 @@ def _read_operations(
             rows = connection.execute("SELECT * FROM operations ORDER BY n").fetchall()
             # Damage where no operation is would harm the next write.
             (check,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise_if_locked(path, error)
         if str(error) != "file is not a database":
             return [], LOST if lost else str(error)
@@ -279,13 +315,17 @@ def _read_operations(
 def _rows_one_by_one(connection: sqlite3.Connection, size: int) -> Iterator[Row]:
     """Yield the rows that SQLite can read."""
     for n in range(size // 16):  # no operation takes fewer bytes
-        with suppress(sqlite3.Error):
+        with suppress(*UNREADABLE):
             yield from connection.execute("SELECT * FROM operations WHERE n = ?", (n,))
 
 
 def _verified(rows: Iterable[Row]) -> list[Operation]:
     """Return the operations whose checksums are right, in order, each once."""
-    whole = {row[0]: Operation(*row[:-1]) for row in rows if row[-1] == _checksum(row[:-1])}
+    whole = {
+        row[0]: Operation(*row[:-1])
+        for row in rows
+        if row[-1] == _checksum(row[:-1]) and not any(isinstance(part, bytes) for part in row)
+    }
     return [whole[n] for n in sorted(whole)]
 
 
@@ -331,6 +371,4 @@ def _write_file(path: Path, specification: dict[str, Any]) -> None:
 def _lock(path: Path, durability: Durability) -> WriteLock:
     if durability not in ("full", "process"):
         raise ValueError(f'durability must be "full" or "process", got {durability!r}')
-    if not path.parent.is_dir():
-        raise StudyError(f"{path} cannot be made: there is no folder {path.parent}")
     return WriteLock(path)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bough.exceptions import Exhausted, StudyError
-from bough.studies.journal import Operation
+from bough.studies.describe import INVALID
+from bough.studies.operations import Operation
 from bough.studies.trials import Domain, Trial
 
 #: The relative difference that a parameter may have on another machine.
@@ -84,7 +85,7 @@ class Replay:
                         self.fail(trial)
                     else:
                         self.observe(trial, trial.value, trial.noise)
-                except ValueError as error:
+                except (TypeError, ValueError) as error:
                     raise StudyError(
                         f"trial {id_} does not fit the searcher any more, or its tree: {error}"
                     ) from error
@@ -99,6 +100,20 @@ class Replay:
         finally:
             self.search.replay_fits(None)
 
+    def check_waiting(self) -> None:
+        """Refuse trials that are running or enqueued, and that the searcher could not observe."""
+        running = [trial for trial in self.trials if trial.state == "running"]
+        for candidate in (*(trial.candidate for trial in running), *self.queue):
+            try:
+                if self.domain.space is not None:
+                    self.domain.space.point(candidate)
+                elif self.search is not None:  # else the tree may not be known
+                    self.domain.tree.walk(candidate)
+            except (TypeError, ValueError) as error:
+                raise StudyError(
+                    f"a trial that has not ended does not fit {self.domain.source!r}: {error}"
+                ) from error
+
     def _repeat(self, operation: Operation, fits: list[PlainFit] | None) -> None:
         """Repeat one operation with the searcher, and compare."""
         kind, id_ = operation.kind, operation.trial or 0
@@ -109,10 +124,13 @@ class Replay:
                 self.search.replay_fits(fits)
             try:
                 self.observe(self.trials[id_], *_observed(operation))
-            except ValueError as error:
+            except (TypeError, ValueError) as error:
                 raise Difference(f"trial {id_} differs: telling it gives {error!r}") from error
         elif kind == "fail":
-            self.fail(self.trials[id_])
+            try:
+                self.fail(self.trials[id_])
+            except (TypeError, ValueError) as error:
+                raise Difference(f"trial {id_} differs: its failure gives {error!r}") from error
         self.note(operation)
 
     def _ask_again(self, operation: Operation) -> None:
@@ -153,7 +171,10 @@ class Replay:
             candidate = self._read(operation)
             if kind == "take" and candidate in self.queue:
                 self.queue.remove(candidate)
-            self.begin(candidate, operation.at)
+            try:
+                self.begin(candidate, operation.at)
+            except (TypeError, ValueError) as error:
+                raise self._misfit(operation, error) from error
         elif kind == "tell":
             self.complete(id_, *_observed(operation), operation.at)
         elif kind == "fail":
@@ -178,11 +199,14 @@ class Replay:
     def _read(self, operation: Operation) -> Any:
         try:
             return self.domain.read(operation.body)
-        except (KeyError, TypeError, ValueError) as error:
-            raise StudyError(
-                f"operation {operation.n}, {operation.kind} {operation.body}, does not fit "
-                f"{self.domain.source!r}: {error!r}"
-            ) from error
+        except INVALID as error:
+            raise self._misfit(operation, error) from error
+
+    def _misfit(self, operation: Operation, error: Exception) -> StudyError:
+        return StudyError(
+            f"operation {operation.n}, {operation.kind} {operation.body[:200]}, does not fit "
+            f"{self.domain.source!r}: {error!r}"
+        )
 
     def new_fits(self) -> list[str]:
         """Return the searcher's fits since the last call, as they are recorded."""

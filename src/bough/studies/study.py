@@ -28,7 +28,8 @@ from bough.studies.describe import (
     sign_of,
     specify,
 )
-from bough.studies.journal import Durability, Journal, Operation
+from bough.studies.journal import Durability, Journal
+from bough.studies.operations import Operation
 from bough.studies.replay import Replay
 from bough.studies.trials import Domain, Trial, Trials
 from bough.trees import Tree
@@ -192,6 +193,7 @@ class Study:
                 replay = Replay(domain, make and make(), sign)
                 replay.load(operations)
                 journal.defer([Operation.now("restart")])
+            replay.check_waiting()
             fits = replay.new_fits()  # of observations that were loaded
             journal.defer([Operation.now("refit", body=fit) for fit in fits])
             if changes:
@@ -251,9 +253,9 @@ class Study:
             trial = self._running(trial_or_id)
             number = real(value, "value")
             noise = None if noise is None else at_least_zero(noise, "noise")
-            self._replay.observe(trial, number, noise)
             body = repr(number) if noise is None else json.dumps([number, noise])
             operation = Operation.now("tell", trial.id, body)
+            self._replay.observe(trial, number, noise)
             fits = [Operation.now("refit", trial.id, fit) for fit in self._replay.new_fits()]
             self._journal.append([operation, *fits])
             self._replay.complete(trial.id, number, noise, operation.at)
@@ -299,6 +301,10 @@ class Study:
     def trials(self) -> Trials:
         """All trials, readable after the study is closed too."""
         return Trials(self._replay.trials)
+
+    def trials_dataframe(self) -> Any:
+        """Return all trials as a `pandas.DataFrame`: `trials.to_pandas()`, by Optuna's name."""
+        return self.trials.to_pandas()
 
     @property
     def searcher(self) -> Searcher | SpaceSearcher:
@@ -399,7 +405,7 @@ def open_or_create(
         check_domain(study.path, study.specification, tree)
     elif not isinstance(given, (str, os.PathLike)):
         raise TypeError(f"study must be a file name or a bough.Study, got {given!r}")
-    elif not FilePath(given).exists():
+    elif not os.path.exists(given):
         name = "gpts" if searcher is None else searcher
         return Study.create(
             given, tree, searcher=name, rng=rng, direction=direction, about=about, **options

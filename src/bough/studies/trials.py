@@ -6,6 +6,7 @@ what the searcher observes, what a file holds, and, decoded, what an objective i
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, overload
 
 from bough.spaces import Choice, Space
@@ -75,15 +76,56 @@ class Trials(Sequence[Trial]):
         """Return the number of trials in a state, such as `"completed"`."""
         return sum(trial.state == state for trial in self._trials)
 
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return a list for each column of a table with one row per trial.
+
+        The columns are `id`, `value`, `state`, `started`, `ended`, `duration`, `noise` and
+        `reason`, and `params_x` for each parameter `x`, or `path` on a plain tree. What a trial
+        does not have is None.
+        """
+        trials = self._trials
+        started = [_time(trial.started) for trial in trials]
+        ended = [_time(trial.ended) for trial in trials]
+        columns: dict[str, list[Any]] = {
+            "id": [trial.id for trial in trials],
+            "value": [trial.value for trial in trials],
+            "state": [trial.state for trial in trials],
+            "started": started,
+            "ended": ended,
+            "duration": [
+                None if start is None or end is None else end - start
+                for start, end in zip(started, ended, strict=True)
+            ],
+        }
+        names = dict.fromkeys(name for trial in trials for name in trial.params or ())
+        for name in names:
+            columns[f"params_{name}"] = [(trial.params or {}).get(name) for trial in trials]
+        if any(trial.params is None for trial in trials):
+            columns["path"] = [trial.path for trial in trials]
+        columns["noise"] = [trial.noise for trial in trials]
+        columns["reason"] = [trial.reason for trial in trials]
+        return columns
+
     def to_pandas(self) -> Any:
-        """Return the trials as a `pandas.DataFrame` with one row each."""
+        """Return the trials as a `pandas.DataFrame` with one row each: see `to_columns`."""
         import pandas as pd
 
-        return pd.DataFrame(list(self._trials), columns=list(Trial._fields))
+        table = pd.DataFrame(self.to_columns())
+        times = {"started": "datetime64[us, UTC]", "ended": "datetime64[us, UTC]"}
+        numbers = {"value": float, "noise": float, "duration": "timedelta64[us]"}
+        return table.astype(times | numbers)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{self.count(s)} {s}" for s in ("completed", "failed", "running"))
         return f"Trials({len(self)}: {counts})"
+
+
+def _time(seconds: float | None) -> datetime | None:
+    """Return a time, None if there is none or a file has one that no calendar has."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, OSError, ValueError):
+        return None
 
 
 class Domain:
