@@ -9,7 +9,15 @@ from bough.confidence import Confidence
 from bough.exceptions import Exhausted, ObjectiveError, PoolError, StudyError, WorkerDied
 from bough.run.maximize import maximize, minimize
 from bough.run.result import Result
-from bough.run.stopping import Budget, ExpectedGap, Gap, IntervalWidth, Target, WallTime
+from bough.run.stopping import (
+    Budget,
+    ExpectedGap,
+    Gap,
+    IntervalWidth,
+    Patience,
+    Target,
+    WallTime,
+)
 from bough.searchers import GPB, GPTS, UCT, Certificate, RandomSearch, Searcher
 from bough.spaces import Choice, Float, Forest, Int, Space, SpaceCertificate, SpaceSearcher
 from bough.studies.study import Study
@@ -34,6 +42,7 @@ __all__ = [
     "Int",
     "IntervalWidth",
     "ObjectiveError",
+    "Patience",
     "PoolError",
     "RandomSearch",
     "Result",

@@ -1,6 +1,8 @@
 """Texts: parameters in names such as `drawn:gaussian:3`, and printable forms of any text."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 #: Characters that would control a terminal, change the direction of writing, or break a line; and
 #: surrogates, which names of files may have.
@@ -17,6 +19,28 @@ def printable(text: object) -> str:
     'red: \\x1b[31m'
     """
     return _UNPRINTABLE.sub(escaped, str(text))
+
+
+def brief(text: str | None) -> str:
+    r"""Return the beginning of a text on one line.
+
+    >>> brief("ValueError: no\nsecond line")
+    'ValueError: no'
+    """
+    first = printable((text or "").strip().partition("\n")[0])
+    return first if len(first) <= 100 else f"{first[:97]}..."
+
+
+def listed(params: Mapping[str, Any]) -> str:
+    """Return params on one line.
+
+    >>> listed({"rate": 0.1, "layers": 3})
+    'rate 0.1, layers 3'
+    """
+    return ", ".join(
+        printable(f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}")
+        for name, value in params.items()
+    )
 
 
 def escaped(match: "re.Match[str]") -> str:

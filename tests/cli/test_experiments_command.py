@@ -72,3 +72,41 @@ def test_figures(tmp_path, monkeypatch):
     assert figure.name == "smooth-2-3.png"
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert figure.stat().st_size > 10_000
+
+
+def test_problems_and_searchers_of_your_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(
+        "import bough\n"
+        "class Mine(bough.problems.Smooth):\n"
+        "    def __init__(self, seed=0):\n        super().__init__(3, 3, seed=seed)\n"
+        "def greedy(tree, rng=None):\n"
+        "    return bough.baselines.UCT(tree, exploration=0.0, rng=rng)\n"
+    )
+    words = ["compare", "own.py:Mine", "needle:3:2", "--searchers", "gpts,own.py:greedy"]
+    words += ["--budget", "12", "--seeds", "2", "--json", "--workers"]
+    facts = [json.loads(CliRunner().invoke(main, [*words, n]).stdout) for n in ("1", "2")]
+    assert facts[0]["by_evaluations"] == facts[1]["by_evaluations"]
+    pairs = {(row["problem"], row["searcher"]) for row in facts[0]["by_evaluations"]}
+    assert len(pairs) == 4
+    assert ("own.py:Mine", "own.py:greedy") in pairs
+    for name, message in (
+        ("own.py:nothing", "own.py has no function nothing"),
+        ("none.py:Mine", "there is no file none.py"),
+        ("own.py:greedy", "problem 'own.py:greedy' must be a function of `seed`"),
+    ):
+        wrong = CliRunner().invoke(main, ["compare", name])
+        assert wrong.exit_code != 0
+        assert message in wrong.stderr
+
+
+def test_a_comparison_prints_as_a_table():
+    searchers = {"mine": "uct:exploration=0.3", "gpts": "gpts"}
+    found = compare(["needle:3:2"], searchers, budget=30, seeds=2, workers=1)
+    title, head, *lines = str(found).splitlines()
+    assert title == "simple regret, means over 2 seeds with 95 % intervals"
+    assert head.split("  ")[0] == "problem"
+    assert "after 10" in head
+    assert [line.split()[:2] for line in lines] == [["needle:3:2", n] for n in ("mine", "gpts")]
+    some = compare(["needle:3:2", "drawn:linear"], ["gpts-known"], budget=5, seeds=1, workers=1)
+    assert str(some).splitlines()[-1].startswith("not run: gpts-known on needle:3:2: ")

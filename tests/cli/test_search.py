@@ -35,9 +35,10 @@ def test_what_is_known_of_the_best(tmp_path):
     facts = json.loads(bough_command(*line, "--json").stdout)
     page = bough_command(*line).stdout
     best, observed = facts["best"], facts["best_observed"]
-    assert f"its mean     {best['mean']:.6g} +- {best['std']:.2g}, measured" in page
+    assert f"its mean     {best['mean']:.6g} +- {best['std']:.2g}, by the model" in page
+    assert f"its value    {best['value']:.6g}, " in page
     assert f"observed     at best {observed['value']:.6g}, " in page
-    value = facts["best_value"]
+    value = facts["expected_best"]
     worth = f"the best path of all is worth {value['mean']:.4g} +- {value['std']:.2g}"
     loss = f"expected loss of this one {facts['expected_gap']:.2g}"
     assert f"expected     {worth}, {loss}" in page
@@ -49,7 +50,7 @@ def test_what_is_known_of_the_best(tmp_path):
     assert facts["stopped_by"] == "expected gap"
     assert facts["expected_gap"] <= 0.5
     shown = json.loads(bough_command("study", file, "--json").stdout)
-    for name in ("best", "best_observed", "best_value", "expected_gap", "certificate"):
+    for name in ("best", "best_observed", "expected_best", "expected_gap", "certificate"):
         assert shown[name] == facts[name]
     page = bough_command("study", file).stdout
     assert f"observed     at best {facts['best_observed']['value']:.6g}, " in page
@@ -118,3 +119,58 @@ def test_search(tmp_path, monkeypatch):
         assert bad.exit_code != 0
         assert message in bad.stderr
         assert "Traceback" not in bad.stderr
+
+
+def test_search_of_a_tree_of_any_shape(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shaped.py").write_text(
+        "import bough\n"
+        "tree = bough.Tree([2, 3, 4], 3)\n"
+        "odd = bough.Tree(lambda path: 2 + len(path), 2)\n"
+        "def total(path):\n    return sum(path)\n"
+    )
+    for words, best in (
+        (["shaped.py:total"], [1, 2, 3]),
+        (["shaped.py:total:odd"], [1, 2]),
+        (["shaped.py:total", "--minimize"], [0, 0, 0]),
+        (["shaped.py:total", "--searcher", "uct"], [1, 2, 3]),
+        (["shaped.py:total", "--workers", "1", "--timeout", "60"], [1, 2, 3]),
+        (["shaped.py:total", "--branching", "3", "--depth", "2"], [2, 2]),
+    ):
+        answer = bough_command("search", *words, "--budget", "60", "--json")
+        assert answer.exit_code == 0, answer.output
+        assert json.loads(answer.stdout)["best"]["path"] == best
+        if "odd" in words[0]:
+            assert "paths, " in bough_command("search", *words, "--budget", "5").stdout
+    for words, message in (
+        (["shaped.py:total:no"], "has no bough.Tree called no; it has tree, odd"),
+        (["shaped.py:total:odd", "--depth", "2"], "leave out --branching and --depth"),
+        (["shaped.py:total", "--depth", "2"], "needs --branching and --depth, or a tree"),
+        (["shaped.py:total", "--searcher", "genius"], "searcher must be one of"),
+        (["shaped.py:total", "--searcher", "uct", "--noise", "0"], "--noise is for the searcher"),
+        (["smooth", "--minimize"], "--minimize is for a function of your own"),
+    ):
+        wrong = bough_command("search", *words)
+        assert wrong.exit_code == 2
+        assert message in wrong.stderr
+
+
+def test_a_minimizing_search_is_a_study_to_minimize(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("def total(path):\n    return sum(path)\n")
+    words = ["search", "mine.py:total", "--branching", "3", "--depth", "4", "--study", "run.db"]
+    facts = json.loads(
+        bough_command(*words, "--minimize", "--bounds", "0", "9", "--budget", "40", "--json").stdout
+    )
+    assert facts["best_observed"]["value"] == 0.0
+    assert facts["certificate"]["lower"] >= 0.0
+    wrong = bough_command(*words, "--bounds", "0", "9", "--budget", "50")
+    assert wrong.exit_code == 2
+    assert "is to minimize, not to maximize" in wrong.stderr
+
+
+def test_a_known_problem_with_workers_has_noise(tmp_path):
+    line = ["search", "smooth", "--budget", "12", "--workers", "1", "--json"]
+    facts = json.loads(bough_command(*line).stdout)
+    assert facts["evaluations"] == 12
+    assert facts["regret"] >= 0

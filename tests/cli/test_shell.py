@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import bough
 from bough.cli import COMMANDS, main
+from bough.cli.options import SHARED
 from bough.cli.shell import Shell
 
 
@@ -167,6 +168,25 @@ def test_no_option_accepts_a_number_that_is_not_finite():
             assert f"Invalid value for '{parameter.opts[0]}'" in answer.output
 
 
+def test_an_option_means_the_same_in_every_command():
+    """What several commands have is in one list, with its type and the beginning of its help."""
+    found = {}
+    for words, command in LEAVES:
+        for option in command.params:
+            if isinstance(option, click.Option) and option.name != "help":
+                found.setdefault(option.opts[-1], []).append((words, option))
+    several = {name for name, options in found.items() if len(options) > 1}
+    assert several <= set(SHARED) <= set(found)
+    for name, meaning in SHARED.items():
+        for words, option in found[name]:
+            assert option.help.startswith(meaning.text), (name, words)
+            if isinstance(meaning.type, click.types.IntRange | click.types.FloatRange):
+                kind, bounds = type(meaning.type), (meaning.type.min, meaning.type.max)
+                assert isinstance(option.type, kind), (name, words)
+                assert (option.type.min, option.type.max) == bounds, (name, words)
+            assert option.is_flag == (meaning.type is None), (name, words)
+
+
 def test_no_help_line_is_cut():
     text = run("--help").output + run("study", "--help").output
     assert "..." not in text.replace("[ARGS]...", "")
@@ -205,12 +225,12 @@ def test_an_objective_that_raises(tmp_path):
     assert "division by zero" in answer.stderr
     assert "Traceback" not in answer.output
     words = ("search", f"{tmp_path}/mine.py:f", "--branching", 2, "--depth", 2, "--traceback")
-    assert "return 1 / 0" in run(*words).stderr
+    assert "return 1 / 0" in run(*words, "--on-error", "stop").stderr
     (tmp_path / "tuned.py").write_text(
         "from bough import *\nspace = Space(x=Float(0, 1))\n\n\ndef f(params):\n    return 1 / 0\n"
     )
     words = ("tune", f"{tmp_path}/tuned.py:f", "--traceback")
-    assert "return 1 / 0" in run(*words).stderr
+    assert "return 1 / 0" in run(*words, "--on-error", "stop").stderr
 
 
 def test_a_reader_that_ends_early_is_not_an_error(file):

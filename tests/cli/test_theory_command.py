@@ -37,7 +37,7 @@ def test_the_number_of_arms_is_not_rounded():
 
 
 def test_json():
-    line = ISSUE + " --json --regret 0.1 --gap 0.01 --norm 2"
+    line = ISSUE + " --json --regret 0.1 --smallest-gap 0.01 --norm 2"
     facts = json.loads(run(line).output)
     setting = (Gaussian(5.0), 200, 10, 1.0)
     assert facts["plays"] == 10**9
@@ -47,7 +47,7 @@ def test_json():
     assert facts["plays_needed"] == theory.plays_needed(*setting, 0.1)
     assert facts["regret"]["agnostic"] > facts["regret"]["best"]
     assert facts["peers"]["bast"] > 0
-    huge = "bound --branching 10 --depth 110 --kernel linear --noise 1 --plays 5 --gap 0.1"
+    huge = "bound --branching 10 --depth 110 --kernel linear --noise 1 --plays 5 --smallest-gap 0.1"
     assert json.loads(run(huge + " --regret 0.1 --json").output)["plays_needed"] is None
     assert "plays needed: more than 1e100" in run(huge + " --regret 0.1").output
 
@@ -58,10 +58,10 @@ def test_other_kernels_and_trees():
     assert facts["peers"]["olop"] == pytest.approx(10**5 * (5 * 10**5) ** -0.5)
     for line in (
         "bound --branching 1 --depth 3 --kernel linear --noise 1 --plays 5",
-        "bound --branching 2 --depth 0 --kernel linear --noise 1 --plays 5 --gap 1",
+        "bound --branching 2 --depth 0 --kernel linear --noise 1 --plays 5 --smallest-gap 1",
         "bound --branching 5 --depth 3 --kernel geometric:.5 --noise .1 --plays 1",
         "bound --branching 10 --depth 400 --kernel gaussian:1e6 --noise 1e-8 --plays 1e9",
-        "bound --branching 5 --depth 3 --kernel linear --noise 1 --plays 9 --gap 1e-170",
+        "bound --branching 5 --depth 3 --kernel linear --noise 1 --plays 9 --smallest-gap 1e-170",
         "bound --branching 5 --depth 3 --kernel linear --noise 1 --plays 9 --norm 1e200",
     ):
         result = run(line)
@@ -83,7 +83,7 @@ def test_other_kernels_and_trees():
         (ISSUE.replace("200", "0"), "branching must be at least 1, got 0"),
         (ISSUE.replace("gaussian:5", "gauss"), "--kernel must be one of"),
         (ISSUE + " --delta 2", "'--delta': 2.0 is not in the range 0<x<1"),
-        (ISSUE + " --gap 0", "'--gap': 0.0 is not in the range x>0"),
+        (ISSUE + " --smallest-gap 0", "'--smallest-gap': 0.0 is not in the range x>0"),
         (ISSUE + " --regret 0", "'--regret': 0.0 is not in the range x>0"),
         (ISSUE.replace("--depth 10 ", ""), "Missing option '--depth'"),
     ],

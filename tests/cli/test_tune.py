@@ -5,7 +5,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
+import bough
+from bough import plotting
 from bough.cli import main
+from bough.report.snapshot import snapshot
 
 PROGRAM = """
 import bough
@@ -91,7 +94,7 @@ def test_tune_prints_json_for_options_of_any_type(program):
         (["json:loads"], "has no bough.Space called space: write space = bough.Space(...) there"),
         (["nowhere.py:loss"], "there is no file nowhere.py"),
         (["{}:loss", "--searcher", "genius"], "searcher must be one of"),
-        (["{}:broken"], "failed at params"),
+        (["{}:broken", "--on-error", "stop"], "failed at params"),
     ],
 )
 def test_tune_with_invalid_arguments(program, words, message):
@@ -108,3 +111,142 @@ def test_tune_with_bounds(program):
     wrong = tune(f"{program}:loss", "--searcher", "uct", *options)
     assert wrong.exit_code == 2
     assert "bounds is for the searcher gpts" in wrong.stderr
+
+
+# ---------------------------------------------------------------------- failures
+
+MOODY = """
+import math, sys
+import bough
+
+space = bough.Space(x=bough.Float(-2, 2))
+
+class Mine(Exception):
+    pass
+
+def moody(params):
+    x = params["x"]
+    if x > 1.5:
+        raise ValueError("too large")
+    if x > 1:
+        return math.nan
+    if x < -1.5:
+        sys.exit(3)
+    return x * x
+
+def leaving(params):
+    sys.exit(3)
+
+def hopeless(params):
+    raise Mine("never")
+"""
+
+
+@pytest.fixture
+def moody(tmp_path):
+    file = tmp_path / "moody.py"
+    file.write_text(MOODY)
+    return str(file)
+
+
+def test_failed_trials_are_recorded_and_the_search_goes_on(moody, tmp_path):
+    file = str(tmp_path / "run.db")
+    words = [f"{moody}:moody", "--minimize", "--study", file, "--seed", "1"]
+    first = tune(*words, "--budget", "15", "--json")
+    assert first.exit_code == 0, first.output
+    facts = json.loads(first.stdout)
+    assert (facts["evaluations"], facts["stopped_by"]) == (15, "budget")
+    assert facts["failed"] == 15 - facts["observations"] > 0
+    page = tune(*words, "--budget", "40")  # resumed
+    assert page.exit_code == 0, page.output
+    assert " failed (last: " in page.stdout
+    study = json.loads(CliRunner().invoke(main, ["study", file, "--json"]).stdout)
+    states = [trial["state"] for trial in study["trials"]]
+    assert len(states) == 40
+    assert states.count("failed") == study["counts"]["failed"] > 0
+    assert study["counts"]["running"] == 0
+    table = CliRunner().invoke(main, ["study", file, "--csv"]).stdout.splitlines()
+    assert table[0] == "id,value,state,started,ended,duration,params_x,noise,reason"
+    assert sum(",failed," in row for row in table) == states.count("failed")
+    lines = CliRunner().invoke(main, ["study", "export", file]).stdout.splitlines()
+    assert sum('"kind": "fail"' in line for line in lines) == states.count("failed")
+
+
+def test_a_run_whose_first_trials_all_fail(moody, tmp_path):
+    file = str(tmp_path / "run.db")
+    answer = tune(f"{moody}:hopeless", "--study", file)
+    assert answer.exit_code == 1
+    assert "stopped since all of the first trials failed" in answer.stdout
+    said = "all of the first 10 trials failed, the last by Mine: never"
+    assert said in answer.stderr
+    again = tune(f"{moody}:hopeless", "--study", file, "--json")  # of this run
+    assert json.loads(again.stdout)["evaluations"] == 10
+    few = tune(f"{moody}:hopeless", "--budget", "3")
+    assert few.exit_code == 1
+    assert "all trials (3) failed" in few.stderr
+    better = tune(f"{moody}:moody", "--study", file, "--budget", "30")
+    assert better.exit_code == 0, better.output
+
+
+def test_errors_that_end_a_run(moody, tmp_path):
+    file = str(tmp_path / "run.db")
+    words = [f"{moody}:hopeless", "--study", file]
+    stopped = tune(*words, "--on-error", "stop")
+    assert stopped.exit_code == 1
+    assert "failed at params" in stopped.stderr
+    leaving = tune(f"{moody}:leaving", "--on-error", "stop")
+    assert leaving.exit_code == 1
+    assert "the objective ended the program: SystemExit(3)" in leaving.stderr
+    other = tune(*words, "--catch", "ValueError")
+    assert "failed at params" in other.stderr
+    counts = json.loads(CliRunner().invoke(main, ["study", file, "--json"]).stdout)["counts"]
+    assert counts == {"completed": 0, "failed": 0, "running": 1}
+    for name in ("Mine", "Exception"):
+        caught = tune(*words, "--catch", "ZeroDivisionError", "--catch", name)
+        assert "all of the first 10 trials failed" in caught.stderr
+    for options, message in (
+        (["--catch", "Yours"], "--catch takes the name of an exception"),
+        (["--catch", "json.nothing"], "--catch takes the name of an exception"),
+        (["--catch", "ValueError", "--on-error", "fail"], "would catch everything"),
+    ):
+        wrong = tune(*words, *options)
+        assert wrong.exit_code == 2
+        assert message in wrong.stderr
+
+
+def test_tune_with_a_timeout_and_a_log(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time\nimport bough\nspace = bough.Space(x=bough.Int(0, 1))\n"
+        "def f(params):\n    time.sleep(60 * params['x'])\n    return 1.0\n"
+    )
+    words = [f"{tmp_path}/slow.py:f", "--timeout", "0.5", "--budget", "3", "--seed", "0", "--log"]
+    answer = tune(*words, "--json")
+    facts = json.loads(answer.stdout)
+    assert facts["failed"] >= 1
+    lines = [line for line in answer.stderr.splitlines() if line.startswith("trial ")]
+    assert len(lines) == facts["evaluations"]
+    assert any("failed (it took longer than 0.5 s)" in line for line in lines)
+
+
+def test_tune_with_patience_and_noise(program):
+    words = [f"{program}:loss", "--minimize", "--patience", "20", "--noise", "0", "--json"]
+    assert json.loads(tune(*words).stdout)["stopped_by"] == "patience"
+
+
+def test_the_importance_of_parameters_is_the_same_everywhere(program, tmp_path):
+    file = str(tmp_path / "run.db")
+    words = [f"{program}:loss", "--minimize", "--budget", "40", "--study", file]
+    facts = json.loads(tune(*words, "--json").stdout)["importance"]
+    shown = json.loads(CliRunner().invoke(main, ["study", file, "--json"]).stdout)
+    assert shown["importance"] == facts
+    with bough.Study.open(file) as study:
+        data = plotting.importance_data(study)
+        page = snapshot(study)["parameters"]
+    rows = [tuple(row.values()) for row in facts]
+    assert rows == list(zip(data.names, *(part.tolist() for part in data[1:]), strict=True))
+    assert page["names"] == data.names
+    for name, part in zip(("shares", "low", "high"), data[1:], strict=True):
+        assert page[name] == pytest.approx(part.tolist(), rel=1e-5)
+    first = facts[0]
+    text = f"{first['share']:.2f} [{first['low']:.2f}, {first['high']:.2f}] of the variance"
+    assert text in CliRunner().invoke(main, ["study", file]).stdout

@@ -333,12 +333,13 @@ def test_a_conditional_parameter_does_not_explain_its_choice():
     both = zip(x.tolist(), deep.tolist(), strict=True)
     rows = [{"deep": d, "x": a} if d else {"deep": d} for a, d in both]
     by_choice = plotting.importance_data(view_of_params(rows, deep.astype(float).tolist()))
-    assert dict(zip(*by_choice, strict=True)) == {"deep": pytest.approx(1.0), "x": 0.0}
+    assert dict(zip(*by_choice[:2], strict=True)) == {"deep": pytest.approx(1.0), "x": 0.0}
     # Its own effect is a share of the total variance, as for any other parameter.
     values = np.where(deep, np.floor(8 * x), 10.0)
-    shares = dict(
-        zip(*plotting.importance_data(view_of_params(rows, values.tolist())), strict=True)
-    )
+    data = plotting.importance_data(view_of_params(rows, values.tolist()))
+    shares = dict(zip(*data[:2], strict=True))
+    assert (data.low <= data.shares).all()
+    assert (data.shares <= data.high).all()
     inside = ((values - np.where(deep, values[deep].mean(), 10.0)) ** 2).sum()
     assert shares["x"] == pytest.approx(inside / ((values - values.mean()) ** 2).sum(), rel=0.1)
     assert shares["deep"] == pytest.approx(1 - shares["x"], rel=0.1)
@@ -525,3 +526,17 @@ def test_narrow_boxes_are_not_hidden_by_their_lines():
     assert min(lines) == 0.0
     assert max(lines) > 0.0
     assert all((line > 0) == (width > 0.008) for line, width in zip(lines, widths, strict=True))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_the_interval_of_an_importance(share):
+    """It holds the share of the variance about as often as it says."""
+    rng = np.random.default_rng(0)
+    held = []
+    for _ in range(100):
+        x = rng.integers(0, 5, 100)
+        effect = np.sqrt(share / 2) * (x - 2)  # of variance `share`
+        values = effect + np.sqrt(1 - share) * rng.standard_normal(100)
+        data = plotting.importance_data(view_of_params([{"x": int(i)} for i in x], values.tolist()))
+        held.append(data.low[0] <= share <= data.high[0])
+    assert 85 <= sum(held) <= 100

@@ -157,7 +157,7 @@ def test_the_report_of_a_study_has_all_trials(tmp_path):
     assert counts["running"] == 1
     assert counts["failed"] > 0
     assert trials["value"] == [trial.value for trial in study.trials]
-    assert set(trials["reason"].values()) == {"no luck"}
+    assert set(trials["reason"].values()) == {"ArithmeticError: no luck"}
     assert facts["title"] == "run.db"
     assert snapshot(result)["summary"]["stopped_by"] == "budget"
     running = [trial.id for trial in study.trials if trial.state == "running"]

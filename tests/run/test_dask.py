@@ -80,6 +80,36 @@ def test_a_worker_killed_in_the_middle_of_a_run(client, tmp_path):
     client.run(_find_tests, os.path.dirname(os.path.dirname(__file__)))
 
 
+def test_workers_killed_one_after_the_other(client, tmp_path):
+    """Every value that a worker returned to the search is in the study, which then resumes."""
+    killed, returned = [], []
+
+    def kill_one(search):
+        returned.append(search.observations)
+        if len(returned) % 6 == 3:
+            pids = list(client.run(os.getpid).values())
+            killed.append(pids[len(killed) % len(pids)])
+            os.kill(killed[-1], signal.SIGKILL)
+
+    result = maximize(
+        objectives.slow, TREE, budget=30, rng=0, executor=client.get_executor(pure=False),
+        study=tmp_path / "run.db", retries=5, callbacks=[kill_one],
+    )  # fmt: skip
+    assert len(set(killed)) >= 4
+    assert result.stopped_by == "budget"
+    assert len(result.history.values) == 30
+    with Study.open(tmp_path / "run.db") as study:
+        assert study.trials.count("completed") == len(study.trials) == 30
+        assert all(t.value == objectives.total(t.path) for t in study.trials)
+        recorded = sorted((t.path, t.value) for t in study.trials)
+        history = zip(result.history.paths, result.history.values.tolist(), strict=True)
+        assert recorded == sorted(history)
+    deadline = time.monotonic() + 30
+    while len(client.nthreads()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)  # the nanny brings another one
+    client.run(_find_tests, os.path.dirname(os.path.dirname(__file__)))
+
+
 def test_an_objective_that_kills_its_workers(client, tmp_path):
     executor = client.get_executor(pure=False)
     with pytest.raises(bough.ObjectiveError, match="worker died"):

@@ -292,12 +292,13 @@ def test_retries_of_what_is_caught():
             raise ConnectionError("again")
         return sum(path) / 8
 
-    result = maximize(flaky, TREE, budget=10, rng=0, catch=ConnectionError)
-    assert len(result.history) == 10
-    calls.clear()
-    result = maximize(flaky, TREE, budget=10, rng=0, catch=ConnectionError, retries=0)
-    assert len(result.history) == 6
-    assert len(calls) == 10
+    result = maximize(flaky, TREE, budget=10, rng=0, catch=ConnectionError, retries=1)
+    assert (len(result.history), result.history.failed) == (10, 0)
+    for retries in (0, None):  # an exception is not retried unless that is asked for
+        calls.clear()
+        result = maximize(flaky, TREE, budget=10, rng=0, catch=ConnectionError, retries=retries)
+        assert (len(result.history), result.history.failed) == (10, 4)
+        assert len(calls) == 10
 
 
 @pytest.mark.parametrize(
@@ -442,3 +443,49 @@ def test_many_trials_over_processes(tmp_path, trials, workers):
         assert study.trials.count("completed") == len(study.trials) == trials
         assert [t.id for t in study.trials] == list(range(trials))
         assert all(t.value == sum(t.path) / 8 for t in study.trials)
+
+
+# ---------------------------------------------------------------------- notebooks and scripts
+
+UNGUARDED = """
+import multiprocessing, sys
+multiprocessing.set_start_method(sys.argv[1])
+if sys.argv[2] == "without":
+    sys.modules["loky"] = None
+import bough
+scale = 3
+def objective(path):
+    return sum(path) / scale
+result = bough.maximize(objective, bough.Tree(3, 4), budget=4, rng=0, executor=2, catch=Exception)
+print(len(result.history), result.history.failed)
+"""
+
+
+def unguarded(where, method, loky, tmp_path):
+    """Run a program without `if __name__ == "__main__"`, as a script or as a notebook does."""
+    (tmp_path / "script.py").write_text(UNGUARDED)
+    program = "-" if where == "notebook" else str(tmp_path / "script.py")
+    return subprocess.run(
+        [sys.executable, program, method, loky],
+        input=UNGUARDED, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("where", ["script", "notebook"])
+def test_every_start_method(where, method, tmp_path):
+    pytest.importorskip("loky", reason="a function of the main program needs loky")
+    done = unguarded(where, method, "with", tmp_path)
+    assert done.stdout.split() == ["4", "0"], done.stderr
+
+
+@pytest.mark.parametrize("where", ["script", "notebook"])
+def test_what_to_do_without_loky(where, tmp_path):
+    done = unguarded(where, "spawn", "without", tmp_path)
+    assert "PoolError: worker processes cannot import the objective. Install loky" in done.stderr
+
+
+@pytest.mark.parametrize("count", [2**64, 10**400], ids=["large", "huge"])
+def test_huge_numbers_of_workers(count):
+    with pytest.raises(ValueError, match="executor must be at most"):
+        maximize(objectives.total, TREE, budget=2, executor=count)

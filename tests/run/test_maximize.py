@@ -250,13 +250,19 @@ def test_an_objective_that_raises():
     again = maximize(objective, TREE, budget=30, searcher=search(), catch=ZeroDivisionError)
     assert again.stopped_by == "budget"
     assert 0 < again.searcher.observations < 30  # those that failed count too
-    assert all(path[0] != 2 for path in again.history.paths)
+    failed = [trial for trial in again.history.trials if trial.state == "failed"]
+    assert len(failed) == again.history.failed == 30 - again.searcher.observations
+    assert {trial.reason for trial in failed} == {"ZeroDivisionError: no luck"}
+    assert all(
+        (path[0] == 2) == math.isnan(value)
+        for path, value in zip(again.history.paths, again.history.values, strict=True)
+    )
     assert again.searcher.pending == ()
     all_fail = maximize(
         lambda path: 1 / 0, TREE, budget=30, searcher=search(), catch=ZeroDivisionError
     )
     assert all_fail.best is None
-    assert "after 0 evaluations" in repr(all_fail)
+    assert "after 30 evaluations, of which all failed (last: ZeroDivision" in repr(all_fail)
 
 
 @pytest.mark.parametrize("value", [math.nan, "high", None, 1j, (1.0, 2.0, 3.0), (1.0, "x"), [1.0]])
@@ -318,7 +324,7 @@ def test_a_real_signal_in_the_middle_of_an_objective():
         ({"budget": 5, "stop": [3]}, TypeError, "got 3 in it"),
         ({"budget": 5, "callbacks": print}, TypeError, "callbacks must be a list"),
         ({"budget": 5, "catch": [RuntimeError]}, TypeError, "catch must be an exception class"),
-        ({"budget": 5, "progress": "no"}, TypeError, "progress must be True, False or None"),
+        ({"budget": 5, "progress": "no"}, TypeError, "progress must be True, False, None or"),
         ({"budget": 5, "rng": 3}, ValueError, "give yours its own"),
         (
             {"budget": 5, "searcher": lambda tree: GPTS(Tree(2, 2), kernels.Linear(), 0.1)},

@@ -12,9 +12,9 @@ from bough.run.render import (
     certificate_facts,
     certificate_text,
     expected_text,
-    mean_text,
     result_facts,
     stop_text,
+    value_text,
 )
 from bough.searchers import Certificate
 from bough.spaces import SpaceCertificate
@@ -45,11 +45,9 @@ def test_arms_and_stops():
     facts = {"path": [0, 1], "mean": 0.8356, "std": None, "value": 0.9, "visits": 3}
     assert arm_facts(arm) == facts
     once = Arm((0, 1), None, 0.8356, 0.0032, 0.0, 1.0, 0.9, 1)
-    assert mean_text(once) == "0.8356 +- 0.0032, measured once: 0.9"
+    assert value_text(once) == "0.9, measured once"
     often = Arm((0, 1), None, 0.8356, 0.0032, 0.0, 1.0, 0.84, 1500)
-    assert mean_text(often) == "0.8356 +- 0.0032, measured 1,500 times: 0.84 on average"
-    never = Arm((0, 1), None, 0.8356, 0.0032, 0.0, 1.0, None, 0)
-    assert mean_text(never) == "0.8356 +- 0.0032"
+    assert value_text(often) == "0.84, the average of 1,500 measurements"
     assert expected_text(0.8461, 0.0041, 0.0093) == (
         "the best path of all is worth 0.8461 +- 0.0041, expected loss of this one 0.0093"
     )
@@ -61,7 +59,7 @@ def test_results():
     result = maximize(sum, Tree(3, 2), budget=5, rng=0)
     lines = repr(result).splitlines()
     assert lines[0] == "stopped by budget after 5 evaluations"
-    labels = ["best path", "its mean", "observed", "expected", "certificate"]
+    labels = ["best path", "its value", "its mean", "observed", "expected", "certificate"]
     assert [line[:12].rstrip() for line in lines[1:]] == labels
     assert json.loads(json.dumps(result_facts(result)))["best"]["path"] == list(result.best.path)
     space = Space(x=Float(0, 1), kind=Choice([len, sum]))

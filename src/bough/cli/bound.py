@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from bough import theory
-from bough.cli.shell import POSITIVE, Finite, json_option, parse_kernel, print_facts
+from bough.cli.options import json_option, shared
+from bough.cli.shell import POSITIVE, Finite, parse_kernel, print_facts
 from bough.kernels import Discounted, Kernel
 from bough.theory._setting import MOST_PLAYS, check_setting
 from bough.theory.gain import METHODS as GAINS
@@ -33,10 +34,10 @@ WORDS = {
 
 
 @click.command("bound")
-@click.option("--branching", type=int, required=True, help="Children of a node.")
-@click.option("--depth", type=int, required=True, help="Steps of a path.")
-@click.option("--kernel", required=True, help="linear, gaussian:WIDTH, discounted:DISCOUNT, ...")
-@click.option("--noise", type=Finite(min=0), required=True, help="Standard deviation of a reward.")
+@shared("--branching", required=True)
+@shared("--depth", required=True)
+@shared("--kernel", required=True)
+@shared("--noise", required=True)
 @click.option("--plays", required=True, help="Number of plays, such as 1000 or 1e9.")
 @click.option(
     "--delta",
@@ -45,7 +46,9 @@ WORDS = {
     help="Failure probability of the bounds.",
 )
 @click.option("--regret", type=POSITIVE, help="Average regret for which to count the plays needed.")
-@click.option("--gap", type=POSITIVE, help="Smallest gap between arms, for BAST's bound.")
+@click.option(
+    "--smallest-gap", "gap", type=POSITIVE, help="Smallest gap between arms, for BAST's bound."
+)
 @click.option("--norm", type=Finite(min=0), help="Norm of the rewards, for the agnostic bound.")
 @json_option
 def command(

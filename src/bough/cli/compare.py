@@ -1,13 +1,25 @@
 """The command `bough compare`."""
 
 import pathlib
+import re
 import shlex
 import sys
+from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import click
 
-from bough.cli.shell import COUNT, INTERRUPTED, NEW_FILE, echo, json_option, print_facts
+from bough.cli.options import json_option, shared
+from bough.cli.shell import (
+    COUNT,
+    INTERRUPTED,
+    NEW_FILE,
+    echo,
+    function_of,
+    load_module,
+    print_facts,
+)
 from bough.experiments import figures
 from bough.experiments.compare import compare
 from bough.experiments.competitors import in_words
@@ -18,7 +30,7 @@ from bough.experiments.results import Comparison
 @click.command("compare")
 @click.argument("problems", nargs=-1, required=True)
 @click.option("--searchers", default="gpts,uct", help="Names, separated by commas.")
-@click.option("--budget", type=COUNT, default=1000, help="Plays of a run.")
+@shared("--budget", note=" of each run", default=1000)
 @click.option(
     "--seeds",
     type=click.IntRange(1, 1_000_000),
@@ -30,19 +42,15 @@ from bough.experiments.results import Comparison
     type=COUNT,
     help="Number of other seeds for tuning.  [default: as many as seeds, at most 20]",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="First seed.")
+@shared("--seed", note=", of the first problem", default=0)
 @click.option("--steps", is_flag=True, help="Observe immediate rewards, where a problem has them.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=pathlib.Path),
     help="Folder for tables, figures and finished runs, from which a comparison resumes.",
 )
-@click.option(
-    "--study",
-    type=NEW_FILE,
-    help="File of finished runs, from which a comparison resumes.  [default: in the folder]",
-)
-@click.option("--workers", type=COUNT, help="Number of processes.  [default: all cores]")
+@shared("--study", note=", of finished runs", otherwise="in the folder", type=NEW_FILE)
+@shared("--workers", otherwise="one for each core")
 @json_option
 def command(
     problems: tuple[str, ...],
@@ -62,20 +70,23 @@ def command(
     \b
     bough compare smooth trap --searchers gpts,uct --budget 3000 --seeds 50 --out results/
     bough compare drawn:gaussian:3 smooth:20:5:noise=0.3 --searchers gpts-known,uct:exploration=0.4
+    bough compare mine.py:Maze smooth --searchers gpts,mine.py:Greedy
 
     Problems and searchers may have parameters, as above; a constant that is not given is tuned on
     other seeds, if bough has a grid for it. A name with -known is a searcher that is given the
-    kernel, noise and mean of the problem.
+    kernel, noise and mean of the problem. FILE.py:NAME is one of your own: a function of `seed`
+    that makes a problem, or of the tree that makes a searcher.
     """  # noqa: D301 - click wants a real backspace before lines that it must not join
+    modules: dict[str, ModuleType] = {}
     again = _again(click.get_current_context().params)
     try:
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
             study = study or out / "runs.jsonl"
         comparison = compare(
-            problems, searchers.split(","), budget=budget, seeds=seeds, tuning_seeds=tuning_seeds,
-            seed=seed, steps=steps, study=study, workers=workers,
-            progress=False if as_json else None,
+            _own(problems, modules), _own(searchers.split(","), modules), budget=budget,
+            seeds=seeds, tuning_seeds=tuning_seeds, seed=seed, steps=steps,
+            study=study, workers=workers, progress=False if as_json else None,
         )  # fmt: skip
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -96,6 +107,24 @@ def command(
     if comparison.failures:
         failures = [f"{s} on {p}: {why}" for (p, s), why in comparison.failures.items()]
         raise click.ClickException("not run: " + "; ".join(failures))
+
+
+def _own(names: Sequence[str], modules: dict[str, ModuleType]) -> Sequence[str] | dict[str, Any]:
+    """Return the functions of those names that are FILE.py:NAME, beside the others.
+
+    Modules are kept: a class of a module that is loaded again is another one.
+    """
+    places = {name: re.fullmatch(r"(.+\.py):(\w+)", name) for name in names}
+    if not any(places.values()):
+        return names  # which are checked
+    found: dict[str, Any] = {}
+    for name, place in places.items():
+        found[name] = name
+        if place is not None:
+            where = place[1]
+            modules[where] = modules.get(where) or load_module(where)
+            found[name] = function_of(modules[where], where, place[2])
+    return found
 
 
 def _again(given: dict[str, Any]) -> str:

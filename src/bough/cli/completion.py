@@ -3,7 +3,8 @@
 import click
 from click.shell_completion import get_completion_class
 
-from bough.cli.shell import json_option, print_facts
+from bough.cli.options import json_option
+from bough.cli.shell import print_facts
 
 
 @click.command("completion")

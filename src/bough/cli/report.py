@@ -4,7 +4,8 @@ import pathlib
 
 import click
 
-from bough.cli.shell import FILE, NEW_FILE, json_option, print_facts, warnings_in_words
+from bough.cli.options import json_option
+from bough.cli.shell import FILE, NEW_FILE, print_facts, warnings_in_words
 from bough.report.page import write
 from bough.studies.study import open_to_read
 

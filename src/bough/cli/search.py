@@ -5,33 +5,38 @@ import pathlib
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
+from bough.cli.options import run_arguments, search_options, shared
 from bough.cli.shell import (
     Finite,
+    domain_of,
     function_of,
     load_module,
     parse_kernel,
     run_and_print,
-    search_options,
+    split_name,
     warnings_in_words,
 )
-from bough.problems import BY_NAME, kind_of, named
-from bough.run.maximize import maximize
+from bough.problems import BY_NAME, Problem, kind_of, named
+from bough.run.maximize import maximize, minimize
 from bough.run.render import (
     fitted_facts,
     fitted_text,
     known_lines,
     labeled,
     result_facts,
-    stop_text,
+    run_facts,
+    run_text,
 )
 from bough.run.result import Result
-from bough.run.stopping import ExpectedGap, Gap, StopRule, WallTime
-from bough.searchers import GPTS
+from bough.run.stopping import ExpectedGap, Gap, StopRule
+from bough.searchers.registry import make_searcher
+from bough.studies.describe import in_sign
 from bough.studies.study import Study, open_or_create
 from bough.trees import Tree
 
@@ -46,100 +51,137 @@ def _complete_problem(
 
 @click.command("search")
 @click.argument("problem", shell_complete=_complete_problem)
-@click.option("--branching", type=int, help="Children of a node, for a function of your own.")
-@click.option("--depth", type=int, help="Steps of a path, for a function of your own.")
+@shared("--branching", note=", for a function of your own")
+@shared("--depth", note=", for a function of your own")
 @click.option("--gap", type=Finite(min=0), help="Gap of the certificate at which to stop.")
 @click.option("--expected-gap", type=Finite(min=0), help="Expected gap at which to stop.")
-@click.option(
-    "--noise",
-    type=Finite(min=0),
-    help="Standard deviation of a reward.  [default: that of a built-in problem; fitted for a "
-    "function of your own]",
-)
-@click.option(
-    "--kernel",
-    help="linear, gaussian, discounted or geometric; a number, as in gaussian:WIDTH, "
-    "discounted:DISCOUNT or geometric:RATIO, fixes its parameter.  [default: fitted]",
-)
+@shared("--noise", otherwise="that of a built-in problem; fitted for a function of your own")
+@shared("--kernel", note=", which fixes its parameter", otherwise="fitted")
 @click.option("--select", type=click.Choice(["ucb", "arm"]), default="ucb", help="Selection rule.")
 @search_options(budget=1000, seed="0")
 def command(
     problem: str,
-    branching: int | None,
-    depth: int | None,
-    budget: int | None,
-    seconds: float | None,
-    bounds: tuple[float, float] | None,
     gap: float | None,
     expected_gap: float | None,
-    noise: float | None,
-    kernel: str | None,
-    select: Any,
+    minimizes: bool,
+    searcher: str,
     seed: int | None,
     file: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Search PROBLEM: a built-in one by its name, with parameters, or a function of your own.
 
     \b
     bough search smooth --budget 10000
     bough search drawn:gaussian:3:depth=5 --noise 0.3
-    bough search rewards.py:total --branching 4 --depth 8
-    bough search package.module:total --branching 4 --depth 8 --kernel gaussian:2 --noise 0
+    bough search rewards.py:total --branching 4 --depth 8 --workers 4
+    bough search package.module:total:my_tree --kernel gaussian:2 --noise 0 --minimize
 
-    A function of your own is called with a path, a tuple of ints, and returns its reward. Kernel
-    and noise are fitted to the rewards unless they are given.
+    A function of your own is called with a path, a tuple of ints (or labels of the tree), and
+    returns its reward. Its tree has --branching and --depth; without them it is the variable `tree`
+    of the file, or the one named after a second colon. Kernel and noise are fitted to the rewards
+    unless they are given.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
-    known = None
-    objective: Callable[..., Any]
     try:
-        if seed is None:
-            seed = _seed_of(file)
-        if kind_of(problem) is not None:
-            given = {"--branching": branching, "--depth": depth, "--kernel": kernel}
-            invalid = [name for name, value in given.items() if value is not None]
-            if invalid:
-                raise click.UsageError(
-                    f"{invalid[0]} is for a function of your own, not for {problem}."
-                )
-            known = named(problem, seed=seed, **({} if noise is None else {"noise": noise}))
-            known.optimum  # noqa: B018 - fail now if the optimum is too hard to compute
-            objective, tree = known if file is None else known.seeded, known.tree
-            about = f"{problem} with noise {known.noise:g}"
-            options: dict[str, Any] = {"select": select}
-        else:
-            objective = _load(problem)
-            about = f"the function {problem.rpartition(':')[2]}"
-            if branching is None or depth is None:
-                raise click.UsageError(f"{problem} needs --branching and --depth.")
-            tree = Tree(branching, depth)
-            template = None if kernel is None else parse_kernel(kernel, fitted=True)
-            options = {"kernel": template, "noise": noise, "select": select}
-        stop: list[StopRule] = [] if seconds is None else [WallTime(seconds)]
-        stop += [] if gap is None else [Gap(gap)]
+        seed = _seed_of(file) if seed is None else seed
+        task = _task(problem, options, seed, minimizes)
+        stop: list[StopRule] = [] if gap is None else [Gap(gap)]
         stop += [] if expected_gap is None else [ExpectedGap(expected_gap)]
-        options |= {} if bounds is None else {"bounds": bounds}
-        study = None
-        if file is not None:
+        arguments = run_arguments(options | {"as_json": as_json}, task.module, 1000, stop)
+        objective: Any = task.objective
+        if task.known is not None and (file is not None or arguments["executor"] is not None):
+            objective = task.known.seeded
+        settings = _settings(task, options, searcher)
+        direction = "minimize" if minimizes else "maximize"
+        study = made = None
+        if file is None:
+            settings = in_sign(settings, direction)
+            made = make_searcher(searcher, task.tree, seed, settings, plays=arguments["budget"])
+        else:
             with warnings_in_words():
                 study = open_or_create(
-                    file, tree, searcher="gpts", rng=seed, direction="maximize", about=about,
-                    **options,
+                    file, task.tree, searcher=searcher, rng=seed, direction=direction,
+                    about=task.about, **settings,
                 )  # fmt: skip
-        searcher = None if study else GPTS(tree, rng=seed, **options)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise click.UsageError(str(error)) from None
-    if budget is None and not stop:
-        budget = 1000
 
     def search() -> Result:
         with study or nullcontext():
-            return maximize(
-                objective, tree, budget=budget, searcher=searcher, stop=stop,
-                study=study, progress=False if as_json else None,
-            )  # fmt: skip
+            return (minimize if minimizes else maximize)(
+                objective, task.tree, searcher=made, study=study, **arguments
+            )
 
-    run_and_print(search, partial(_facts, problem, known), _page, as_json=as_json, file=file)
+    run_and_print(search, partial(_facts, problem, task.known), _page, as_json=as_json, file=file)
+
+
+class _Task(NamedTuple):
+    """An objective and its tree; `known` if it is a built-in problem, else `module`."""
+
+    objective: Callable[..., Any]
+    tree: Tree
+    about: str
+    known: Problem | None = None
+    module: ModuleType | None = None
+
+
+def _task(problem: str, options: dict[str, Any], seed: int, minimizes: bool) -> _Task:
+    """Return the built-in problem of a name, or the function of the user."""
+    branching, depth, noise = options["branching"], options["depth"], options["noise"]
+    if kind_of(problem) is None:
+        where, name, tree_name = split_name(problem, "TREE") if ":" in problem else ("", "", "")
+        if not where:
+            names = ", ".join(BY_NAME)
+            raise click.UsageError(
+                f"{problem!r} is neither a built-in problem ({names}) nor FILE.py:FUNCTION."
+            )
+        module = load_module(where)
+        function, about = function_of(module, where, name), f"the function {name}"
+        if branching is None and depth is None:
+            try:
+                tree = domain_of(module, where, Tree, tree_name)
+            except click.UsageError as error:
+                raise click.UsageError(
+                    f"{problem} needs --branching and --depth, or a tree: {error.message}"
+                ) from None
+        elif problem.count(":") == 2:
+            raise click.UsageError(f"{problem} names a tree: leave out --branching and --depth.")
+        elif branching is None or depth is None:
+            raise click.UsageError(f"{problem} needs --branching and --depth, or a tree.")
+        else:
+            tree = Tree(branching, depth)
+        return _Task(function, tree, about, module=module)
+    given = {
+        "--branching": branching,
+        "--depth": depth,
+        "--kernel": options["kernel"],
+        "--minimize": minimizes or None,
+    }
+    invalid = [name for name, value in given.items() if value is not None]
+    if invalid:
+        raise click.UsageError(f"{invalid[0]} is for a function of your own, not for {problem}.")
+    known = named(problem, seed=seed, **({} if noise is None else {"noise": noise}))
+    known.optimum  # noqa: B018 - fail now if the optimum is too hard to compute
+    return _Task(known, known.tree, f"{problem} with noise {known.noise:g}", known)
+
+
+def _settings(task: _Task, options: dict[str, Any], searcher: str) -> dict[str, Any]:
+    """Return the options of the searcher."""
+    noise = options["noise"] if task.known is None else None
+    bounds, kernel, select = options["bounds"], options["kernel"], options["select"]
+    if searcher != "gpts":
+        given = {"--bounds": bounds, "--kernel": kernel, "--noise": noise}
+        given["--select"] = None if select == "ucb" else select
+        for name, value in given.items():
+            if value is not None:
+                raise click.UsageError(f"{name} is for the searcher gpts, not for {searcher}.")
+        return {}
+    settings: dict[str, Any] = {"select": select}
+    if task.known is None:
+        template = None if kernel is None else parse_kernel(kernel, fitted=True)
+        settings = {"kernel": template, "noise": noise, "select": select}
+    return settings if bounds is None else settings | {"bounds": bounds}
 
 
 def _seed_of(file: str | None) -> int:
@@ -150,42 +192,30 @@ def _seed_of(file: str | None) -> int:
     return seed if isinstance(seed, int) else 0
 
 
-def _facts(problem: str, known: Any, result: Result, elapsed: float) -> dict[str, Any]:
+def _facts(problem: str, known: Problem | None, result: Result, elapsed: float) -> dict[str, Any]:
     """Return the result as plain values; those that are not finite become None."""
     searcher: Any = result.searcher
-    tree = searcher.tree
+    log_arms = searcher.tree.log_arms
     facts: dict[str, Any] = {
         "problem": problem,
-        "log10_arms": None if tree.log_arms is None else tree.log_arms / math.log(10),
-        "stopped_by": result.stopped_by,
-        "evaluations": len(result.history),
-        "observations": searcher.observations,
-        "seconds": elapsed,
-        "evaluations_per_second": len(result.history) / elapsed if elapsed else None,
+        "log10_arms": None if log_arms is None else log_arms / math.log(10),
     }
-    facts |= result_facts(result)
-    if result.best is not None and result.certificate is not None:
-        if result.certificate.conditional:
-            facts["fitted"] = fitted_facts(searcher.belief)
-        if known is not None:
-            facts["optimum"] = {"value": known.optimum, "path": list(known.best_path)}
-            facts["regret"] = known.optimum - known.value(result.best.path)
+    facts |= run_facts(result, elapsed) | result_facts(result)
+    if result.certificate is not None and result.certificate.conditional:
+        facts["fitted"] = fitted_facts(searcher.belief)
+    if result.best is not None and known is not None:
+        facts["optimum"] = {"value": known.optimum, "path": list(known.best_path)}
+        facts["regret"] = known.optimum - known.value(result.best.path)
     return facts
 
 
 def _page(facts: dict[str, Any], result: Result) -> str:
     """Return the facts as text."""
-    per_second = facts["evaluations_per_second"] or 0.0
-    resumed = facts["observations"] > facts["evaluations"]
-    in_all = f"{facts['observations']:,} in all, " if resumed else ""
-    lines = [
-        f"{facts['problem']}: {_paths(facts['log10_arms'])}, {facts['evaluations']:,} evaluated in "
-        f"{facts['seconds']:.2f} s ({per_second:,.0f} a second), {in_all}"
-        f"{stop_text(facts['stopped_by'])}",
-    ]
+    run = run_text(result, facts["seconds"])
+    lines = [f"{facts['problem']}: {_paths(facts['log10_arms'])}, {run}"]
     best = result.best
     if best is None:
-        return "\n".join([*lines, "nothing was evaluated"])
+        return "\n".join([*lines, "there is no value yet"])
     known = [("best path", click.style(" ".join(map(str, best.path)), bold=True))]
     known += known_lines(result)
     if "fitted" in facts:
@@ -196,18 +226,10 @@ def _page(facts: dict[str, Any], result: Result) -> str:
     return "\n".join([*lines, "", *(f"  {labeled(*line, 12)}" for line in known)])
 
 
-def _paths(log10_arms: float) -> str:
+def _paths(log10_arms: float | None) -> str:
     """Return the number of paths in words."""
+    if log10_arms is None:
+        return "an unknown number of paths"
     if log10_arms < 15:
         return f"{round(10**log10_arms):,} paths"
     return f"about 10^{log10_arms:.0f} paths"
-
-
-def _load(text: str) -> Callable[[Any], Any]:
-    """Return the function of `file.py:function` or `package.module:function`."""
-    where, _, name = text.rpartition(":")
-    if not where:
-        raise click.UsageError(
-            f"{text!r} is neither a built-in problem ({', '.join(BY_NAME)}) nor FILE.py:FUNCTION."
-        )
-    return function_of(load_module(where), where, name)

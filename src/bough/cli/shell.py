@@ -17,14 +17,17 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import click
 
 from bough import kernels
-from bough._text import UNPRINTABLE, escaped
+from bough._text import UNPRINTABLE, brief, escaped, printable
 from bough.exceptions import ObjectiveError
 from bough.kernels import Kernel
+
+#: The class of a tree or space.
+Domain = TypeVar("Domain")
 
 
 class Finite(click.FloatRange):
@@ -52,8 +55,9 @@ Exit codes:
 FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 NEW_FILE = click.Path(dir_okay=False, path_type=pathlib.Path)
 COUNT = click.IntRange(min=1)
+#: The number of parameters whose importance is printed, the most important ones.
+MOST_PARAMETERS = 10
 POSITIVE = Finite(min=0, min_open=True)
-json_option = click.option("--json", "as_json", is_flag=True, help="JSON output only.")
 
 #: Bold and its end: the only escape sequences that the commands print.
 _OURS = r"\x1b\[(?:0|1)m"
@@ -96,38 +100,6 @@ def _is_terminal(stream: IO[str]) -> bool:
     return stream.isatty()
 
 
-def search_options(budget: int, seed: str = "drawn") -> Callable[[Any], Any]:
-    """Return a decorator that adds the options of all searches, with these defaults."""
-    options = [
-        click.option(
-            "--budget",
-            type=COUNT,
-            help=f"Number of evaluations.  [default: {budget}, unless another limit is given]",
-        ),
-        click.option("--seconds", type=POSITIVE, help="Time limit in seconds."),
-        click.option(
-            "--bounds",
-            type=(float, float),
-            metavar="LOW HIGH",
-            help="Known bounds of the expected value; -inf or inf where there is none.",
-        ),
-        click.option(
-            "--seed",
-            type=click.IntRange(min=0),
-            help=f"Seed of the random numbers.  [default: {seed}, or that of the resumed study]",
-        ),
-        click.option("--study", "file", help="Study file, which is created or resumed."),
-        json_option,
-    ]
-
-    def decorate(function: Any) -> Any:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
-
-
 def run_and_print(
     search: Callable[[], Any],
     facts_of: Callable[[Any, float], dict[str, Any]],
@@ -143,16 +115,32 @@ def run_and_print(
         result = search()
     except ObjectiveError as error:
         result, failure = error.result, error
+    except SystemExit as error:
+        raise click.ClickException(f"the objective ended the program: {error!r}") from error
     facts = facts_of(result, time.perf_counter() - begin)
-    if failure is not None:
-        facts["error"] = str(failure)
+    message = str(failure) if failure is not None else _all_failed(result)
+    if message is not None:
+        facts["error"] = message
     echo(json.dumps(facts, indent=2) if as_json else page_of(facts, result))
-    if failure is not None:
-        raise click.ClickException(str(failure)) from failure
+    if message is not None:
+        raise click.ClickException(message) from failure
     if result.stopped_by == "interrupt":
         if file is not None:
             echo(f"interrupted; run the same command again to resume {file}", err=True)
         sys.exit(INTERRUPTED)
+
+
+def _all_failed(result: Any) -> str | None:
+    """Return why a run has found nothing, None if it has found something."""
+    history = result.history
+    if result.stopped_by == "interrupt" or not history.failed == len(history) > 0:
+        return None
+    if result.stopped_by == "failures":
+        count = f"all of the first {len(history)} trials failed"
+    else:
+        count = f"all trials ({len(history):,}) failed"
+    reason = brief(history.trials[-1].reason)
+    return f"{count}, the last by {reason} (--on-error stop --traceback shows where)"
 
 
 class Shell(click.Group):
@@ -240,6 +228,30 @@ def warnings_in_words() -> Iterator[None]:
         echo(f"warning: {warning.message}", err=True)
 
 
+def importance_facts(source: Any) -> list[dict[str, Any]]:
+    """Return the importance of each parameter of a space with its interval, as plain values."""
+    from bough.plotting.parameters import importance_data  # it takes a while to import
+
+    rows = zip(*importance_data(source), strict=True)
+    return [
+        {"name": name, "share": float(share), "low": float(low), "high": float(high)}
+        for name, share, low, high in rows
+    ]
+
+
+def importance_lines(facts: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return the importance of each parameter as labeled texts."""
+    width = max((len(printable(row["name"])) for row in facts), default=0)
+    return [
+        (
+            "" if i else "importance",
+            f"{printable(row['name']):<{width}}  {row['share']:.2f} "
+            f"[{row['low']:.2f}, {row['high']:.2f}] of the variance",
+        )
+        for i, row in enumerate(facts[:MOST_PARAMETERS])
+    ]
+
+
 # ---------------------------------------------------------------------- modules of the user
 
 
@@ -259,7 +271,7 @@ def load_module(where: str) -> ModuleType:
         return module
     except click.UsageError:
         raise
-    except Exception as error:  # a module of the user may raise anything
+    except (Exception, SystemExit) as error:  # a module of the user may raise anything
         raise click.UsageError(f"cannot import {where}: {error!r}") from None
 
 
@@ -269,3 +281,26 @@ def function_of(module: ModuleType, where: str, name: str) -> Callable[[Any], An
     if not callable(function):
         raise click.UsageError(f"{where} has no function {name}.")
     return function  # type: ignore[no-any-return]
+
+
+def split_name(text: str, domain: str) -> tuple[str, str, str]:
+    """Return the parts of FILE.py:FUNCTION or FILE.py:FUNCTION:DOMAIN.
+
+    The name of the domain is by default that of its class in lower case.
+    """
+    where, *names = text.split(":")
+    if not where or len(names) not in (1, 2) or not all(names):
+        raise click.UsageError(f"{text!r} is not FILE.py:FUNCTION or FILE.py:FUNCTION:{domain}.")
+    return where, names[0], names[1] if len(names) == 2 else domain.lower()
+
+
+def domain_of(module: ModuleType, where: str, kind: type[Domain], name: str) -> Domain:
+    """Return the tree or space of a module by its name."""
+    found = getattr(module, name, None)
+    if isinstance(found, kind):
+        return found
+    others = [key for key, value in vars(module).items() if isinstance(value, kind)]
+    hint = f": write {name} = bough.{kind.__name__}(...) there."
+    if others:
+        hint = f"; it has {', '.join(others)}: name one after a second colon."
+    raise click.UsageError(f"{where} has no bough.{kind.__name__} called {name}{hint}")

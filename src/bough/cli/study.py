@@ -4,20 +4,29 @@ import csv
 import io
 import json
 import pathlib
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
 import numpy as np
 
-from bough._text import printable
-from bough.cli.shell import FILE, NEW_FILE, echo, json_option, print_facts, warnings_in_words
+from bough._text import listed, printable
+from bough.cli.options import json_option, shared
+from bough.cli.shell import (
+    FILE,
+    NEW_FILE,
+    echo,
+    importance_facts,
+    importance_lines,
+    print_facts,
+    warnings_in_words,
+)
 from bough.experiments.runs import BEGINNING
-from bough.run.render import known_lines, labeled, place_facts, plain_params, result_facts
+from bough.run.render import known_lines, labeled, place_facts, result_facts
 from bough.run.result import History, Result, best_trial
 from bough.studies.exchange import export_lines, import_lines
 from bough.studies.files import WriteLock
 from bough.studies.study import Study, open_to_read
-from bough.studies.trials import Trial
 
 #: Number of trials on the page, the last ones.
 SHOWN = 10
@@ -47,7 +56,7 @@ def command() -> None:
 
 @command.command(short_help="Print the content of a study.")
 @click.argument("file", type=FILE)
-@click.option("--json", "as_json", is_flag=True, help="JSON output, with all trials.")
+@shared("--json", "as_json", note=", with all trials")
 @click.option("--csv", "as_csv", is_flag=True, help="CSV output of all trials.")
 def show(file: pathlib.Path, as_json: bool, as_csv: bool) -> None:
     """Print the content of a study, also while it is being written.
@@ -73,7 +82,7 @@ def show(file: pathlib.Path, as_json: bool, as_csv: bool) -> None:
 @command.command("export", short_help="Write a study as JSON lines.")
 @click.argument("file", type=FILE)
 @click.argument("output", type=click.File("w"), default="-")
-@click.option("--json", "as_json", is_flag=True, help="JSON description of the output.")
+@shared("--json", "as_json", note=": a description of the output")
 def export(file: pathlib.Path, output: Any, as_json: bool) -> None:
     """Write all operations of a study as JSON lines (to OUTPUT, or to the screen).
 
@@ -140,6 +149,8 @@ def _facts(study: Study, result: Result | None) -> dict[str, Any]:
         facts |= result_facts(result)
     elif top := best_trial(trials, study.sign):
         facts["best_observed"] = place_facts(top.path, top.params) | {"value": top.value}
+    if "space" in specification:
+        facts["importance"] = importance_facts(study)
     return facts
 
 
@@ -147,7 +158,7 @@ def _result(study: Study) -> Result | None:
     """Return what is known of the best, None if the searcher is not known."""
     if not study.replayed:
         return None
-    nothing = History([], np.empty(0), np.empty(0), [])
+    nothing = History([], np.empty(0))
     top = best_trial(study.trials, study.sign)
     direction = study.specification["direction"]
     return Result.of(
@@ -173,6 +184,7 @@ def _page(facts: dict[str, Any], study: Study, result: Result | None) -> str:
     elif "best_observed" in facts:
         known.append(_bold_place(facts["best_observed"]))
         known.append(("its value", f"{facts['best_observed']['value']:.6g}, the best observed"))
+    known += importance_lines(facts.get("importance", []))
     lines += [f"  {labeled(*line, 12)}" for line in known]
     if len(study.trials):
         lines.append(f"  the last trials (of {len(study.trials):,}; --csv or --json for all)")
@@ -180,31 +192,32 @@ def _page(facts: dict[str, Any], study: Study, result: Result | None) -> str:
         value = "" if trial.value is None else f"{trial.value:.6g}"
         said = (trial.reason or "").strip().splitlines()
         reason = f"({printable(said[0][:60])})" if said else ""
-        what = " ".join(map(str, trial.path)) if trial.params is None else _listed(trial.params)
+        what = " ".join(map(str, trial.path)) if trial.params is None else listed(trial.params)
         lines.append(f"  {trial.id:>7}  {trial.state:<9} {value:>12}  {what}  {reason}".rstrip())
     return "\n".join(lines)
 
 
 def _table(study: Study) -> str:
+    """Return all trials as CSV: times in ISO 8601, durations in seconds, paths as on the page."""
+    columns = study.trials.to_columns()
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Trial._fields)
-    for trial in study.trials:
-        params = None if trial.params is None else json.dumps(plain_params(trial.params))
-        path: Any = " ".join(map(str, trial.path))
-        writer.writerow(trial._replace(path=path, params=params))
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow([_cell(value) for value in row])
     return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return " ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def _bold_place(place: dict[str, Any]) -> tuple[str, str]:
     """Return path or params of the best trial, labeled."""
     if "params" in place:
-        return "best params", click.style(_listed(place["params"]), bold=True)
+        return "best params", click.style(listed(place["params"]), bold=True)
     return "best path", click.style(" ".join(map(str, place["path"])), bold=True)
-
-
-def _listed(params: dict[str, Any]) -> str:
-    return ", ".join(
-        printable(f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}")
-        for name, value in params.items()
-    )

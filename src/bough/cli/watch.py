@@ -5,7 +5,8 @@ import webbrowser
 
 import click
 
-from bough.cli.shell import FILE, json_option, print_facts
+from bough.cli.options import json_option
+from bough.cli.shell import FILE, print_facts
 
 
 @click.command("watch")

@@ -5,6 +5,7 @@ import os
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -34,8 +35,8 @@ Pair = tuple[str, str]
 
 
 def compare(
-    problems: Iterable[str] | Mapping[str, Callable[..., Problem]],
-    searchers: Iterable[str] | Mapping[str, Callable[..., Searcher]],
+    problems: Iterable[str] | Mapping[str, str | Callable[..., Problem]],
+    searchers: Iterable[str] | Mapping[str, str | Callable[..., Searcher]],
     *,
     budget: int,
     seeds: int = 50,
@@ -55,11 +56,12 @@ def compare(
     Parameters
     ----------
     problems
-        Names, such as `"smooth:20:5:noise=0.3"`, or functions of `seed` by name.
+        Names, such as `"smooth:20:5:noise=0.3"`; or a dict of such names and of functions of
+        `seed`, by the names to show.
     searchers
         Names, such as `"uct:exploration=0.4"` or `"gpts-known"` (which is given kernel, noise and
-        mean of the problem), or functions of the tree by name, which are given `rng`, `budget` and
-        `discount` if they have such parameters.
+        mean of the problem); or a dict of such names and of functions of the tree, which are given
+        `rng`, `budget` and `discount` if they have such parameters.
     budget
         Evaluations of each run.
     seeds
@@ -86,6 +88,9 @@ def compare(
     >>> found = compare(["needle:4:3"], ["gpts", "uct"], budget=30, seeds=2, workers=1)
     >>> [curve.searcher for curve in found.by_evaluations()]
     ['gpts', 'uct']
+    >>> print(found)  # doctest: +ELLIPSIS
+    simple regret, means over 2 seeds with 95 % intervals
+    problem     searcher ...
     """
     budget = whole(budget, "budget", least=1)
     seeds = whole(seeds, "seeds", least=1, most=TUNING)
@@ -172,19 +177,31 @@ def _choose(window: GridWindow, table: Sequence[Sequence[Run]], budget: int) -> 
 def _problems(given: Any) -> dict[str, Callable[..., Problem]]:
     if not isinstance(given, Mapping):
         given = {name: partial(named, name) for name in _names(given, "problems")}
-    for name, maker in given.items():
+    makers = {
+        name: partial(named, maker) if isinstance(maker, str) else maker
+        for name, maker in given.items()
+    }
+    for name, maker in makers.items():
         if not callable(maker):
             raise TypeError(f"problem {name!r} must be a function of `seed`, got {maker!r}")
-        made = maker(seed=0)
+        try:
+            made = maker(seed=0)
+        except TypeError as error:
+            raise TypeError(f"problem {name!r} must be a function of `seed`: {error}") from error
         for needed in ("tree", "value", "optimum", "name"):
             if not hasattr(made, needed):
                 raise TypeError(f"problem {name!r} has no {needed!r}: is it a problems.Problem?")
-    return dict(given)
+    return makers
 
 
 def _searchers(given: Any, grids: Mapping[str, Mapping[str, Any]]) -> dict[str, Competitor]:
     if isinstance(given, Mapping):
-        return {name: custom_competitor(name, make, grids) for name, make in given.items()}
+        return {
+            name: replace(named_competitor(make, grids), name=name)
+            if isinstance(make, str)
+            else custom_competitor(name, make, grids)
+            for name, make in given.items()
+        }
     return {name: named_competitor(name, grids) for name in _names(given, "searchers")}
 
 

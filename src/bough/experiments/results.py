@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.experiments.competitors import Constants, in_words
-from bough.experiments.runs import MEASURES, Run
+from bough.experiments.runs import MEASURES, Run, scored_marks
 
 Array = NDArray[np.float64]
 
@@ -103,9 +103,9 @@ class TuningChoice:
         return len(set(self.scores)) <= 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
-    """The result of `compare`: every run, and estimates from them.
+    """The result of `compare`: every run, and estimates from them. It prints as a table.
 
     `runs` has, by problem and searcher, a run for each of `seeds`, in their order; constants were
     chosen on `tuning_seeds`.
@@ -165,3 +165,30 @@ class Comparison:
             pair: 1e6 * median(run.seconds[-1] / max(run.evaluations, 1) for run in runs)
             for pair, runs in self.runs.items()
         }
+
+    def __repr__(self) -> str:
+        """Return a table of simple regrets."""
+        marks = scored_marks(self.budget)
+        head = ["problem", "searcher", *(f"after {mark:,}" for mark in marks), "microseconds"]
+        cost = self.microseconds()
+        lines = [head]
+        for curve in self.by_evaluations():
+            at = [int(np.searchsorted(curve.at, mark)) for mark in marks]
+            cells = [_interval_text(curve.measures["simple"], i) for i in at]
+            spent = f"{cost[curve.problem, curve.searcher]:.3g}"
+            lines.append([curve.problem, curve.label, *cells, spent])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        texts = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        ]
+        title = f"simple regret, means over {len(self.seeds)} seeds with 95 % intervals"
+        failures = [f"not run: {s} on {p}: {why}" for (p, s), why in self.failures.items()]
+        return "\n".join([title, *texts, *failures])
+
+
+def _interval_text(estimate: Estimate, i: int) -> str:
+    text = f"{estimate.mean[i]:.3g}"
+    if math.isnan(estimate.low[i]):
+        return text
+    return f"{text} [{estimate.low[i]:.3g}, {estimate.high[i]:.3g}]"

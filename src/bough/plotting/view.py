@@ -155,8 +155,8 @@ def _range(parameter: Parameter, low: Any, high: Any) -> str:
 class SearchView:
     """The trials of a search and its searcher.
 
-    Without a study, `trials` are those with a value. A study may not hold the searcher, which is
-    None then. When minimizing, the searcher sees negated values.
+    Without a result or a study, `trials` are those with a value. A study may not hold the searcher,
+    which is None then. When minimizing, the searcher sees negated values.
     """
 
     trials: Sequence[Trial]
@@ -179,9 +179,7 @@ class SearchView:
         if isinstance(source, Result) and source.study is not None:
             return replace(cls.of(source.study), stopped_by=source.stopped_by)
         if isinstance(source, Result):
-            past = source.history
-            rows = zip(past.paths, past.params, past.values.tolist(), strict=True)
-            trials = _trials(rows, past.seconds.tolist())
+            trials = [trial._replace(id=i) for i, trial in enumerate(source.history.trials)]
             return cls(trials, source.searcher, source.direction, source.stopped_by)
         if isinstance(source, Study):
             searcher = source.searcher if source.replayed else None
@@ -382,13 +380,12 @@ class SearchView:
         return len(self.trials) > 0 and self.trials[0].params is not None
 
 
-def _trials(rows: Iterable[tuple[Any, ...]], ended: Sequence[float] | None = None) -> list[Trial]:
+def _trials(rows: Iterable[tuple[Any, ...]]) -> list[Trial]:
     """Return completed trials, given path, params, value and perhaps noise of each."""
-    trials = []
-    for i, (path, params, value, *noise) in enumerate(rows):
-        at = float(i) if ended is None else ended[i]
-        trials.append(Trial(i, path, params, value, "completed", at, at, *noise))
-    return trials
+    return [
+        Trial(i, path, params, value, "completed", float(i), float(i), *noise)
+        for i, (path, params, value, *noise) in enumerate(rows)
+    ]
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -52,7 +52,7 @@ class Follower:
         assert self._journal is not None  # it was loaded
         if not self.file.exists() or self.file.stat().st_ino != self._inode:
             return False  # the file was replaced
-        new = self._journal.after(self._next)
+        new = self._journal.after(self._next, study.specification)
         if new is None or any(operation.kind == "restart" for operation in new):
             return False
         if new and study._replay.run(new) is not None:

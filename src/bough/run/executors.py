@@ -26,6 +26,8 @@ from bough.studies.trials import Domain
 #: Names of the exceptions by which pools that survive it (Dask, Ray) report that the worker of a
 #: task has died; they need not be installed.
 LOST = ("KilledWorker", "WorkerCrashedError", "NodeDiedError", "LostRemote", "FutureCancelledError")
+#: The largest number of processes of our own.
+MOST_WORKERS = 10_000
 #: Seconds between two checks of Ctrl-C and of deadlines.
 TICK = 0.1
 #: Seconds between two checks of a worker that its search still runs.
@@ -36,16 +38,17 @@ RECOUNT = 1.0
 
 @dataclass(slots=True)
 class Job:
-    """An evaluation: the trial, its candidate, the number of attempts, and when it times out."""
+    """An evaluation: the trial, its candidate, its attempts, when it began and times out."""
 
     id: int
     candidate: Any
     attempts: int = 0
+    started: float = 0.0
     deadline: float = math.inf
 
 
 #: A job, with what it returned or the exception that it raised.
-Outcome = tuple[Job, Any, Exception | None]
+Outcome = tuple[Job, Any, Exception | SystemExit | None]
 
 
 class Task:
@@ -147,7 +150,7 @@ class Inline:
         try:
             self._interrupts.allowed = True
             return job, self._task.call(job), None
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return job, None, error
         finally:
             self._interrupts.allowed = False
@@ -239,6 +242,8 @@ class Pool:
 
     def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
         """Return the outcome of a future that is done."""
+        if self._own and future.exception() is not None:
+            self._executor.check(future)
         try:
             return job, future.result(), None
         except BrokenExecutor as error:
@@ -299,6 +304,25 @@ class Workers:
         """Return whether the process of a call has imported the objective."""
         return self._workers[future].ready.done()
 
+    def check(self, future: "Future[Any]") -> None:
+        """Raise if the process of a call could not begin with any call."""
+        worker = self._workers[future]
+        error = worker.ready.exception() if worker.ready.done() else None
+        # With loky a process dies at the beginning only by chance, such as for want of memory.
+        if error is None or (isinstance(error, BrokenExecutor) and worker.is_loky):
+            return
+        if worker.is_loky:
+            raise PoolError(
+                "the objective cannot be sent to worker processes, or not be imported there: "
+                f"{error!r}"
+            ) from error
+        raise PoolError(
+            "worker processes cannot import the objective. Install loky, which can send any "
+            "function of a notebook or script: pip install 'bough[parallel]'. Without it the "
+            "objective must be a function at the top of a module, or of a script whose calls are "
+            f'below `if __name__ == "__main__":` ({error!r})'
+        ) from error
+
     def end(self, future: "Future[Any]") -> None:
         """Kill the process of a call."""
         self._workers.pop(future).kill()
@@ -315,15 +339,19 @@ class _Worker:
     def __init__(self, objective: Callable[..., Any]) -> None:
         try:
             from loky import ProcessPoolExecutor
+
+            self.is_loky = True
         except ImportError:
             from concurrent.futures import ProcessPoolExecutor
+
+            self.is_loky = False
         self.executor: Any = ProcessPoolExecutor(1, initializer=_follow, initargs=(os.getpid(),))
         # It starts now, and imports the modules of the objective, which is not timed.
         self.ready: Future[bool] = self.executor.submit(callable, objective)
 
     def kill(self) -> None:
         """End the process."""
-        if type(self.executor).__module__.startswith("loky."):
+        if self.is_loky:
             self.executor.shutdown(wait=True, kill_workers=True)  # and what it has started
             return
         for process in list((self.executor._processes or {}).values()):
@@ -382,7 +410,7 @@ def check_executor(executor: Any, timeout: float | None) -> None:
             f"concurrent.futures, got {executor!r}"
         )
     else:
-        whole(executor, "executor", least=1)
+        whole(executor, "executor", least=1, most=MOST_WORKERS)
 
 
 def make_evaluator(

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from time import perf_counter
-from typing import Any
+from time import perf_counter, time
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from bough.exceptions import Exhausted, ObjectiveError, StudyError, TimedOut, Wo
 from bough.run.executors import Evaluator, Job, Outcome, read_reward
 from bough.run.progress import Interrupts
 from bough.run.result import Evaluation, History, Result, best_trial
-from bough.run.stopping import StopRule
+from bough.run.stopping import RunRule, StopRule
 from bough.searchers import Searcher
 from bough.spaces.searcher import SpaceSearcher
 from bough.studies.study import Study
-from bough.studies.trials import Domain
+from bough.studies.trials import Domain, Trial
 from bough.trees import Path
 
 
@@ -58,6 +58,16 @@ class Unrecorded:
                 self.searcher.forget(candidate)
 
 
+class Ended(NamedTuple):
+    """An evaluation that has ended: its value or the reason why there is none, and when."""
+
+    job: Job
+    value: float | None
+    noise: float | None
+    reason: str | None
+    seconds: float  # since the run began
+
+
 @dataclass
 class SearchRun:
     """The evaluations so far, and those that are running."""
@@ -67,21 +77,25 @@ class SearchRun:
     domain: Domain
     interrupts: Interrupts
     catch: tuple[type[Exception], ...]
-    retries: int
+    retries: int | None  # None: one after the death of a worker, and none after an exception
     search: Searcher | SpaceSearcher = field(init=False)
+    before: int = field(init=False)  # the number of evaluations before this run,
+    observed_before: int = field(init=False)  # and of those with a value
     running: dict[int, Job] = field(default_factory=dict, init=False)
-    _evaluated: list[tuple[Any, float, float]] = field(default_factory=list, init=False)
+    _ended: list["Ended"] = field(default_factory=list, init=False)
     _compared: int = field(default=0, init=False)  # evaluations that `_best` is the best of
     _best: Evaluation | None = field(default=None, init=False)
     _begin: float = field(default_factory=perf_counter, init=False)
+    _began_at: float = field(default_factory=time, init=False)  # in seconds since 1970
 
     def __post_init__(self) -> None:
         self.search = self.trials.searcher
+        self.before, self.observed_before = self.ended, self.search.observations
 
     def fill(self, evaluator: Evaluator, budget: int | None) -> None:
         """Submit trials while there is room, within the budget; `Exhausted` if none is running."""
         while evaluator.has_room():
-            if budget is not None and self._ended() + len(self.running) >= budget:
+            if budget is not None and self.ended + len(self.running) >= budget:
                 return
             try:
                 trial = self.trials.ask()
@@ -95,10 +109,14 @@ class SearchRun:
                 raise _failure(f"the search failed: {error!r}", ()) from error
             self._submit(evaluator, trial if type(trial) is Job else Job(trial.id, trial.candidate))
 
-    def _ended(self) -> int:
+    @property
+    def ended(self) -> int:
+        """The number of evaluations, failed or not, of this run and before."""
         return self.search.observations + self.trials.failed
 
     def _submit(self, evaluator: Evaluator, job: Job) -> None:
+        if not job.attempts:
+            job.started = perf_counter() - self._begin
         job.attempts += 1
         self.running[job.id] = job
         evaluator.submit(job)
@@ -106,6 +124,8 @@ class SearchRun:
     def settle(self, evaluator: Evaluator, outcome: Outcome) -> bool:
         """Observe the outcome of a job, or try it again; return whether its trial has ended."""
         job, returned, error = outcome
+        seconds = perf_counter() - self._begin
+        value = noise = reason = None
         if error is None:
             try:
                 value, noise = read_reward(returned)
@@ -115,25 +135,34 @@ class SearchRun:
             except Exception as of_the_value:
                 error = of_the_value
         if error is not None:
-            caught = isinstance(error, self.catch)
-            if (caught or isinstance(error, WorkerDied)) and job.attempts <= self.retries:
+            caught, died = self._catches(error), isinstance(error, WorkerDied)
+            retries = int(died) if self.retries is None else self.retries
+            if (caught or died) and job.attempts <= retries:
                 self._submit(evaluator, job)
                 return False
             if not caught and not isinstance(error, TimedOut):
+                if isinstance(error, SystemExit):
+                    raise error
                 path, params = self.domain.place(job.candidate)
                 where = f"path {path}" if params is None else f"params {params}"
                 raise _failure(
                     f"the objective failed at {where}: {error!r}", path, params
                 ) from error
-            self.trials.fail(job.id, str(error) or repr(error))
-        else:
-            self._evaluated.append((job.candidate, value, perf_counter() - self._begin))
+            value, noise, reason = None, None, _reason_of(error)
+            self.trials.fail(job.id, reason)
+        self._ended.append(Ended(job, value, noise, reason, seconds))
         del self.running[job.id]
         return True
 
+    def _catches(self, error: BaseException) -> bool:
+        """Return whether an exception makes one evaluation fail, and no more."""
+        if isinstance(error, SystemExit):  # as from a pool, which cannot raise it here
+            return isinstance(RuntimeError(), self.catch)
+        return isinstance(error, self.catch)
+
     def stopped_by(self, budget: int | None, rules: Sequence[StopRule]) -> str | None:
         """Return the name of the budget or rule that ends the run, None if it continues."""
-        if budget is not None and self._ended() >= budget:
+        if budget is not None and self.ended >= budget:
             return "budget"
         self.interrupts.check()
         return self.first_stop(rules) if rules else None
@@ -143,7 +172,7 @@ class SearchRun:
         try:
             self.interrupts.allowed = True
             for rule in rules:
-                answer = rule(self.search)
+                answer = rule(self if isinstance(rule, RunRule) else self.search)
                 if isinstance(answer, str) and answer:
                     return answer
                 if answer:
@@ -157,11 +186,32 @@ class SearchRun:
         sign = self.trials.sign
         if self._compared == 0 and isinstance(self.trials, Study):
             self._best = best_trial(self.trials.trials, sign)
-        for candidate, value, _ in self._evaluated[self._compared :]:
+        for job, value, *_ in self._ended[self._compared :]:
+            if value is None:
+                continue
             if self._best is None or sign * value > sign * self._best.value:
-                self._best = Evaluation(*self.domain.place(candidate), value)
-        self._compared = len(self._evaluated)
+                self._best = Evaluation(*self.domain.place(job.candidate), value)
+        self._compared = len(self._ended)
         return self._best
+
+    def last_trial(self) -> Trial:
+        """Return the trial that ended last."""
+        return self._trial(self._ended[-1])
+
+    def _trial(self, ended: "Ended") -> Trial:
+        job, value, noise, reason, seconds = ended
+        if isinstance(self.trials, Study):
+            return self.trials.trials[job.id]
+        return Trial(
+            job.id,
+            *self.domain.place(job.candidate),
+            value,
+            "failed" if value is None else "completed",
+            self._began_at + job.started,
+            self._began_at + seconds,
+            noise,
+            reason,
+        )
 
     def leave(self) -> None:
         """End, and leave running trials."""
@@ -174,13 +224,8 @@ class SearchRun:
     def result(self, stopped_by: str) -> Result:
         """End, and return the result."""
         self.leave()
-        places = [self.domain.place(candidate) for candidate, _, _ in self._evaluated]
-        history = History(
-            [path for path, _ in places],
-            np.array([value for _, value, _ in self._evaluated]),
-            np.array([seconds for _, _, seconds in self._evaluated]),
-            [params for _, params in places],
-        )
+        seconds = np.array([ended.seconds for ended in self._ended], dtype=float)
+        history = History([self._trial(ended) for ended in self._ended], seconds)
         return Result.of(
             self.search,
             history,
@@ -196,3 +241,12 @@ def _failure(message: str, path: Path, params: Any = None) -> ObjectiveError:
     failure.path = path
     failure.params = params
     return failure
+
+
+def _reason_of(error: BaseException) -> str:
+    """Return the reason of a failure as it is recorded."""
+    if isinstance(error, TimedOut | WorkerDied):
+        return str(error)
+    if isinstance(error, SystemExit):
+        return f"it raised {error!r}"
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -5,17 +5,17 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import SimpleNamespace
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from bough._validation import interval, whole
+from bough._validation import at_least_zero, interval, whole
 from bough.exceptions import Exhausted
 from bough.run.executors import Evaluator, Task, check_executor, make_evaluator
 from bough.run.loop import SearchRun, Unrecorded
 from bough.run.progress import Bar, Interrupts
 from bough.run.result import Result
-from bough.run.stopping import Budget, ExpectedGap, StopRule, Target, WallTime
+from bough.run.stopping import Budget, StopRule, Target
 from bough.searchers import Searcher
 from bough.searchers.registry import make_searcher
 from bough.spaces import Space
@@ -37,14 +37,15 @@ def maximize(
     searcher: str | Searcher | SpaceSearcher | Callable[[Any], Any] | None = None,
     stop: StopRule | Iterable[StopRule] = (),
     bounds: tuple[float | None, float | None] | None = None,
+    noise: float | None = None,
     executor: Any = None,
     study: "str | os.PathLike[str] | Study | None" = None,
     timeout: float | None = None,
-    retries: int = 1,
+    retries: int | None = None,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
     collect: bool = False,
     callbacks: Iterable[Callable[[Searcher], object]] = (),
-    progress: bool | None = None,
+    progress: bool | Literal["log"] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Result:
     """Find the path of a tree, or the params of a space, with the highest reward.
@@ -63,12 +64,15 @@ def maximize(
         A searcher, its name, or a function that makes one for the tree or space; by default
         `GPTS(tree)` or `Forest(space)`.
     stop
-        Rules such as `ExpectedGap(0.01)`, `Gap(0.1)`, `WallTime(60)`, `Target(0.9)`, or any
-        function of the searcher that returns something true.
+        Rules such as `ExpectedGap(0.01)`, `Gap(0.1)`, `Patience(50)`, `WallTime(60)`,
+        `Target(0.9)`, or any function of the searcher that returns something true.
     bounds
         Known bounds of the expected value, such as `(0, 1)` for an accuracy or `(0, None)` for a
         loss, which certificate and expected best respect; if the searcher is made here, by default
         or by the name "gpts".
+    noise
+        The standard deviation of a value around its expectation, 0 if values have none; for a
+        searcher as `bounds` are. By default it is fitted.
     executor
         The workers of a parallel run: a number of processes, or anything with the `submit` of
         `concurrent.futures`, such as a pool of threads or `client.get_executor(pure=False)` of a
@@ -81,11 +85,13 @@ def maximize(
         Seconds after which an evaluation has failed. Needs an executor.
     retries
         The number of further attempts at an evaluation whose worker has died, or which raised one
-        of `catch`, before that counts.
+        of `catch`, before that counts. By default one after the death of a worker, which may be
+        chance, and none after an exception, which would most often be raised again.
     catch
-        Exceptions of the objective (or of its returned value) that only make one evaluation fail.
-        Others end the search with an `ObjectiveError`, which holds the path and the result so far.
-        (Exceptions of a rule or callback are raised as they are, with the `result` too.)
+        Exceptions of the objective (or of its returned value) that only make one evaluation fail:
+        the reason is recorded, and the search continues elsewhere. Others end the search with an
+        `ObjectiveError`, which holds the path and the result so far. (Exceptions of a rule or
+        callback are raised as they are, with the `result` too.)
     collect
         Whether to wait for running evaluations when a rule or Ctrl-C ends the search (until Ctrl-C
         is pressed again). By default they are left, and a study offers them again when it is
@@ -95,7 +101,8 @@ def maximize(
         something true ends the search.
     progress
         Whether to show a bar with the best value so far, the expected value of the best of all, and
-        the expected loss of what would be recommended; None: on a terminal.
+        the expected loss of what would be recommended; None: on a terminal. `"log"`: a line for
+        every trial instead.
     rng
         A seed, if the searcher is made here.
 
@@ -158,7 +165,7 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
         rules = [Target(-rule.value) if isinstance(rule, Target) else rule for rule in rules]
     catch = _checked_exceptions(given.catch)
     callbacks = _checked_functions(given.callbacks, "callbacks")
-    retries = whole(given.retries, "retries", least=0)
+    retries = None if given.retries is None else whole(given.retries, "retries", least=0)
     if given.collect not in (True, False):
         raise TypeError(f"collect must be True or False, got {given.collect!r}")
     check_executor(given.executor, given.timeout)
@@ -168,9 +175,8 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
     evaluator: Evaluator | None = None
     stopped_by = None
     try:
-        done = run.search.observations
-        with interrupts, Bar(given.progress, budget, done, sign, best=run.best_observed) as bar:
-            if run.search.observations or trials.failed:
+        with interrupts, Bar(given.progress, budget, run.ended, sign, run=run) as bar:
+            if run.ended:
                 stopped_by = run.stopped_by(budget, rules)
             if stopped_by is None:
                 task = Task(given.objective, domain, trials.first_state)
@@ -223,13 +229,16 @@ def _open_trials(given: SimpleNamespace, sign: float, budget: int | None) -> Stu
     domain, rng = given.tree_or_space, given.rng
     options: dict[str, Any] = {}
     if given.bounds is not None:
-        if given.searcher is not None and given.searcher != "gpts":
-            raise ValueError(
-                "bounds is for the searcher gpts, made here; give them to yours if it has such an "
-                f"option, as in GPTS(tree, bounds=...); got bounds={given.bounds!r} and searcher="
-                f"{given.searcher!r}"
-            )
         options["bounds"] = interval(given.bounds, "bounds")
+    if given.noise is not None:
+        options["noise"] = at_least_zero(given.noise, "noise")
+    if options and given.searcher is not None and given.searcher != "gpts":
+        name = next(iter(options))
+        raise ValueError(
+            f"{name} is for the searcher gpts, made here; give it to yours if it has such an "
+            f"option, as in GPTS(tree, {name}=...); got {name}={getattr(given, name)!r} and "
+            f"searcher={given.searcher!r}"
+        )
     direction = "maximize" if sign > 0 else "minimize"
     if given.study is None:
         options = in_sign(options, direction)
@@ -246,7 +255,7 @@ def _checked_rules(stop: Any, budget: int | None) -> tuple[list[StopRule], int |
     for rule in rules:
         if isinstance(rule, type):
             raise TypeError(f"stop takes rules, not classes of them: write {rule.__name__}(...)")
-        if isinstance(rule, WallTime | ExpectedGap):
+        if hasattr(rule, "start"):
             rule.start()
     if budget is None and not rules:
         raise ValueError("say when to stop: give a budget or a stop rule, such as budget=1000")

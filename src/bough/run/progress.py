@@ -4,10 +4,12 @@ import math
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from time import monotonic
 from types import FrameType
 from typing import Any
+
+from bough._text import brief, listed
+from bough.studies.trials import Trial
 
 #: Seconds between two updates of the bar: a certificate costs more than a trivial evaluation.
 INTERVAL = 0.2
@@ -16,23 +18,29 @@ SHARE, COST = 0.05, 0.1
 
 
 class Bar:
-    """A tqdm bar, or nothing: `progress` is True, False, or None for a bar on a terminal."""
+    """A tqdm bar, a line for every trial, or nothing.
+
+    `progress` is True, False, None for a bar on a terminal, or "log" for the lines.
+    """
 
     def __init__(
         self,
-        progress: bool | None,
+        progress: bool | str | None,
         total: int | None,
         done: int = 0,
         sign: float = 1.0,
         unit: str = "play",
-        best: Callable[[], Any] | None = None,
+        run: Any = None,
     ) -> None:
-        if progress not in (None, True, False):
-            raise TypeError(f"progress must be True, False or None, got {progress!r}")
+        if progress not in (None, True, False, "log"):
+            raise TypeError(f'progress must be True, False, None or "log", got {progress!r}')
+        self._log = progress == "log"
+        if self._log:
+            progress = False
         if progress is None:
             progress = sys.stderr.isatty()
         self._sign = sign  # of the user's values as the searcher sees them
-        self._best = best  # a function that returns the best evaluation so far
+        self._run = run  # has the best evaluation so far, the last trial, and the failures
         self._begin = monotonic()
         self._spent = 0.0  # seconds on the expected best,
         self._cost = COST  # those of the next time, as far as is known,
@@ -53,6 +61,8 @@ class Bar:
 
     def update(self, search: Any) -> None:
         """Count one more evaluation of a searcher."""
+        if self._log:
+            self.say(trial_line(self._run.last_trial(), self._run.best_observed()))
         if self._bar is None:
             return
         self._waiting += 1
@@ -76,12 +86,16 @@ class Bar:
             self._bar.write(message, file=sys.stderr)
 
     def _show(self, search: Any) -> None:
-        best = None if self._best is None else self._best()
+        best = None if self._run is None else self._run.best_observed()
+        parts = []
         if best is not None:
             if search.observations and hasattr(search, "expected_best"):
                 self._update_expected(search)
-            text = f"best observed {best.value:.4g}{self._expected}"
-            self._bar.set_postfix_str(text, refresh=False)
+            parts.append(f"best observed {best.value:.4g}{self._expected}")
+        if self._run is not None and self._run.trials.failed:
+            parts.append(f"{self._run.trials.failed} failed")
+        if parts:
+            self._bar.set_postfix_str(", ".join(parts), refresh=False)
         self._bar.update(self._waiting)
         self._waiting = 0
 
@@ -94,7 +108,7 @@ class Bar:
         if math.isfinite(expected.mean) and math.isfinite(expected.std):
             mean, std = self._sign * expected.mean, expected.std
             loss = f"expected loss {expected.gap:.2g}"
-            self._expected = f"  expected best {mean:.4g} +- {std:.2g}  {loss}"
+            self._expected = f", expected best {mean:.4g} +- {std:.2g}, {loss}"
         self._cost = monotonic() - begin
         self._spent += self._cost
 
@@ -103,6 +117,18 @@ class Bar:
             if self._search is not None:
                 self._show(self._search)
             self._bar.close()
+
+
+def trial_line(trial: Trial, best: Any) -> str:
+    """Return one line about a trial that has ended, and the best measured value so far."""
+    where = listed(trial.params) if trial.params is not None else " ".join(map(str, trial.path))
+    took = (trial.ended or 0.0) - trial.started
+    if trial.value is None:
+        outcome = f"failed ({brief(trial.reason)})"
+    else:
+        outcome = f"value {trial.value:.6g}"
+    line = f"trial {trial.id}: {outcome} in {took:.3g} s at {where}"
+    return line if best is None else f"{line}; best {best.value:.6g}"
 
 
 class Interrupts:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bough._text import printable
+from bough._text import brief, printable
 from bough.belief.belief import Belief
 from bough.belief.best_arm import Arm
 from bough.searchers import Certificate
 from bough.spaces.searcher import SpaceCertificate, SpaceSearcher
 
 if TYPE_CHECKING:
-    from bough.run.result import Result
+    from bough.run.result import History, Result
 
 
 # ---------------------------------------------------------------------- text
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def result_text(result: "Result") -> str:
     """Return the lines that a result prints."""
-    lines = [f"{stop_text(result.stopped_by)} after {len(result.history)} evaluations"]
+    lines = [f"{stop_text(result.stopped_by)} after {evaluations_text(result.history)}"]
     best = result.best
     if best is not None:
         place: Any = best.params
@@ -36,6 +36,19 @@ def result_text(result: "Result") -> str:
         lines.append(labeled("best path" if best.params is None else "best params", place))
         lines += [labeled(*line) for line in known_lines(result)]
     return "\n".join(lines)
+
+
+def evaluations_text(history: "History") -> str:
+    """Return the number of evaluations, and of those that failed, with the last reason."""
+    count = len(history)
+    text = f"{count:,} evaluation{'' if count == 1 else 's'}"
+    return f"{text}, of which {_failures_text(history)}" if history.failed else text
+
+
+def _failures_text(history: "History") -> str:
+    reason = next(trial.reason for trial in reversed(history.trials) if trial.state == "failed")
+    count = "all" if history.failed == len(history) else f"{history.failed:,}"
+    return f"{count} failed (last: {brief(reason)})"
 
 
 def labeled(label: str, text: object, width: int = 11) -> str:
@@ -48,7 +61,9 @@ def known_lines(result: "Result") -> list[tuple[str, str]]:
     best, observed = result.best, result.best_observed
     lines = []
     if best is not None:
-        lines.append(("its mean", mean_text(best)))
+        if best.value is not None:
+            lines.append(("its value", value_text(best)))
+        lines.append(("its mean", f"{best.mean:.6g} +- {best.std:.2g}, by the model"))
     if observed is not None:
         same = best is not None and (best.path, best.params) == (observed.path, observed.params)
         place = place_text(observed.path, observed.params)
@@ -81,17 +96,16 @@ def stop_text(stopped_by: str) -> str:
     """Return the reason why a search has ended."""
     if stopped_by == "exhausted":
         return "stopped since nothing is left to learn"
+    if stopped_by == "failures":
+        return "stopped since all of the first trials failed"
     return f"stopped by {stopped_by}"
 
 
-def mean_text(arm: Arm) -> str:
-    """Return what the model expects of an arm, and what was measured."""
-    text = f"{arm.mean:.6g} +- {arm.std:.2g}"
-    if arm.value is None:
-        return text
+def value_text(arm: Arm) -> str:
+    """Return what was measured at an arm."""
     if arm.visits == 1:
-        return f"{text}, measured once: {arm.value:.6g}"
-    return f"{text}, measured {arm.visits:,} times: {arm.value:.6g} on average"
+        return f"{arm.value:.6g}, measured once"
+    return f"{arm.value:.6g}, the average of {arm.visits:,} measurements"
 
 
 def certificate_text(certificate: Certificate) -> str:
@@ -125,6 +139,32 @@ def fitted_text(fitted: Mapping[str, Any]) -> str:
 # ---------------------------------------------------------------------- values for JSON
 
 
+def run_facts(result: "Result", seconds: float) -> dict[str, Any]:
+    """Return how a run went, as plain values."""
+    count = len(result.history)
+    return {
+        "stopped_by": result.stopped_by,
+        "evaluations": count,
+        "failed": result.history.failed,
+        "observations": result.searcher.observations,
+        "seconds": seconds,
+        "evaluations_per_second": count / seconds if seconds else None,
+    }
+
+
+def run_text(result: "Result", seconds: float) -> str:
+    """Return how a run went, on one line."""
+    history, observations = result.history, result.searcher.observations
+    text = f"{len(history):,} evaluated in {seconds:.2f} s"
+    if seconds and len(history) >= seconds:
+        text += f" ({len(history) / seconds:,.0f} a second)"
+    if history.failed:
+        text += f", {_failures_text(history)}"
+    if observations > len(history) - history.failed:
+        text += f", {observations:,} in all"
+    return f"{text}, {stop_text(result.stopped_by)}"
+
+
 def result_facts(result: "Result") -> dict[str, Any]:
     """Return what is known of the best arm and of the best of all, as plain values."""
     facts: dict[str, Any] = {}
@@ -137,7 +177,7 @@ def result_facts(result: "Result") -> dict[str, Any]:
         }
     if result.best_value is not None:
         mean, std = result.best_value
-        facts["best_value"] = {"mean": finite(mean), "std": finite(std)}
+        facts["expected_best"] = {"mean": finite(mean), "std": finite(std)}
         facts["expected_gap"] = finite(result.expected_gap or 0.0)
     if result.certificate is not None:
         facts["certificate"] = certificate_facts(result.certificate)

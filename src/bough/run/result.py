@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from bough.run.render import result_text
 from bough.searchers import Certificate, Searcher
 from bough.searchers.base import ExpectedBest, negative_arm, negative_certificate
 from bough.spaces.searcher import SpaceSearcher
-from bough.studies.trials import Trial
+from bough.studies.trials import Trial, Trials
 from bough.trees import Path
 
 if TYPE_CHECKING:
@@ -22,28 +23,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class History:
-    """The evaluations of a run in the order of their ends: paths, values, seconds since its start.
+    """The evaluations of a run in the order of their ends, those that failed included.
 
-    In a space there are `params`, and the paths are those of their cells in its fixed partition; on
-    a plain tree all `params` are None.
+    Attributes
+    ----------
+    trials
+        The trials, with states, times, and the reasons of failures.
+    seconds
+        The seconds from the start of the run to the end of each trial.
     """
 
-    paths: list[Path]
-    values: NDArray[np.float64]
+    trials: list[Trial]
     seconds: NDArray[np.float64]
-    params: list[Any]
+
+    @cached_property
+    def paths(self) -> list[Path]:
+        """The path of each trial; in a space that of its cell in the fixed partition."""
+        return [trial.path for trial in self.trials]
+
+    @cached_property
+    def params(self) -> list[Any]:
+        """The params of each trial; on a plain tree all are None."""
+        return [trial.params for trial in self.trials]
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """The measured value of each trial; nan where it failed."""
+        return np.array([trial.value for trial in self.trials], dtype=float)
+
+    @cached_property
+    def failed(self) -> int:
+        """The number of trials that failed."""
+        return sum(trial.state == "failed" for trial in self.trials)
 
     def __len__(self) -> int:
-        return len(self.paths)
+        return len(self.trials)
 
     def to_pandas(self) -> Any:
-        """Return the history as a `pandas.DataFrame`."""
-        import pandas as pd
-
-        columns = {"path": self.paths, "value": self.values, "seconds": self.seconds}
-        if any(params is not None for params in self.params):
-            columns["params"] = self.params
-        return pd.DataFrame(columns)
+        """Return the history as a `pandas.DataFrame`: `Trials.to_pandas` with `seconds`."""
+        return Trials(self.trials).to_pandas().assign(seconds=self.seconds)
 
 
 @dataclass(frozen=True)
@@ -83,7 +101,7 @@ class Result:
     certificate
         The bounds on the best of all arms; None if there are no observations.
     history
-        The evaluations of this run.
+        The evaluations of this run, those that failed included.
     stopped_by
         The rule that ended the search.
     searcher

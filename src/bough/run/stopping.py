@@ -150,3 +150,55 @@ class Target:
         """Return "target" when it is reached."""
         done = searcher.observations and searcher.best().mean >= self.value
         return "target" if done else None
+
+
+class RunRule:
+    """A rule that `maximize` and `minimize` call with the run, instead of the searcher."""
+
+
+@dataclass
+class Patience(RunRule):
+    """Stop after a number of evaluations in a row without a better measured value.
+
+    Failed evaluations count too, and only those of this run.
+
+    >>> import bough
+    >>> space = bough.Space(x=bough.Float(-1, 1))
+    >>> result = bough.minimize(lambda p: abs(p["x"]), space, stop=bough.Patience(10), rng=0)
+    >>> result.stopped_by, bool(min(result.history.values[-10:]) >= result.best_observed.value)
+    ('patience', True)
+    """
+
+    evaluations: int
+    #: The best value so far, and the number of evaluations after which it was measured.
+    _best: float | None = field(default=None, repr=False, compare=False)
+    _at: int | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        whole(self.evaluations, "evaluations", least=1)
+
+    def start(self) -> None:
+        """Forget all evaluations."""
+        self._best = self._at = None
+
+    def __call__(self, run: Any) -> object:
+        """Return "patience" when it is over."""
+        found = run.best_observed()
+        best = None if found is None else found.value
+        if self._at is None:  # the first evaluation of this run, or none yet
+            self._at = run.before
+        if best != self._best:
+            self._best, self._at = best, run.ended
+        return "patience" if run.ended - self._at >= self.evaluations else None
+
+
+@dataclass(frozen=True)
+class AllFailed(RunRule):
+    """Stop when all of the first evaluations of a run have failed, which no search can mend."""
+
+    evaluations: int
+
+    def __call__(self, run: Any) -> object:
+        """Return "failures" when they have."""
+        ended, completed = run.ended - run.before, run.search.observations - run.observed_before
+        return "failures" if not completed and ended >= self.evaluations else None

@@ -165,13 +165,16 @@ function drawAlong(along, [low, high]) {
 let parameter = null; // the parameter of the slice
 
 function drawParameters(state) {
-  const { names, shares } = state.snapshot.parameters;
+  const { names, shares, low, high } = state.snapshot.parameters;
   if (!names.length) return; // a tree of one path
   const shown = Math.min(names.length, 15);
   chart($("importance-chart"), [{ type: "bar", orientation: "h",
     x: shares.slice(0, shown), y: names.slice(0, shown).map((_, i) => i),
     marker: { color: style("--best") },
-    hovertemplate: "%{x:.3f} of the variance<extra></extra>" }],
+    error_x: { type: "data", symmetric: false, array: shares.slice(0, shown).map((share, i) => high[i] - share),
+      arrayminus: shares.slice(0, shown).map((share, i) => share - low[i]) },
+    customdata: shares.slice(0, shown).map((_, i) => [low[i], high[i]]),
+    hovertemplate: "%{x:.3f} of the variance, between %{customdata[0]:.3f} and %{customdata[1]:.3f}<extra></extra>" }],
   { xaxis: { title: { text: "share of the variance" }, range: [0, 1] },
     yaxis: { autorange: "reversed", tickvals: names.slice(0, shown).map((_, i) => i),
       ticktext: names.slice(0, shown).map(brief) } });

@@ -40,7 +40,7 @@ function drawSummary(state) {
       !space && (best.params || best.decoded) ? `path ${best.path}` : null, "wide"));
     const measured = best.visits && best.value !== null ? `, measured ${times(best.visits)}: ${say(best.value, 4)}` : "";
     if (best.std === null) tiles.push(tile("value", el("span", { id: "best-mean" }, number(best.mean)), `evaluated ${times(best.visits)}`));
-    else tiles.push(tile(summary.plan ? "value" : "its mean", el("span", { id: "best-mean" }, number(best.mean)),
+    else tiles.push(tile("its mean", el("span", { id: "best-mean" }, number(best.mean)),
       `± ${say(best.std, 3)}${measured || `, evaluated ${times(best.visits)}`}`));
     if (observed && !summary.plan && best.std !== null) {
       const where = observed.params ? pairs(observed.params) || "{}" : shortened(observed.path) || "()";
