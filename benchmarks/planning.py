@@ -271,7 +271,7 @@ def main() -> None:
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=pathlib.Path),
-    default="planning.jsonl",
+    default="benchmarks/planning_runs.jsonl",
     show_default=True,
     help="File of finished episodes.",
 )

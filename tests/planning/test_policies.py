@@ -15,7 +15,7 @@ import bough
 from bough import planning
 from bough.planning.decision import PlanSettings
 from bough.planning.planner import Planner
-from bough.planning.playouts import Playout, RolloutPolicy
+from bough.planning.playouts import PAIRS, STEPS, Playout, RolloutPolicy
 from bough.planning.rewards import RewardScale, StepNoise
 from bough.planning.simulator import GenerativeModel
 
@@ -75,7 +75,7 @@ def test_the_rollout_policy_is_epsilon_greedy():
         for after in (0, 1):
             # An episode ends when an action is repeated.
             policy.add(Playout((action, after), (1.0, 1.0), action == after, ()), 0.5)
-    pairs = list(itertools.pairwise(policy.complete((0,), 10_000)))
+    pairs = list(itertools.pairwise(policy.complete((0,), 10_000, PAIRS)))
     changes = np.mean([one != other for one, other in pairs])
     assert 0.965 < changes < 0.985  # half of the random actions, one in twenty, are the same
 
@@ -84,8 +84,49 @@ def test_without_an_end_the_rollout_policy_is_uniform():
     policy = RolloutPolicy(choices(2), 0.9, random.Random(0))
     for action, after in itertools.product((0, 1), repeat=2):
         policy.add(Playout((action, after), (1.0, float(after)), False, ()), 0.5)
-    pairs = list(itertools.pairwise(policy.complete((0,), 10_000)))
+    pairs = list(itertools.pairwise(policy.complete((0,), 10_000, PAIRS)))
     assert all(0.23 < pairs.count(p) / 10_000 < 0.27 for p in itertools.product((0, 1), repeat=2))
+
+
+@given(plays_of_paths, st.floats(0.1, 0.99), st.integers(0, 3))
+def test_averages_by_step_are_those_of_the_returns(plays, discount, advances):
+    policy = RolloutPolicy(choices(3), discount, random.Random(0))
+    center, returns = 0.5, {}
+    for play in plays:
+        policy.add(play, center)
+        rest = [reward - center for reward in play.rewards]
+        end = -center / (1 - discount) if play.ended else 0.0
+        for i in range(len(rest)):
+            weights = discount ** np.arange(len(rest) - i)
+            total = weights @ rest[i:] + discount ** (len(rest) - i) * end
+            returns.setdefault(i, {}).setdefault(play.path[i], []).append(total)
+    for _ in range(advances):
+        policy.advance()
+    expected = [returns[i] for i in sorted(returns)][advances:]
+    assert len(policy.returns) == len(expected)
+    for step, found in zip(policy.returns, expected, strict=True):
+        values = [value for group in found.values() for value in group]
+        assert step.mean == pytest.approx(np.mean(values), abs=1e-9)
+        assert step.squares == pytest.approx(np.var(values) * len(values), rel=1e-6, abs=1e-6)
+        means = {action: average.mean for action, average in step.by_action.items()}
+        assert means == pytest.approx({a: np.mean(group) for a, group in found.items()}, abs=1e-9)
+        counts = {action: average.count for action, average in step.by_action.items()}
+        assert counts == {action: len(group) for action, group in found.items()}
+
+
+def test_rollouts_by_step_take_the_best_action_of_each_step():
+    policy = RolloutPolicy(choices(3), 0.9, random.Random(0))
+    best, draws = (2, 0, 1, 1, 2, 0), random.Random(1)
+    for _ in range(300):
+        path = tuple(draws.randrange(3) for _ in best)
+        rewards = tuple(float(a == b) for a, b in zip(path, best, strict=True))
+        policy.add(Playout(path, rewards, False, ()), 1 / 3)
+    found = np.array([policy.complete((2,), len(best), STEPS) for _ in range(1000)])
+    shares = (found[:, 1:] == best[1:]).mean(axis=0)
+    assert all(shares > 0.95)  # two of three random actions, one in twenty, are others
+    assert all(shares < 0.99)
+    policy.clear()
+    assert policy.returns == []
 
 
 # ---------------------------------------------------------------------- units and noise
