@@ -192,7 +192,7 @@ class BoughSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
                     last_line = str(error).strip().splitlines()[-1]
                     reason = ValueError(f"all fits failed: {last_line}")
             for job, score in zip(jobs, scores, strict=True):
-                run.settle(jobs, (job, score, reason))
+                run.settle(jobs, (job, float(score), reason))
             stopped_by = run.stopped_by(self.n_iter, rules)
         if not results and failure:
             raise failure
