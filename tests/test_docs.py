@@ -22,8 +22,9 @@ def test_the_pages_with_examples_are_found():
 @pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.name)
 def test_examples(page):
     text = page.read_text()
-    for package in ("gymnasium", "optuna"):  # CI installs them before it runs this file again
-        if f"import {package}" in text:
+    # CI installs these packages before it runs this file again.
+    for package in ("gymnasium", "optuna", "sklearn"):
+        if re.search(rf">>> (import|from) {package}\b", text):
             pytest.importorskip(package)
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False)
     names, output, found = {}, [], 0  # a page is one session

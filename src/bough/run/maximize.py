@@ -160,7 +160,7 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
     domain = Domain(given.tree_or_space, "the second argument")
     if not callable(given.objective):
         raise TypeError(f"objective must be a function, got {given.objective!r}")
-    rules, budget = _checked_rules(given.stop, given.budget)
+    rules, budget = checked_rules(given.stop, given.budget)
     if sign < 0:
         rules = [Target(-rule.value) if isinstance(rule, Target) else rule for rule in rules]
     catch = _checked_exceptions(given.catch)
@@ -249,7 +249,7 @@ def _open_trials(given: SimpleNamespace, sign: float, budget: int | None) -> Stu
     )
 
 
-def _checked_rules(stop: Any, budget: int | None) -> tuple[list[StopRule], int | None]:
+def checked_rules(stop: Any, budget: int | None) -> tuple[list[StopRule], int | None]:
     """Return the stop rules, and the smallest budget among them, which counts failures too."""
     rules = [stop] if callable(stop) else _checked_functions(stop, "stop")
     for rule in rules:
