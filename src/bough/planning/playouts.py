@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bough._validation import listed, real, shown
-from bough.planning.simulator import GenerativeModel
+from bough.planning.model import GenerativeModel
 from bough.trees import Path
 
 if TYPE_CHECKING:
@@ -207,6 +207,16 @@ class RolloutPolicy:
     def clear(self) -> None:
         """Forget the averages by step, for a state that no playout has led to."""
         self.returns.clear()
+
+    def drop_actions(self, count: int) -> None:
+        """Forget all actions but the first ones, `count` of them."""
+        self.start_decision()
+        self.clear()
+        self._after = {
+            before: {action: average for action, average in known.items() if action < count}
+            for before, known in self._after.items()
+            if before < count
+        }
 
     def consider(self, path: Path, value: float) -> None:
         """Take a path as the best one if its value is the highest."""
