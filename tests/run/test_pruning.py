@@ -76,7 +76,7 @@ def test_reports_are_recorded_without_a_rule():
 
     def objective(params, trial, seed):
         asked.append((trial.id, seed))
-        for step in (1, np.int64(2), 4.5):
+        for step in (1, np.int64(2), np.array(4.5)):
             trial.report(step, np.float64(params["x"] + step))
             assert not trial.should_stop()
         return params["x"]
@@ -281,6 +281,14 @@ def test_predictions_are_worse_than_the_best(history, curve, sign):
     expected = sign * curve[-1] + np.mean(gains)
     assert math.isclose(sign * predicted, min(expected, curves.best), rel_tol=1e-9, abs_tol=1e-9)
     assert noise is None or noise > 0
+
+
+def test_the_best_may_have_no_reports():
+    history = [(((1, 5.0), (2, 6.0)), 6.0)] * 3
+    rule = ProbabilityOfImprovement(0.1, 3)
+    assert decisions(rule, history, 1.0, [(1, 6.0)]) == [False]  # it may end at 7
+    assert decisions(rule, [*history, ((), 8.0)], 1.0, [(1, 6.0)]) == [True]
+    assert curves_of([*history, ((), 8.0)], 1.0).predict([(1, 6.5)]) == (7.5, None)
 
 
 def test_predictions_respect_bounds():

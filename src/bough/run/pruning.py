@@ -2,8 +2,9 @@
 
 A rule turns the learning curves of the trials that have ended into thresholds: pairs of a step and
 the lowest value there with which a trial continues. A trial takes the thresholds along when it
-begins. So it needs no connection to the search, runs on any executor, and the decisions do not
-depend on timing. All values here are rewards: the negative of values that are minimized.
+begins. So it needs no connection to the search, runs on any executor, and is compared with the
+trials that had ended when it began. All values but those of `RunningTrial` and `Curves.predict` are
+rewards: the negative of values that are minimized.
 """
 
 import inspect
@@ -12,6 +13,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,10 +59,9 @@ class RunningTrial:
         step, value = next_report(self.reports, step, value)
         before = self.reports[-1][0] if self.reports else 0
         self.reports.append((step, value))
-        steps = [at for at, _ in self._thresholds]
-        passed = bisect_right(steps, step)
-        if passed > bisect_right(steps, before):  # compare once for each threshold
-            self._is_behind |= self._sign * value < self._thresholds[passed - 1][1]
+        reached = bisect_right(self._thresholds, step, key=itemgetter(0))
+        if reached > bisect_right(self._thresholds, before, key=itemgetter(0)):  # another one
+            self._is_behind |= self._sign * value < self._thresholds[reached - 1][1]
 
     def should_stop(self) -> bool:
         """Return whether to stop: then return from the objective, and the trial is pruned."""
@@ -110,15 +111,18 @@ class Curves:
     def __init__(self, sign: float, trials: Iterable[Trial] = ()) -> None:
         self._sign = sign
         self.ended: list[Curve] = []
+        self.best = -math.inf  # the highest final reward, also of trials without reports
         for trial in trials:
             if trial.state in ("completed", "pruned"):
                 self.add(trial.reports, trial.value)
 
     def add(self, reports: Sequence[Report], value: float | None) -> None:
         """Add the curve of a trial, and its value unless it was pruned."""
+        final = None if value is None else self._sign * value
+        if final is not None:
+            self.best = max(self.best, final)
         if reports:
             steps, rewards = np.array(reports, dtype=float).T
-            final = None if value is None else self._sign * value
             self.ended.append(Curve(steps, self._sign * rewards, final))
 
     @property
@@ -130,11 +134,6 @@ class Curves:
     def longest(self) -> float:
         """The last step of the longest completed trial."""
         return max((float(curve.steps[-1]) for curve in self.completed), default=0.0)
-
-    @property
-    def best(self) -> float:
-        """The highest final reward."""
-        return max((c.final for c in self.ended if c.final is not None), default=-math.inf)
 
     def gains(self, steps: Array) -> Array:
         """Return how much each completed trial gained from each step to its end.

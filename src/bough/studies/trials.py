@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, overload
 
+import numpy as np
+
 from bough._validation import above_zero, listed, real
 from bough.belief.best_arm import Arm
 from bough.spaces import Choice, Space
@@ -172,7 +174,7 @@ def best_completed(
 def next_report(reports: Sequence[Report], step: Any, value: Any) -> Report:
     """Return the step and the value of a report that follows others, or refuse them."""
     number = above_zero(step, "step")
-    number = int(step) if hasattr(step, "__index__") else number
+    number = int(step) if isinstance(step, (int, np.integer)) else number
     if reports and number <= reports[-1][0]:
         raise ValueError(f"step must be above {reports[-1][0]}, the last one, got {step!r}")
     return number, real(value, "value")
