@@ -49,9 +49,21 @@ class FailureRisk:
             return False
         return bool(self.are_at_risk(point, np.array([self._trials.coordinates_of(point)]))[0])
 
-    def safe(self, point: Point, coordinates: Array) -> Array:
-        """Return the coordinates that are not at risk; all, unless failures are penalized."""
-        return coordinates[~self.are_at_risk(point, coordinates)] if self.penalized else coordinates
+    def safe(self, point: Point, coordinates: Array, *, held: bool = False) -> Array:
+        """Return the coordinates that are not at risk; all, unless failures are penalized.
+
+        The rows of coordinates are those of points with the same choices as the given one, and
+        if discrete values are held, with its discrete numbers.
+        """
+        if not self.penalized:
+            return coordinates
+        full = coordinates
+        if held:
+            active = self._trials.active(point)
+            real = [active.index(i) for i in self._trials.active(point, held=True)]
+            full = np.tile(self._trials.coordinates_of(point), (len(coordinates), 1))
+            full[:, real] = coordinates
+        return coordinates[~self.are_at_risk(point, full)]
 
     def are_at_risk(self, point: Point, coordinates: Array) -> NDArray[np.bool_]:
         """Return whether the nearest neighbors of some coordinates have failed.
