@@ -83,10 +83,10 @@ def test_an_ellipsoid_is_long_along_a_ridge():
     center, radius = np.full(3, 0.5), np.full(3, 0.1)
     real = np.array([True, True, False])
     frame = Ellipsoid(center, radius, coordinates, -np.abs(across), real)
-    along = np.abs(frame.to_local(center + [[0.1, 0.1, 0.0]])).max()
-    aside = np.abs(frame.to_local(center + [[0.1, -0.1, 0.0]])).max()
+    along = np.abs(frame.to_local(center + np.array([[0.1, 0.1, 0.0]]))).max()
+    aside = np.abs(frame.to_local(center + np.array([[0.1, -0.1, 0.0]]))).max()
     assert along < 0.7 * aside
-    assert frame.to_local(center + [[0.0, 0.0, 0.1]])[0] == pytest.approx([0.0, 0.0, 1.0])
+    assert frame.to_local(center + np.array([[0.0, 0.0, 0.1]]))[0] == pytest.approx([0.0, 0.0, 1.0])
     again = frame.from_local(frame.to_local(coordinates))
     assert again == pytest.approx(coordinates)
 
