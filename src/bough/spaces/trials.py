@@ -185,6 +185,16 @@ class TrialTable:
         rows: list[int] = self.rows()[self.values.argsort(kind="stable")].tolist()
         return rows[-SHORT_LIST:]
 
+    def best_values(self, slot: int) -> Array:
+        """Return the highest reward with each option of a choice; infinity if there is none."""
+        rows = self.rows()
+        options, values = self._table["positions"][rows, slot], self._table["value"][rows]
+        best = np.full(self.space.slots[slot].parameter.count or 0, -math.inf)
+        chosen = ~np.isnan(options)
+        np.maximum.at(best, options[chosen].astype(int), values[chosen])
+        best[best == -math.inf] = math.inf
+        return best
+
     @property
     def values(self) -> Array:
         """The rewards of the observations in order."""

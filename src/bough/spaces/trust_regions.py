@@ -74,7 +74,8 @@ OTHER_CHOICE = 0.2
 OTHER_NUMBER, NEARLY_CONVERGED = 0.3, 0.02
 #: Probability of a random number, rather than that of another good point.
 ANY_NUMBER = 0.5
-#: Probability that the best point is the one that is changed; else the next, and so on.
+#: Probability that the best point is the one that is changed, and of the option with the best
+#: reward if a choice is changed; else the next, and so on.
 GOOD_FOCUS = 0.5
 #: The share of the rewards that are good enough for a new region.
 GOOD = 0.2
@@ -429,7 +430,7 @@ class TrustRegions:
         return (*point[:slot], other[slot], *point[slot + 1 :])
 
     def _with_another_choice(self, rng: np.random.Generator) -> Point:
-        """Return a good point with another option of one choice."""
+        """Return a good point with another option of one choice, most often a good one."""
         point = self._good_point(rng)
         slots = self._space.slots
         active = [i for i in self._trials.choices if point[i] is not None]
@@ -437,9 +438,11 @@ class TrustRegions:
         if not made:
             return self._space.random_point(rng)
         slot = made[int(rng.integers(len(made)))]
-        count = slots[slot].parameter.count or 0
-        other = (int(point[slot] or 0) + 1 + int(rng.integers(count - 1))) % count
-        return self._space.random_point(rng, fixed={**dict(enumerate(point)), slot: other})
+        best = self._trials.best_values(slot)
+        others = np.flatnonzero(np.arange(len(best)) != point[slot])
+        order = others[(-best[others]).argsort(kind="stable")]
+        other = order[min(int(rng.geometric(GOOD_FOCUS)), len(order)) - 1]
+        return self._space.random_point(rng, fixed={**dict(enumerate(point)), slot: int(other)})
 
     # ------------------------------------------------------------------ outcomes
 
