@@ -19,6 +19,9 @@ OBSERVED, FAILED, RECOVERED = 0, 1, 2
 LATEST = 2000
 #: The number of highest rewards that are listed: with noise, the highest may be a lucky one.
 SHORT_LIST = 8
+#: The number of choices between two options beyond which models treat them as the numbers 0 and 1:
+#: there are too many combinations for a model of each.
+FEW_BINARY = 3
 
 
 class Observation(NamedTuple):
@@ -47,7 +50,7 @@ class TrialTable:
     pending
         The points that are being evaluated, by number, the oldest first; a point may recur.
     choices
-        The slots of choices.
+        The slots of choices, but for those that are treated as numbers.
     is_mixed
         Whether there are both real and discrete numbers.
     """
@@ -62,8 +65,12 @@ class TrialTable:
         self._begun = 0  # the number of evaluations
         self._params: dict[Point, dict[str, Any]] = {}
         slots = space.slots
-        self.choices = [i for i, s in enumerate(slots) if isinstance(s.parameter, Choice)]
-        numeric = [i for i, s in enumerate(slots) if not isinstance(s.parameter, Choice)]
+        choices = [i for i, s in enumerate(slots) if isinstance(s.parameter, Choice)]
+        binary = [i for i in choices if slots[i].parameter.count == 2 and not any(slots[i].inner)]
+        if len(binary) > FEW_BINARY:
+            choices = [i for i in choices if i not in binary]
+        self.choices = choices
+        numeric = [i for i in range(len(slots)) if i not in choices]
         self._numeric = [i for i in numeric if slots[i].parameter.count != 1]
         self._discrete = [i for i in numeric if slots[i].parameter.count is not None]
         self._real = [i for i in self._numeric if slots[i].parameter.count is None]

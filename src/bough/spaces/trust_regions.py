@@ -4,10 +4,10 @@ Two of three points of a forest come from here. Cells of a tree have no slopes, 
 do, so a quadratic is fitted to the rewards near a good point, and trusted in a region around it: an
 ellipsoid whose shape is that of the best points nearby. It finds a local optimum in few steps, and
 nothing beyond it. So there are several regions; and once the best one has nearly converged, and
-always where there are choices, some steps change a single parameter of a good point: rewards often
-depend on parameters nearly independently, and then a value that is good in one good point is good
-in another. Where there are both real and discrete numbers, some steps hold the discrete ones and
-have a region of their own.
+always where there are choices, some steps change a single parameter of a good point (all steps, if
+there are only choices): rewards often depend on parameters nearly independently, and then a value
+that is good in one good point is good in another. Where there are both real and discrete numbers,
+some steps hold the discrete ones and have a region of their own.
 """
 
 import math
@@ -49,6 +49,8 @@ MOST_ACTIVE, MOST_CONVERGED = 8, 40
 FOCUS = 0.75
 #: The number of random candidates for the maximum of a quadratic in a region.
 CANDIDATES = 64
+#: The mean number of discrete parameters that a step without a model changes, if there are more.
+FEW_CHANGES = 2
 #: The points on the way to a maximum that are candidates too: it may be at risk of failing.
 SHARES = (1.0, 0.6, 0.3)
 #: The number of candidates, the best first, that are looked through for a new point.
@@ -268,7 +270,11 @@ class TrustRegion:
         model = fit_quadratic(local, values, origin, unit, noisy=False)
         self.reach = 1.0
         if model is None:
-            return safe(frame.from_local(candidates)), None
+            discrete = np.flatnonzero(step)
+            if len(discrete) > FEW_CHANGES:
+                changed = rng.random((CANDIDATES, len(discrete))) < FEW_CHANGES / len(discrete)
+                candidates[:, discrete] *= changed
+            return safe(frame.from_local(candidates))[:ATTEMPTS], None
         noisy = noise > 0.0 and float(np.ptp(model(candidates))) < BLURRED * noise
         if noisy:
             model = fit_quadratic(local, values, origin, unit, noisy=True) or model
@@ -339,7 +345,7 @@ class TrustRegions:
         """
         if len(self._trials) < FEWEST:
             return None, None
-        if self._trials.choices and rng.random() < OTHER_CHOICE:
+        if self._trials.choices and (not self.regions or rng.random() < OTHER_CHOICE):
             point: Point | None = self._with_another_choice(rng)
         elif region := self._choose(rng):
             if self._trials.is_mixed and rng.random() < HOLD:
