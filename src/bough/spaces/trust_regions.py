@@ -49,7 +49,7 @@ MOST_ACTIVE, MOST_CONVERGED = 8, 40
 FOCUS = 0.75
 #: The number of random candidates for the maximum of a quadratic in a region.
 CANDIDATES = 64
-#: The mean number of discrete parameters that a step without a model changes, if there are more.
+#: The mean number of discrete parameters that half of the candidates change, if there are more.
 FEW_CHANGES = 2
 #: The points on the way to a maximum that are candidates too: it may be at risk of failing.
 SHARES = (1.0, 0.6, 0.3)
@@ -265,16 +265,17 @@ class TrustRegion:
         frame = Ellipsoid(center, radius, coordinates, values, spacing == 0.0)
         step = spacing / radius
         candidates = on_grid(rng.uniform(-1.0, 1.0, (CANDIDATES, len(center))), step)
+        discrete = np.flatnonzero(step)
+        if len(discrete) > FEW_CHANGES:
+            half = CANDIDATES // 2
+            changed = rng.random((half, len(discrete))) < FEW_CHANGES / len(discrete)
+            candidates[half:, discrete] *= changed
         local = frame.to_local(coordinates)
         origin, unit = np.zeros(len(center)), np.ones(len(center))
         model = fit_quadratic(local, values, origin, unit, noisy=False)
         self.reach = 1.0
         if model is None:
-            discrete = np.flatnonzero(step)
-            if len(discrete) > FEW_CHANGES:
-                changed = rng.random((CANDIDATES, len(discrete))) < FEW_CHANGES / len(discrete)
-                candidates[:, discrete] *= changed
-            return safe(frame.from_local(candidates))[:ATTEMPTS], None
+            return safe(frame.from_local(candidates[::-1]))[:ATTEMPTS], None
         noisy = noise > 0.0 and float(np.ptp(model(candidates))) < BLURRED * noise
         if noisy:
             model = fit_quadratic(local, values, origin, unit, noisy=True) or model
