@@ -65,6 +65,8 @@ NEIGHBORS = 1.5
 TINY = 1e-300
 #: The factor by which a region shrinks if its model promises no gain.
 NO_GAIN = 0.3
+#: The number of steps without a gain after which every second one goes to a random point.
+MISLED = 3
 
 #: The number of rewards below which there are no trust regions.
 FEWEST = 4
@@ -222,6 +224,7 @@ class TrustRegion:
     value: float
     radius: float = RADIUS
     held: bool = False
+    failures: int = 0  # steps without a gain since the last one with a gain
     reach: float = 1.0  # the length of the last step, in units of the radius
 
     @property
@@ -239,6 +242,7 @@ class TrustRegion:
 
     def resize(self, *, success: bool) -> None:
         """Grow after a long step with a gain, and shrink after one without."""
+        self.failures = 0 if success else self.failures + 1
         if not success:
             self.radius = max(self.radius * 0.5 ** (1.0 / max(len(self.center), 2)), LEAST)
         elif self.reach >= INTERIOR:
@@ -274,7 +278,9 @@ class TrustRegion:
         origin, unit = np.zeros(len(center)), np.ones(len(center))
         model = fit_quadratic(local, values, origin, unit, noisy=False)
         self.reach = 1.0
-        if model is None:
+        # A model that fails repeatedly needs other data than those at its maxima.
+        misled = noise == 0.0 and self.failures >= MISLED and self.failures % 2 == 1
+        if model is None or misled:
             return safe(frame.from_local(candidates[::-1]))[:ATTEMPTS], None
         noisy = noise > 0.0 and float(np.ptp(model(candidates))) < BLURRED * noise
         if noisy:
