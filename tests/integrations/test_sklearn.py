@@ -103,7 +103,13 @@ CHECKED = [
         Pipeline([("scale", StandardScaler()), ("model", LogisticRegression())]),
         Space(
             scale=Choice([StandardScaler(), MinMaxScaler()]),
-            model=Choice({LogisticRegression(): Space(model__C=C), SVC(): Space(model__C=C)}),
+            # (The checks expect the methods of the given estimator, such as predict_proba.)
+            model=Choice(
+                {
+                    LogisticRegression(): Space(model__C=C),
+                    LogisticRegression(solver="newton-cholesky"): Space(model__C=C),
+                }
+            ),
         ),
         n_iter=2, cv=2, error_score="raise", random_state=0,
     ),
