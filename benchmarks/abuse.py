@@ -170,8 +170,11 @@ def _play(study, count):
         trial = study.ask()
         if trial.id % 7 == 5:
             study.fail(trial, "no value")
+        elif trial.id % 7 == 4:
+            study.prune(trial, [(1, 0.5), (2.5, 0.1)], predicted=-0.25 * study.sign, noise=0.5)
         else:
-            study.tell(trial, trial.id % 5 / 7)
+            reports = [(1, 0.25)] if trial.id % 2 else ()
+            study.tell(trial, trial.id % 5 / 7, reports=reports)
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from bough.belief.best_arm import Arm
 from bough.confidence import Confidence
 from bough.exceptions import Exhausted, ObjectiveError, PoolError, StudyError, WorkerDied
 from bough.run.maximize import maximize, minimize
+from bough.run.pruning import ProbabilityOfImprovement, RunningTrial, SuccessiveHalving
 from bough.run.result import Result
 from bough.run.stopping import (
     Budget,
@@ -44,14 +45,17 @@ __all__ = [
     "ObjectiveError",
     "Patience",
     "PoolError",
+    "ProbabilityOfImprovement",
     "RandomSearch",
     "Result",
+    "RunningTrial",
     "Searcher",
     "Space",
     "SpaceCertificate",
     "SpaceSearcher",
     "Study",
     "StudyError",
+    "SuccessiveHalving",
     "Target",
     "Tree",
     "Trial",

@@ -200,7 +200,7 @@ def test_errors_that_end_a_run(moody, tmp_path):
     other = tune(*words, "--catch", "ValueError")
     assert "failed at params" in other.stderr
     counts = json.loads(CliRunner().invoke(main, ["study", file, "--json"]).stdout)["counts"]
-    assert counts == {"completed": 0, "failed": 0, "running": 1}
+    assert counts == {"completed": 0, "pruned": 0, "failed": 0, "running": 1}
     for name in ("Mine", "Exception"):
         caught = tune(*words, "--catch", "ZeroDivisionError", "--catch", name)
         assert "all of the first 10 trials failed" in caught.stderr
@@ -250,3 +250,44 @@ def test_the_importance_of_parameters_is_the_same_everywhere(program, tmp_path):
     first = facts[0]
     text = f"{first['share']:.2f} [{first['low']:.2f}, {first['high']:.2f}] of the variance"
     assert text in CliRunner().invoke(main, ["study", file]).stdout
+
+
+CURVES = """
+import bough
+
+space = bough.Space(x=bough.Float(-1, 1))
+
+
+def loss(params, trial):
+    for step in range(1, 28):
+        value = (params["x"] - 0.25) ** 2 + 1 / step
+        trial.report(step, value)
+        if trial.should_stop():
+            break
+    return value
+
+
+def plain(params):
+    return params["x"]
+"""
+
+
+def test_pruning(tmp_path):
+    file = tmp_path / "curves.py"
+    file.write_text(CURVES)
+    words = (f"{file}:loss", "--minimize", "--budget", "30", "--seed", "0")
+    facts = json.loads(tune(*words, "--json").output)
+    assert (facts["pruned"], facts["steps"]) == (0, 30 * 27)
+    study = str(tmp_path / "run.db")
+    result = tune(*words, "--prune", "halving", "--study", study, "--log")
+    assert result.exit_code == 0, result.output
+    assert "pruned after step" in result.output
+    with bough.Study.open(study) as opened:
+        count = opened.trials.count("pruned")
+    assert f", {count} pruned, " in result.output
+    assert f"{count} pruned" in CliRunner().invoke(main, ["study", study]).output
+    by_belief = json.loads(tune(*words, "--prune", "improvement", "--json").output)
+    assert by_belief["steps"] < 30 * 27
+    refused = tune(f"{file}:plain", "--prune", "halving")
+    assert refused.exit_code == 2
+    assert "prune needs an objective with two required parameters" in refused.output

@@ -11,7 +11,7 @@ from bough.plotting.view import SearchView
 from bough.report import page, snapshot, trial_columns, write
 from bough.report.page import json_in_html
 from bough.studies.study import open_to_read
-from bough.studies.trials import Trial
+from bough.studies.trials import STATES, Trial
 
 pytest.importorskip("plotly")
 
@@ -152,7 +152,7 @@ def test_the_report_of_a_study_has_all_trials(tmp_path):
     with bough.Study.open(file) as study:
         study.ask()
         facts, trials = snapshot(study), trial_columns(study)
-    counts = {state: study.trials.count(state) for state in ("completed", "failed", "running")}
+    counts = {state: study.trials.count(state) for state in STATES}
     assert facts["summary"]["trials"] == counts
     assert counts["running"] == 1
     assert counts["failed"] > 0

@@ -59,6 +59,17 @@ def test_the_same_values_as_alone(client, tmp_path):
     assert result.study.trials.count("completed") == 60
 
 
+def test_pruning(client):
+    space = bough.Space(x=bough.Float(0, 1), y=bough.Float(0, 1))
+    executor = client.get_executor(pure=False)
+    rule = bough.SuccessiveHalving()
+    result = bough.minimize(
+        objectives.curve, space, budget=20, rng=0, executor=executor, prune=rule
+    )
+    assert 0 < result.history.pruned < 20
+    assert all(trial.reports for trial in result.history.trials)
+
+
 def test_a_worker_killed_in_the_middle_of_a_run(client, tmp_path):
     executor = client.get_executor(pure=False)
     pids = client.run(os.getpid)

@@ -396,3 +396,19 @@ def test_forgotten_points_are_not_kept():
 def test_huge_numbers_of_partitions(trees):
     with pytest.raises(ValueError, match="trees must be at most 1000"):
         Forest(Space(x=Float(0, 1)), trees=trees)
+
+
+def test_predicted_rewards_do_not_show_whether_there_is_noise():
+    space = bough.Space(x=bough.Float(0, 1))
+    search = bough.Forest(space, rng=0)
+    search.tell({"x": 0.5}, 1.0)
+    search.prune({"x": 0.25}, 0.5, noise=0.1)
+    search.prune({"x": 0.25}, 0.25)
+    search.prune({"x": 0.5}, 0.75, noise=0.1)
+    assert search.trials.noisy is None
+    assert search.observations == 4
+    search.tell({"x": 0.25}, 0.75)  # the first that is measured there
+    assert search.trials.noisy is None
+    search.tell({"x": 0.5}, 1.0)
+    assert search.trials.noisy is False
+    assert search.best().params == {"x": 0.5}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from bough.cli.shell import COUNT, POSITIVE, Finite
+from bough.run.pruning import ProbabilityOfImprovement, SuccessiveHalving
 from bough.run.stopping import AllFailed, Patience, StopRule, WallTime
 
 #: The number of first trials all of which must fail to end a run.
@@ -22,6 +23,9 @@ class Meaning(NamedTuple):
     text: str
     more: dict[str, Any] = {}  # noqa: RUF012 - never changed
 
+
+#: The rules of `--prune`, with their defaults.
+PRUNE_RULES = {"halving": SuccessiveHalving(), "improvement": ProbabilityOfImprovement()}
 
 #: The options that more than one command has.
 SHARED = {
@@ -51,6 +55,11 @@ SHARED = {
         {"multiple": True, "metavar": "NAME"},
     ),
     "--minimize": Meaning(None, "Minimize instead of maximize", {"is_flag": True}),
+    "--prune": Meaning(
+        click.Choice(list(PRUNE_RULES)),
+        "Rule that stops trials by their reports, for a function of params and trial: successive "
+        "halving, or the probability of improvement",
+    ),
     "--bounds": Meaning(
         (float, float),
         "Known bounds of the expected value; -inf or inf where there is none",
@@ -106,6 +115,7 @@ def search_options(budget: int, seed: str = "drawn") -> Callable[[Any], Any]:
         shared("--patience"),
         shared("--searcher", default="gpts"),
         shared("--bounds"),
+        shared("--prune", otherwise="none"),
         shared("--workers", otherwise="none: evaluations run in this process"),
         shared("--timeout", note=" (in a worker process)"),
         shared("--retries", otherwise="1 if its worker has died, otherwise 0"),
@@ -156,6 +166,7 @@ def run_arguments(
     return {
         "budget": limit,
         "stop": [*rules, AllFailed(FIRST)],
+        "prune": PRUNE_RULES.get(given["prune"]),
         "executor": workers,
         "timeout": given["timeout"],
         "retries": given["retries"],

@@ -27,6 +27,7 @@ from bough.run.result import History, Result, best_trial
 from bough.studies.exchange import export_lines, import_lines
 from bough.studies.files import WriteLock
 from bough.studies.study import Study, open_to_read
+from bough.studies.trials import STATES, counts_text
 
 #: Number of trials on the page, the last ones.
 SHOWN = 10
@@ -143,7 +144,7 @@ def _facts(study: Study, result: Result | None) -> dict[str, Any]:
         "direction": specification["direction"],
         "seed": specification["seed"],
         "written_by": WriteLock.holder(study.path),
-        "counts": {state: trials.count(state) for state in ("completed", "failed", "running")},
+        "counts": {state: trials.count(state) for state in STATES},
     }
     if result is not None:
         facts |= result_facts(result)
@@ -168,9 +169,8 @@ def _result(study: Study) -> Result | None:
 
 def _page(facts: dict[str, Any], study: Study, result: Result | None) -> str:
     """Return the facts as a page to read."""
-    counts = facts["counts"]
-    words = ", ".join(f"{count:,} {state}" for state, count in counts.items())
-    lines = [f"{printable(facts['file'])}: {len(study.trials):,} trials ({words})"]
+    trials = study.trials
+    lines = [f"{printable(facts['file'])}: {len(trials):,} trials ({counts_text(trials)})"]
     if facts["written_by"]:
         holder = facts["written_by"]
         lines.append(f"being written by process {holder.get('pid')} on host {holder.get('host')}")
@@ -190,6 +190,8 @@ def _page(facts: dict[str, Any], study: Study, result: Result | None) -> str:
         lines.append(f"  the last trials (of {len(study.trials):,}; --csv or --json for all)")
     for trial in study.trials[-SHOWN:]:
         value = "" if trial.value is None else f"{trial.value:.6g}"
+        if trial.state == "pruned":
+            value = f"step {trial.steps:g}"
         said = (trial.reason or "").strip().splitlines()
         reason = f"({printable(said[0][:60])})" if said else ""
         what = " ".join(map(str, trial.path)) if trial.params is None else listed(trial.params)

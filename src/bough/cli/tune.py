@@ -39,12 +39,13 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Optimize OBJECTIVE, a function of a dict of parameters.
+    """Optimize OBJECTIVE, a function of a dict of parameters (and of the trial, if it takes two).
 
     \b
     bough tune train.py:loss --budget 200 --minimize
     bough tune train.py:loss:small_space --workers 4 --timeout 600 --study run.db
     bough tune package.module:accuracy --seconds 3600 --bounds 0 1
+    bough tune train.py:loss_by_epochs --minimize --prune halving
 
     The space is the variable `space` of the file, or the one named after a second colon. A trial
     that raises an exception or returns no number has failed: the reason is recorded, and the search

@@ -22,7 +22,7 @@ from bough.spaces.parameters import Parameter
 from bough.spaces.partition import Cell, Partition
 from bough.spaces.searcher import SpaceSearcher
 from bough.studies.study import Study
-from bough.studies.trials import Trial
+from bough.studies.trials import Trial, best_completed
 from bough.trees import Path, Tree
 
 Array = NDArray[np.float64]
@@ -298,8 +298,8 @@ class SearchView:
             bounds = nan, nan
             return Arm(self.plan.path, None, self.plan.value, self.plan.std, *bounds, None, visits)
         if self.searcher is not None and self.searcher.observations:
-            arm = self.searcher.best()
-            return negative_arm(arm) if self.sign < 0 else arm
+            arm = best_completed(self.searcher, self.trials, self.sign)
+            return negative_arm(arm) if arm is not None and self.sign < 0 else arm
         if not len(self.values):
             return None
         top = self.completed[int(np.argmax(self.sign * self.values))]

@@ -19,6 +19,7 @@ from bough.plotting.beliefs import step_names
 from bough.plotting.parameters import numbers_of
 from bough.plotting.view import ABSENT, SearchView, columns_of
 from bough.run.render import arm_facts, certificate_facts, finite
+from bough.studies.trials import STATES
 from bough.trees import Tree
 
 #: Number of nodes of the tree on the page, the most visited ones: about 1 MB.
@@ -47,7 +48,7 @@ def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
 
 
 def _summary(view: SearchView) -> dict[str, Any]:
-    states = [trial.state for trial in view.trials]
+    states: list[str] = [trial.state for trial in view.trials]
     best, tree = view.best, view.tree
     searcher = None if view.searcher is None else type(view.searcher).__name__
     if view.study is not None:
@@ -56,7 +57,7 @@ def _summary(view: SearchView) -> dict[str, Any]:
         "direction": view.direction,
         "stopped_by": view.stopped_by,
         "searcher": searcher,
-        "trials": {state: states.count(state) for state in ("completed", "failed", "running")},
+        "trials": {state: states.count(state) for state in STATES},
         "arms": _arms(tree),
         "depth": None if tree is None else tree.depth,
         "space": _space(view),

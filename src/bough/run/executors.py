@@ -21,6 +21,7 @@ from typing import Any
 from bough._validation import above_zero, at_least_zero, real, whole
 from bough.exceptions import PoolError, TimedOut, WorkerDied
 from bough.run.progress import Interrupts
+from bough.run.pruning import Reported, RunningTrial, Thresholds, takes_trial
 from bough.studies.trials import Domain
 
 #: Names of the exceptions by which pools that survive it (Dask, Ray) report that the worker of a
@@ -38,13 +39,14 @@ RECOUNT = 1.0
 
 @dataclass(slots=True)
 class Job:
-    """An evaluation: the trial, its candidate, its attempts, when it began and times out."""
+    """An evaluation: trial, candidate, attempts, when it began and times out, thresholds."""
 
     id: int
     candidate: Any
     attempts: int = 0
     started: float = 0.0
     deadline: float = math.inf
+    thresholds: Thresholds = ()
 
 
 #: A job, with what it returned or the exception that it raised.
@@ -56,34 +58,56 @@ class Task:
 
     The trial's id and seed are arguments of every call, so that no engine that caches calls takes
     two evaluations of one path for the same. The objective gets the seed if it has a parameter
-    `seed`: the same for the same trial of the same search, wherever it runs.
+    `seed`: the same for the same trial of the same search, wherever it runs. It gets a
+    `RunningTrial` if it has two required parameters.
     """
 
-    def __init__(self, objective: Callable[..., Any], domain: Domain, first_state: int) -> None:
+    def __init__(
+        self, objective: Callable[..., Any], domain: Domain, first_state: int, sign: float
+    ) -> None:
         self.objective = objective
         self.domain = domain
+        self.takes_trial = takes_trial(objective)
         self._first_state = first_state
+        self._sign = sign
         self._seeded = _has_seed(objective)
 
     def arguments(self, job: Job) -> tuple[Any, ...]:
         """Return the arguments of `evaluate`."""
-        seed = trial_seed(self._first_state, job.id) if self._seeded else None
-        return self.objective, self.domain.decode(job.candidate), job.id, seed, os.getpid()
+        return self.objective, self.domain.decode(job.candidate), *self._of(job), os.getpid()
 
     def call(self, job: Job) -> Any:
         """Call the objective in this process."""
-        params = self.domain.decode(job.candidate)
-        if self._seeded:
-            return self.objective(params, seed=trial_seed(self._first_state, job.id))
-        return self.objective(params)
+        return _call(self.objective, self.domain.decode(job.candidate), *self._of(job))
+
+    def _of(self, job: Job) -> tuple[int | RunningTrial, int | None]:
+        """Return the trial of a job (its number if the objective does not take it) and the seed."""
+        seed = trial_seed(self._first_state, job.id) if self._seeded else None
+        if self.takes_trial:
+            return RunningTrial(job.id, self._sign, job.thresholds), seed
+        return job.id, seed
+
+
+def _call(
+    objective: Callable[..., Any], params: Any, trial: int | RunningTrial, seed: int | None
+) -> Any:
+    keywords = {} if seed is None else {"seed": seed}
+    if not isinstance(trial, RunningTrial):
+        return objective(params, **keywords)
+    value = objective(params, trial, **keywords)
+    return Reported(value, tuple(trial.reports), trial.pruned)
 
 
 def evaluate(
-    objective: Callable[..., Any], params: Any, trial: int, seed: int | None, home: int
+    objective: Callable[..., Any],
+    params: Any,
+    trial: int | RunningTrial,
+    seed: int | None,
+    home: int,
 ) -> Any:
     """Call an objective, on an executor; `home` is the process of the search."""
     try:
-        return objective(params) if seed is None else objective(params, seed=seed)
+        return _call(objective, params, trial, seed)
     except Exception as error:
         if os.getpid() == home or _can_travel(error):
             raise

@@ -1,5 +1,6 @@
 """A run: the state of the loop, from asking for a trial to the result."""
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,12 +12,13 @@ import numpy as np
 from bough.exceptions import Exhausted, ObjectiveError, StudyError, TimedOut, WorkerDied
 from bough.run.executors import Evaluator, Job, Outcome, read_reward
 from bough.run.progress import Interrupts
+from bough.run.pruning import Curves, PruneRule, Reported
 from bough.run.result import Evaluation, History, Result, best_trial
 from bough.run.stopping import RunRule, StopRule
 from bough.searchers import Searcher
 from bough.spaces.searcher import SpaceSearcher
 from bough.studies.study import Study
-from bough.studies.trials import Domain, Trial
+from bough.studies.trials import Domain, Report, Trial
 from bough.trees import Path
 
 
@@ -28,7 +30,8 @@ class Unrecorded:
         self.sign = sign
         self.first_state = searcher.random_state or 0  # the seeds of trials derive from it
         self._asked = 0
-        self.failed = 0  # the number of failed trials
+        self.failed = 0  # the number of failed trials,
+        self.unobserved = 0  # and of those that the searcher observed nothing of
         self._running: dict[int, Any] = {}  # candidates by trial
         self._without_value: list[Any] = []  # those that failed
 
@@ -40,16 +43,37 @@ class Unrecorded:
         self._asked = id_ + 1
         return Job(id_, candidate)
 
-    def tell(self, id_: int, value: float, *, noise: float | None) -> None:
+    def tell(
+        self, id_: int, value: float, *, noise: float | None, reports: Sequence[Report] = ()
+    ) -> None:
         """Observe the value of a trial."""
         self.searcher.tell(self._running[id_], self.sign * value, noise=noise)
         del self._running[id_]
 
+    def prune(
+        self,
+        id_: int,
+        reports: Sequence[Report],
+        *,
+        predicted: float | None,
+        noise: float | None,
+    ) -> None:
+        """Observe the predicted value of a trial that was stopped, if there is one."""
+        if predicted is None:
+            self._end_without_value(id_)
+        else:
+            self.searcher.prune(self._running[id_], self.sign * predicted, noise=noise)
+            del self._running[id_]
+
     def fail(self, id_: int, reason: str) -> None:
         """Note that a trial has no value."""
+        self._end_without_value(id_)
+        self.failed += 1
+
+    def _end_without_value(self, id_: int) -> None:
         self.searcher.fail(self._running[id_])
         self._without_value.append(self._running.pop(id_))
-        self.failed += 1
+        self.unobserved += 1
 
     def close(self) -> None:
         """Forget the trials that failed or are still running."""
@@ -65,6 +89,7 @@ class Ended(NamedTuple):
     value: float | None
     noise: float | None
     reason: str | None
+    reports: tuple[Report, ...]
     seconds: float  # since the run began
 
 
@@ -78,9 +103,11 @@ class SearchRun:
     interrupts: Interrupts
     catch: tuple[type[Exception], ...]
     retries: int | None  # None: one after the death of a worker, and none after an exception
+    prune: PruneRule | None = None
     search: Searcher | SpaceSearcher = field(init=False)
     before: int = field(init=False)  # the number of evaluations before this run,
     observed_before: int = field(init=False)  # and of those with a value
+    curves: Curves = field(init=False)
     running: dict[int, Job] = field(default_factory=dict, init=False)
     _ended: list["Ended"] = field(default_factory=list, init=False)
     _compared: int = field(default=0, init=False)  # evaluations that `_best` is the best of
@@ -91,6 +118,8 @@ class SearchRun:
     def __post_init__(self) -> None:
         self.search = self.trials.searcher
         self.before, self.observed_before = self.ended, self.search.observations
+        known = self.trials.trials if isinstance(self.trials, Study) else ()
+        self.curves = Curves(self.trials.sign, known)
 
     def fill(self, evaluator: Evaluator, budget: int | None) -> None:
         """Submit trials while there is room, within the budget; `Exhausted` if none is running."""
@@ -112,12 +141,13 @@ class SearchRun:
     @property
     def ended(self) -> int:
         """The number of evaluations, failed or not, of this run and before."""
-        return self.search.observations + self.trials.failed
+        return self.search.observations + self.trials.unobserved
 
     def _submit(self, evaluator: Evaluator, job: Job) -> None:
         if not job.attempts:
             job.started = perf_counter() - self._begin
         job.attempts += 1
+        job.thresholds = () if self.prune is None else self.prune.thresholds(self.curves)
         self.running[job.id] = job
         evaluator.submit(job)
 
@@ -126,10 +156,18 @@ class SearchRun:
         job, returned, error = outcome
         seconds = perf_counter() - self._begin
         value = noise = reason = None
+        reports: tuple[Report, ...] = ()
+        pruned = False
+        if isinstance(returned, Reported):
+            returned, reports, pruned = returned
         if error is None:
             try:
-                value, noise = read_reward(returned)
-                self.trials.tell(job.id, value, noise=noise)
+                if pruned:
+                    self._prune(job.id, reports)
+                else:
+                    value, noise = read_reward(returned)
+                    self.trials.tell(job.id, value, noise=noise, reports=reports)
+                self.curves.add(reports, value)
             except StudyError:
                 raise
             except Exception as of_the_value:
@@ -148,11 +186,17 @@ class SearchRun:
                 raise _failure(
                     f"the objective failed at {where}: {error!r}", path, params
                 ) from error
-            value, noise, reason = None, None, _reason_of(error)
+            value, noise, reason, reports = None, None, _reason_of(error), ()
             self.trials.fail(job.id, reason)
-        self._ended.append(Ended(job, value, noise, reason, seconds))
+        self._ended.append(Ended(job, value, noise, reason, reports, seconds))
         del self.running[job.id]
         return True
+
+    def _prune(self, id_: int, reports: tuple[Report, ...]) -> None:
+        """Have the searcher observe the predicted value of a trial that was stopped."""
+        bounds = getattr(self.search, "bounds", (-math.inf, math.inf))
+        predicted, noise = self.curves.predict(reports, bounds)
+        self.trials.prune(id_, reports, predicted=predicted, noise=noise)
 
     def _catches(self, error: BaseException) -> bool:
         """Return whether an exception makes one evaluation fail, and no more."""
@@ -199,18 +243,19 @@ class SearchRun:
         return self._trial(self._ended[-1])
 
     def _trial(self, ended: "Ended") -> Trial:
-        job, value, noise, reason, seconds = ended
+        job, value, noise, reason, reports, seconds = ended
         if isinstance(self.trials, Study):
             return self.trials.trials[job.id]
         return Trial(
             job.id,
             *self.domain.place(job.candidate),
             value,
-            "failed" if value is None else "completed",
+            "failed" if reason is not None else "pruned" if value is None else "completed",
             self._began_at + job.started,
             self._began_at + seconds,
             noise,
             reason,
+            reports,
         )
 
     def leave(self) -> None:

@@ -14,6 +14,7 @@ from bough.exceptions import Exhausted
 from bough.run.executors import Evaluator, Task, check_executor, make_evaluator
 from bough.run.loop import SearchRun, Unrecorded
 from bough.run.progress import Bar, Interrupts
+from bough.run.pruning import PruneRule, takes_trial
 from bough.run.result import Result
 from bough.run.stopping import Budget, StopRule, Target
 from bough.searchers import Searcher
@@ -38,6 +39,7 @@ def maximize(
     stop: StopRule | Iterable[StopRule] = (),
     bounds: tuple[float | None, float | None] | None = None,
     noise: float | None = None,
+    prune: PruneRule | None = None,
     executor: Any = None,
     study: "str | os.PathLike[str] | Study | None" = None,
     timeout: float | None = None,
@@ -55,7 +57,8 @@ def maximize(
     objective
         The function to maximize: called with `tree.decode(path)`, or a dict of params; returns the
         reward, or `(reward, std)` with its standard deviation. If it has a parameter `seed`, it
-        gets one for each trial.
+        gets one for each trial. One with two required parameters also gets the trial, for
+        `trial.report(step, value)` and `if trial.should_stop(): return`.
     tree_or_space
         The domain of the search.
     budget
@@ -73,6 +76,9 @@ def maximize(
     noise
         The standard deviation of a value around its expectation, 0 if values have none; for a
         searcher as `bounds` are. By default it is fitted.
+    prune
+        A rule that stops trials which fall behind, by their reports: `SuccessiveHalving()` or
+        `ProbabilityOfImprovement()`. By default no trial is stopped.
     executor
         The workers of a parallel run: a number of processes, or anything with the `submit` of
         `concurrent.futures`, such as a pool of threads or `client.get_executor(pure=False)` of a
@@ -169,9 +175,11 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
     if given.collect not in (True, False):
         raise TypeError(f"collect must be True or False, got {given.collect!r}")
     check_executor(given.executor, given.timeout)
+    _check_prune(given.prune, given.objective)
     trials = _open_trials(given, sign, budget)
     interrupts = Interrupts()
-    run = SearchRun(trials, trials is not given.study, domain, interrupts, catch, retries)
+    closes = trials is not given.study
+    run = SearchRun(trials, closes, domain, interrupts, catch, retries, given.prune)
     evaluator: Evaluator | None = None
     stopped_by = None
     try:
@@ -179,7 +187,7 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
             if run.ended:
                 stopped_by = run.stopped_by(budget, rules)
             if stopped_by is None:
-                task = Task(given.objective, domain, trials.first_state)
+                task = Task(given.objective, domain, trials.first_state, sign)
                 evaluator = make_evaluator(given.executor, task, given.timeout, interrupts)
             try:
                 while stopped_by is None and evaluator is not None:
@@ -264,6 +272,22 @@ def checked_rules(stop: Any, budget: int | None) -> tuple[list[StopRule], int | 
         budgets.append(Budget(budget).evaluations)
     rest = [rule for rule in rules if not isinstance(rule, Budget)]
     return rest, min(budgets, default=None)
+
+
+def _check_prune(prune: Any, objective: Any) -> None:
+    """Refuse anything but a rule, and a rule for an objective that does not take a trial."""
+    if prune is None:
+        return
+    if not isinstance(prune, PruneRule):
+        hint = f": write {prune.__name__}()" if isinstance(prune, type) else ""
+        raise TypeError(
+            f"prune must be a rule such as bough.SuccessiveHalving(), or None, got {prune!r}{hint}"
+        )
+    if not takes_trial(objective):
+        raise ValueError(
+            "prune needs an objective with two required parameters, such as objective(params, "
+            f"trial), which calls trial.report(step, value); got {objective!r}"
+        )
 
 
 def _checked_functions(given: Any, name: str) -> list[Any]:

@@ -123,7 +123,10 @@ def trial_line(trial: Trial, best: Any) -> str:
     """Return one line about a trial that has ended, and the best measured value so far."""
     where = listed(trial.params) if trial.params is not None else " ".join(map(str, trial.path))
     took = (trial.ended or 0.0) - trial.started
-    if trial.value is None:
+    if trial.state == "pruned":
+        step, value = trial.reports[-1]
+        outcome = f"pruned after step {step:g} with value {value:.6g}"
+    elif trial.value is None:
         outcome = f"failed ({brief(trial.reason)})"
     else:
         outcome = f"value {trial.value:.6g}"

@@ -39,10 +39,17 @@ def result_text(result: "Result") -> str:
 
 
 def evaluations_text(history: "History") -> str:
-    """Return the number of evaluations, and of those that failed, with the last reason."""
+    """Return the number of evaluations, of those pruned, and of failures with the last reason."""
     count = len(history)
     text = f"{count:,} evaluation{'' if count == 1 else 's'}"
-    return f"{text}, of which {_failures_text(history)}" if history.failed else text
+    ends = _ends_texts(history)
+    return f"{text}, of which {' and '.join(ends)}" if ends else text
+
+
+def _ends_texts(history: "History") -> list[str]:
+    """Return how many trials were pruned and failed, if any."""
+    pruned = [f"{history.pruned:,} pruned"] if history.pruned else []
+    return [*pruned, _failures_text(history)] if history.failed else pruned
 
 
 def _failures_text(history: "History") -> str:
@@ -146,6 +153,8 @@ def run_facts(result: "Result", seconds: float) -> dict[str, Any]:
         "stopped_by": result.stopped_by,
         "evaluations": count,
         "failed": result.history.failed,
+        "pruned": result.history.pruned,
+        "steps": result.history.steps,
         "observations": result.searcher.observations,
         "seconds": seconds,
         "evaluations_per_second": count / seconds if seconds else None,
@@ -158,8 +167,9 @@ def run_text(result: "Result", seconds: float) -> str:
     text = f"{len(history):,} evaluated in {seconds:.2f} s"
     if seconds and len(history) >= seconds:
         text += f" ({len(history) / seconds:,.0f} a second)"
-    if history.failed:
-        text += f", {_failures_text(history)}"
+    text += "".join(f", {ends}" for ends in _ends_texts(history))
+    if history.steps:
+        text += f", {history.steps:,g} steps"
     if observations > len(history) - history.failed:
         text += f", {observations:,} in all"
     return f"{text}, {stop_text(result.stopped_by)}"

@@ -14,7 +14,7 @@ from bough.run.render import result_text
 from bough.searchers import Certificate, Searcher
 from bough.searchers.base import ExpectedBest, negative_arm, negative_certificate
 from bough.spaces.searcher import SpaceSearcher
-from bough.studies.trials import Trial, Trials
+from bough.studies.trials import Trial, Trials, best_completed
 from bough.trees import Path
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class History:
-    """The evaluations of a run in the order of their ends, those that failed included.
+    """The evaluations of a run in the order of their ends, failed and pruned ones included.
 
     Attributes
     ----------
     trials
-        The trials, with states, times, and the reasons of failures.
+        The trials, with states, times, reports, and the reasons of failures.
     seconds
         The seconds from the start of the run to the end of each trial.
     """
@@ -48,13 +48,23 @@ class History:
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
-        """The measured value of each trial; nan where it failed."""
+        """The final value of each trial; nan where it failed or was pruned."""
         return np.array([trial.value for trial in self.trials], dtype=float)
 
     @cached_property
     def failed(self) -> int:
         """The number of trials that failed."""
         return sum(trial.state == "failed" for trial in self.trials)
+
+    @cached_property
+    def pruned(self) -> int:
+        """The number of trials that were pruned."""
+        return sum(trial.state == "pruned" for trial in self.trials)
+
+    @cached_property
+    def steps(self) -> float:
+        """The total number of steps: the sum of the last step that each trial reported."""
+        return sum(trial.steps for trial in self.trials)
 
     def __len__(self) -> int:
         return len(self.trials)
@@ -136,7 +146,9 @@ class Result:
         """Return the result of a searcher as it stands."""
         best = certificate = expected = None
         if searcher.observations:
-            best, certificate = searcher.best(), getattr(searcher, "certificate", None)
+            sign = -1.0 if direction == "minimize" else 1.0
+            best = best_completed(searcher, history.trials if study is None else study.trials, sign)
+            certificate = getattr(searcher, "certificate", None)
             expect = getattr(searcher, "expected_best", None)
             expected = None if expect is None else expect()
         if direction == "minimize":

@@ -224,6 +224,13 @@ class Searcher(Resumable, ABC):
         """
         self.tree.walk(path)
 
+    def prune(self, path: Sequence[int], value: float, *, noise: float | None = None) -> None:
+        """Record a reward that is predicted, since the evaluation was stopped before its end.
+
+        By default it counts as any other observation.
+        """
+        self.tell(path, value, noise=noise)
+
     @abstractmethod
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played.

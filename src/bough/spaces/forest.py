@@ -223,6 +223,16 @@ class Forest(SpaceSearcher):
     # ------------------------------------------------------------------ tell
 
     def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
+        self._observe(params, value, noise)
+
+    def _observe(
+        self,
+        params: Mapping[str, Any],
+        value: float,
+        noise: float | None,
+        *,
+        predicted: bool = False,
+    ) -> None:
         trials = self.trials
         point = self.space.point(params)
         reward = moderate(real(value, "value"), "value")
@@ -232,13 +242,20 @@ class Forest(SpaceSearcher):
         trials.keep_params(point, params)
         self._risk.record(point, failed=False)
         recovered, was_noisy = point in trials.failed, trials.noisy
-        row = trials.observe(point, reward, noise)
+        row = trials.observe(point, reward, noise, predicted=predicted)
         if recovered:
             self._ensemble.replace_penalized()
         if trials.noisy and not was_noisy and len(trials.observed[point]) > 1:
             self._ensemble.restart_with_noise(self._rng)
         self._trust_regions.observe(row, self._noise)
         self._ensemble.refit_if_due(reward, self._rng)
+
+    def prune(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
+        """Record a reward that is predicted, since the evaluation was stopped before its end.
+
+        It counts as an observation, but does not show whether rewards have noise.
+        """
+        self._observe(params, value, noise, predicted=True)
 
     def refit(self) -> None:
         self._ensemble.refit(self._rng)

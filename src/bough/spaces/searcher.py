@@ -54,6 +54,13 @@ class SpaceSearcher(Resumable, ABC):
         """
         self.space.point(params)
 
+    def prune(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
+        """Record a reward that is predicted, since the evaluation was stopped before its end.
+
+        By default it counts as any other observation.
+        """
+        self.tell(params, value, noise=noise)
+
     @abstractmethod
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the observed points."""

@@ -66,6 +66,7 @@ class TrialTable:
         self._discrete = [i for i in numeric if slots[i].parameter.count is not None]
         self._ended: list[Observation] = []
         self._count = 0  # of observations
+        self._predicted: set[int] = set()  # the rows of rewards that were not measured
         columns: list[Any] = [("state", int), ("value", float), ("noise", float)]
         columns += [(name, float, (len(slots),)) for name in ("positions", "coordinates")]
         self._table = np.empty(16, dtype=columns)
@@ -97,14 +98,20 @@ class TrialTable:
             numbers.setdefault(point, number)
         return numbers
 
-    def observe(self, point: Point, value: float, noise: float | None) -> int:
-        """Record a reward, and return its row."""
+    def observe(
+        self, point: Point, value: float, noise: float | None, *, predicted: bool = False
+    ) -> int:
+        """Record a reward, which was measured or predicted, and return its row."""
         earlier = self.observed.setdefault(point, [])
-        differs = bool(earlier) and self._ended[earlier[-1]].value != value
-        if differs or noise:
-            self.noisy = True
-        elif earlier and self.noisy is None and noise is None:
-            self.noisy = False
+        if predicted:
+            self._predicted.add(len(self._ended))
+        else:
+            measured = [row for row in earlier if row not in self._predicted]
+            differs = bool(measured) and self._ended[measured[-1]].value != value
+            if differs or noise:
+                self.noisy = True
+            elif measured and self.noisy is None and noise is None:
+                self.noisy = False
         # (Noise 0 is that of the others: even exact rewards vary within a cell.)
         row = self._append(Observation(point, value, noise or None), OBSERVED)
         earlier.append(row)

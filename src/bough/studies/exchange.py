@@ -9,7 +9,7 @@ from bough._validation import whole
 from bough.exceptions import StudyError
 from bough.studies.describe import INVALID, check_specification
 from bough.studies.journal import FORMAT, Journal, read_damaged
-from bough.studies.operations import Operation, check_operation, check_order
+from bough.studies.operations import ENDS, Operation, check_operation, check_order
 
 
 def export_lines(file: Path) -> tuple[list[str], str | None]:
@@ -70,7 +70,7 @@ def _without_gaps(operations: list[Operation]) -> Iterator[Operation]:
         if kind in ("ask", "take"):
             ids[trial] = len(ids)
             running.add(trial)
-        elif kind in ("tell", "fail") and trial in running:
+        elif kind in ENDS and trial in running:
             running.discard(trial)
         elif kind != "enqueue":
             continue

@@ -2,11 +2,15 @@
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from bough._validation import at_least_zero, real, whole
 from bough.exceptions import StudyError
+from bough.studies.trials import Report, read_reports
+
+#: The operations by which a trial ends.
+ENDS = ("tell", "prune", "fail")
 
 
 class Operation(NamedTuple):
@@ -55,12 +59,29 @@ def check_order(operations: Iterable[Operation], name: str, first: int) -> None:
                 problem = problem or f"its trial is {trial}, not {begun}"
             running.add(trial)
             begun += 1
-        elif kind in ("tell", "fail"):
+        elif kind in ENDS:
             if trial not in running:
                 problem = problem or f"trial {trial} is not running"
             running.discard(trial)
         if problem is not None:
             raise StudyError(f"{name} {n - 1 + first} is not the next operation: {problem}")
+
+
+def write_outcome(value: float | None, noise: float | None, reports: Sequence[Report] = ()) -> str:
+    """Return the body of a tell or a prune: the value, [value, noise] or [.., .., reports]."""
+    if reports:
+        return json.dumps([value, noise, reports])
+    return repr(value) if noise is None else json.dumps([value, noise])
+
+
+def read_outcome(body: Any) -> tuple[Any, Any, tuple[Report, ...]]:
+    """Return value, noise and reports in the body of a tell or a prune."""
+    if not isinstance(body, list):
+        return body, None, ()
+    value, noise, *more = body
+    if len(more) > 1:
+        raise ValueError(f"an outcome is [value, noise, reports], not {body!r}")
+    return value, noise, read_reports(more[0]) if more else ()
 
 
 def _check_body(kind: str, body: Any, of_space: bool) -> None:
@@ -70,10 +91,16 @@ def _check_body(kind: str, body: Any, of_space: bool) -> None:
         if not of_space:  # (params are checked when the space is known)
             for step in body:
                 whole(step, "a step", least=0)
-    elif kind == "tell":
-        value, noise = body if isinstance(body, list) else (body, 0.0)
-        real(value, "value")
-        at_least_zero(noise, "noise")
+    elif kind in ("tell", "prune"):
+        value, noise, reports = read_outcome(body)
+        if value is not None or kind == "tell":
+            real(value, "value")
+        elif noise is not None:
+            raise ValueError(f"the noise is {noise!r}, and there is no value")
+        if noise is not None or (isinstance(body, list) and not reports):
+            at_least_zero(noise, "noise")
+        if kind == "prune" and not reports:
+            raise ValueError("a pruned trial has reports")
     elif kind == "fail":
         if not isinstance(body, str):
             raise TypeError(f"a reason is a text, not {body!r}")

@@ -8,8 +8,8 @@ from typing import Any
 
 from bough.exceptions import Exhausted, StudyError
 from bough.studies.describe import INVALID
-from bough.studies.operations import Operation
-from bough.studies.trials import Domain, Trial
+from bough.studies.operations import ENDS, Operation, read_outcome
+from bough.studies.trials import Domain, Report, Trial
 
 #: The relative difference that a parameter may have on another machine.
 ROUNDING = 1e-9
@@ -37,6 +37,9 @@ class Replay:
         self.trials: list[Trial] = []
         self.queue: deque[Any] = deque()
         self.failed = 0
+        self.unobserved = 0  # trials that have ended, and of which the searcher observed nothing
+        #: What the searcher observed of pruned trials: value and noise, or None and None.
+        self.predicted: dict[int, tuple[float | None, float | None]] = {}
         self._fits = 0  # the number of the searcher's fits that are recorded
         self._rounded: dict[int, Any] = {}  # what it asked for now, where that differs by rounding
 
@@ -72,7 +75,7 @@ class Replay:
         ended = []
         for operation in operations:
             self.note(operation)
-            if operation.kind in ("tell", "fail"):
+            if operation.kind in ENDS:
                 ended.append(operation.trial or 0)
         if self.search is None or not ended:
             return
@@ -81,10 +84,7 @@ class Replay:
             for id_ in ended:
                 trial = self.trials[id_]
                 try:
-                    if trial.value is None:
-                        self.fail(trial)
-                    else:
-                        self.observe(trial, trial.value, trial.noise)
+                    self.end(trial, *self.predicted.get(id_, (trial.value, trial.noise)))
                 except (TypeError, ValueError) as error:
                     raise StudyError(
                         f"trial {id_} does not fit the searcher any more, or its tree: {error}"
@@ -119,19 +119,16 @@ class Replay:
         kind, id_ = operation.kind, operation.trial or 0
         if kind in ("ask", "exhausted"):
             self._ask_again(operation)
-        elif kind == "tell":
-            if fits is not None:
-                self.search.replay_fits(fits)
-            try:
-                self.observe(self.trials[id_], *_observed(operation))
-            except (TypeError, ValueError) as error:
-                raise Difference(f"trial {id_} differs: telling it gives {error!r}") from error
-        elif kind == "fail":
-            try:
-                self.fail(self.trials[id_])
-            except (TypeError, ValueError) as error:
-                raise Difference(f"trial {id_} differs: its failure gives {error!r}") from error
         self.note(operation)
+        if kind in ENDS:
+            if fits is not None and kind != "fail":
+                self.search.replay_fits(fits)
+            trial = self.trials[id_]
+            try:
+                self.end(trial, *self.predicted.get(id_, (trial.value, trial.noise)))
+            except (TypeError, ValueError) as error:
+                what = "its failure" if kind == "fail" else "telling it"
+                raise Difference(f"trial {id_} differs: {what} gives {error!r}") from error
 
     def _ask_again(self, operation: Operation) -> None:
         """Have the searcher ask, and raise if it asked for something else then."""
@@ -155,14 +152,17 @@ class Replay:
                 f"for {here}, and asked for {there} when this was recorded"
             )
 
-    def observe(self, trial: Trial, value: float, noise: float | None) -> None:
-        """Let the searcher observe the value of a trial."""
+    def end(
+        self, trial: Trial, value: float | None, noise: float | None, *, pruned: bool = False
+    ) -> None:
+        """Let the searcher observe the value of a trial, one that is predicted, or its failure."""
         candidate = self._rounded.get(trial.id, trial.candidate)
-        self.search.tell(candidate, self.sign * value, noise=noise)
-
-    def fail(self, trial: Trial) -> None:
-        """Tell the searcher that a trial has failed."""
-        self.search.fail(self._rounded.get(trial.id, trial.candidate))
+        if value is None:
+            self.search.fail(candidate)
+        elif pruned or trial.state == "pruned":
+            self.search.prune(candidate, self.sign * value, noise=noise)
+        else:
+            self.search.tell(candidate, self.sign * value, noise=noise)
 
     def note(self, operation: Operation) -> None:
         """Update the trials by an operation, without the searcher."""
@@ -176,13 +176,21 @@ class Replay:
             except (TypeError, ValueError) as error:
                 raise self._misfit(operation, error) from error
         elif kind == "tell":
-            self.complete(id_, *_observed(operation), operation.at)
+            self.complete(id_, *read_outcome(json.loads(operation.body)), operation.at)
+        elif kind == "prune":
+            *observed, reports = read_outcome(json.loads(operation.body))
+            self.predicted[id_] = observed[0], observed[1]
+            self.unobserved += observed[0] is None
+            self.trials[id_] = self.trials[id_]._replace(
+                state="pruned", reports=reports, ended=operation.at
+            )
         elif kind == "fail":
             reason = json.loads(operation.body)
             self.trials[id_] = self.trials[id_]._replace(
                 state="failed", reason=reason, ended=operation.at
             )
             self.failed += 1
+            self.unobserved += 1
         elif kind == "enqueue":
             self.queue.append(self._read(operation))
 
@@ -191,10 +199,14 @@ class Replay:
         place = self.domain.place(candidate)
         self.trials.append(Trial(len(self.trials), *place, None, "running", at))
 
-    def complete(self, id_: int, value: float, noise: float | None, at: float) -> None:
+    def complete(
+        self, id_: int, value: float, noise: float | None, reports: tuple[Report, ...], at: float
+    ) -> None:
         """Give a trial its value."""
         _, path, params, _, _, started, *_ = self.trials[id_]
-        self.trials[id_] = Trial(id_, path, params, value, "completed", started, at, noise)
+        self.trials[id_] = Trial(
+            id_, path, params, value, "completed", started, at, noise, None, reports
+        )
 
     def _read(self, operation: Operation) -> Any:
         try:
@@ -224,8 +236,3 @@ def _agree(now: Any, then: Any) -> bool:
     if isinstance(now, list) and isinstance(then, list):
         return len(now) == len(then) and all(map(_agree, now, then))
     return bool(now == then)
-
-
-def _observed(operation: Operation) -> tuple[float, float | None]:
-    body = json.loads(operation.body)
-    return (body[0], body[1]) if isinstance(body, list) else (body, None)

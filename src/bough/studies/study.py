@@ -29,9 +29,9 @@ from bough.studies.describe import (
     specify,
 )
 from bough.studies.journal import Durability, Journal
-from bough.studies.operations import Operation
+from bough.studies.operations import Operation, write_outcome
 from bough.studies.replay import Replay
-from bough.studies.trials import Domain, Trial, Trials
+from bough.studies.trials import Domain, Report, Trial, Trials, best_completed, read_reports
 from bough.trees import Tree
 
 
@@ -247,18 +247,89 @@ class Study:
                 replay.note(operation)
             return replay.trials[id_]
 
-    def tell(self, trial_or_id: Trial | int, value: float, *, noise: float | None = None) -> None:
-        """Record the value of a trial (and its standard deviation): it is safe on return."""
+    def tell(
+        self,
+        trial_or_id: Trial | int,
+        value: float,
+        *,
+        noise: float | None = None,
+        reports: Sequence[Report] = (),
+    ) -> None:
+        """Record the value of a trial: it is safe on return.
+
+        Parameters
+        ----------
+        trial_or_id
+            The trial, which is running.
+        value
+            Its final value.
+        noise
+            The standard deviation of the value.
+        reports
+            The intermediate values, pairs of a step and a value.
+        """
         with self._guard:
             trial = self._running(trial_or_id)
             number = real(value, "value")
             noise = None if noise is None else at_least_zero(noise, "noise")
-            body = repr(number) if noise is None else json.dumps([number, noise])
-            operation = Operation.now("tell", trial.id, body)
-            self._replay.observe(trial, number, noise)
-            fits = [Operation.now("refit", trial.id, fit) for fit in self._replay.new_fits()]
-            self._journal.append([operation, *fits])
-            self._replay.complete(trial.id, number, noise, operation.at)
+            curve = read_reports(reports)
+            operation = Operation.now("tell", trial.id, write_outcome(number, noise, curve))
+            self._replay.end(trial, number, noise)
+            self._append_with_fits(operation)
+            self._replay.complete(trial.id, number, noise, curve, operation.at)
+
+    def prune(
+        self,
+        trial_or_id: Trial | int,
+        reports: Sequence[Report],
+        *,
+        predicted: float | None = None,
+        noise: float | None = None,
+    ) -> None:
+        """Record that a trial was stopped before its end.
+
+        Parameters
+        ----------
+        trial_or_id
+            The trial, which is running.
+        reports
+            The intermediate values, pairs of a step and a value; at least one.
+        predicted
+            The final value that the searcher observes in place of the one that was not measured;
+            worse than the best value so far. By default the searcher treats the trial as failed.
+        noise
+            The standard deviation of the predicted value.
+        """
+        with self._guard:
+            trial = self._running(trial_or_id)
+            curve = read_reports(reports)
+            if not curve:
+                raise ValueError("reports must have at least one pair (step, value), got none")
+            if predicted is None and noise is not None:
+                raise ValueError(f"noise is that of the predicted value, got {noise!r} without one")
+            if predicted is not None:
+                predicted = self._checked_prediction(predicted)
+            noise = None if noise is None else at_least_zero(noise, "noise")
+            operation = Operation.now("prune", trial.id, write_outcome(predicted, noise, curve))
+            self._replay.end(trial, predicted, noise, pruned=True)
+            self._append_with_fits(operation)
+            self._replay.note(operation)
+
+    def _checked_prediction(self, given: Any) -> float:
+        """Return the predicted value of a pruned trial, which must not be recommended."""
+        predicted, sign = real(given, "predicted"), self.sign
+        values = [trial.value for trial in self.trials if trial.value is not None]
+        if not values or sign * predicted >= max(sign * value for value in values):
+            raise ValueError(
+                "predicted must be worse than the best value so far, since only completed trials "
+                f"are recommended; got {given!r}"
+            )
+        return predicted
+
+    def _append_with_fits(self, operation: Operation) -> None:
+        """Record the end of a trial, and the fits that the searcher has made since."""
+        fits = [Operation.now("refit", operation.trial, fit) for fit in self._replay.new_fits()]
+        self._journal.append([operation, *fits])
 
     def fail(self, trial_or_id: Trial | int, reason: str = "") -> None:
         """Record that a trial has no value. The search continues elsewhere as long as it can."""
@@ -266,7 +337,7 @@ class Study:
             trial = self._running(trial_or_id)
             operation = Operation.now("fail", trial.id, json.dumps(str(reason)))
             self._journal.append([operation])
-            self._replay.fail(trial)
+            self._replay.end(trial, None, None)
             self._replay.note(operation)
 
     def enqueue(self, params_or_path: Mapping[str, Any] | Sequence[int]) -> None:
@@ -291,6 +362,8 @@ class Study:
             )
         if trial.state == "completed":
             raise ValueError(f"trial {id_} has a value already: {trial.value!r}; ask for another")
+        if trial.state == "pruned":
+            raise ValueError(f"trial {id_} was pruned after step {trial.steps}; ask for another")
         if trial.state == "failed":
             raise ValueError(f"trial {id_} has failed ({trial.reason}); ask for another")
         return trial
@@ -321,6 +394,11 @@ class Study:
         """The number of failed trials."""
         return self._replay.failed
 
+    @property
+    def unobserved(self) -> int:
+        """The number of trials that have ended and of which the searcher observed nothing."""
+        return self._replay.unobserved
+
     def offer_again(self, ids: Iterable[int]) -> None:
         """Have running trials that no one evaluates any more offered again by `ask`."""
         with self._guard.lock:
@@ -328,7 +406,9 @@ class Study:
 
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the observed arms, in the sign of the values."""
-        arm = self.searcher.best(rule)
+        arm = best_completed(self.searcher, self.trials, self.sign, rule)
+        if arm is None:
+            raise ValueError("no completed trials yet: call tell() before best()")
         return negative_arm(arm) if self.sign < 0 else arm
 
     @property

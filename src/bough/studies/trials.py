@@ -5,16 +5,26 @@ what the searcher observes, what a file holds, and, decoded, what an objective i
 """
 
 import json
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, overload
 
+import numpy as np
+
+from bough._validation import above_zero, listed, real
+from bough.belief.best_arm import Arm
 from bough.spaces import Choice, Space
 from bough.spaces.space import is_plain
 from bough.trees import Path, Tree
 
 #: `json.dumps` makes a new encoder at each call.
 _compact = json.JSONEncoder(separators=(",", ":")).encode
+
+#: The states of trials.
+STATES = ("completed", "pruned", "failed", "running")
+#: A step, and the intermediate value that was reported after it.
+Report = tuple[float, float]
 
 
 class Trial(NamedTuple):
@@ -29,26 +39,35 @@ class Trial(NamedTuple):
     params
         The parameters that the path stands for in a space; None on a plain tree.
     value
-        The observed value, None until there is one.
+        The final value, None unless the trial was completed.
     state
-        `"running"`, `"completed"` (there is a value) or `"failed"`.
+        `"running"`, `"completed"` (there is a value), `"pruned"` (stopped before its end) or
+        `"failed"`.
     started, ended
-        The times of `ask` and of `tell` or `fail`, in seconds since 1970.
+        The times of `ask`, and of `tell`, `prune` or `fail`, in seconds since 1970.
     noise
         The standard deviation of the value, if one was given.
     reason
         The reason of a failure.
+    reports
+        The intermediate values that the objective reported, as pairs of a step and a value.
     """
 
     id: int
     path: Path
     params: Any
     value: float | None
-    state: Literal["running", "completed", "failed"]
+    state: Literal["running", "completed", "pruned", "failed"]
     started: float
     ended: float | None = None
     noise: float | None = None
     reason: str | None = None
+    reports: tuple[Report, ...] = ()
+
+    @property
+    def steps(self) -> float:
+        """The last step that was reported; 0 if there are no reports."""
+        return self.reports[-1][0] if self.reports else 0
 
     @property
     def candidate(self) -> Any:
@@ -80,8 +99,9 @@ class Trials(Sequence[Trial]):
         """Return a list for each column of a table with one row per trial.
 
         The columns are `id`, `value`, `state`, `started`, `ended`, `duration`, `noise` and
-        `reason`, and `params_x` for each parameter `x`, or `path` on a plain tree. What a trial
-        does not have is None.
+        `reason`, and `params_x` for each parameter `x`, or `path` on a plain tree. If trials have
+        reports there are `steps` and `last_report`, the last step and its value. What a trial does
+        not have is None.
         """
         trials = self._trials
         started = [_time(trial.started) for trial in trials]
@@ -104,6 +124,9 @@ class Trials(Sequence[Trial]):
             columns["path"] = [trial.path for trial in trials]
         columns["noise"] = [trial.noise for trial in trials]
         columns["reason"] = [trial.reason for trial in trials]
+        if any(trial.reports for trial in trials):
+            columns["steps"] = [trial.steps if trial.reports else None for trial in trials]
+            columns["last_report"] = [t.reports[-1][1] if t.reports else None for t in trials]
         return columns
 
     def to_pandas(self) -> Any:
@@ -116,8 +139,56 @@ class Trials(Sequence[Trial]):
         return table.astype(times | numbers)
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{self.count(s)} {s}" for s in ("completed", "failed", "running"))
-        return f"Trials({len(self)}: {counts})"
+        return f"Trials({len(self)}: {counts_text(self)})"
+
+
+def counts_text(trials: Trials) -> str:
+    """Return the number of trials in each state; that of pruned ones if there are any."""
+    counts = {state: trials.count(state) for state in STATES}
+    shown = [f"{n:,} {state}" for state, n in counts.items() if n or state != "pruned"]
+    return ", ".join(shown)
+
+
+def best_completed(
+    searcher: Any, trials: Sequence[Trial], sign: float, rule: str | None = None
+) -> Arm | None:
+    """Return the best arm by a rule of the searcher; None if only pruned trials were observed.
+
+    The searcher observes predicted values of pruned trials, and may recommend one. Then the arm
+    with the highest observed reward is returned: a prediction is below the best value measured
+    before. The value of an arm is the average of those of its completed trials.
+    """
+    for choice in (rule, "observed"):
+        arm: Arm = searcher.best(choice)
+        here = [trial for trial in trials if (trial.path, trial.params) == (arm.path, arm.params)]
+        if all(trial.state != "pruned" for trial in here):
+            return arm
+        values = [sign * trial.value for trial in here if trial.value is not None]
+        if values:
+            value, visits = math.fsum(values) / len(values), len(values)
+            posterior = arm.mean, arm.std, arm.lower, arm.upper
+            return Arm(arm.path, arm.params, *posterior, value, visits)
+    return None
+
+
+def next_report(reports: Sequence[Report], step: Any, value: Any) -> Report:
+    """Return the step and the value of a report that follows others, or refuse them."""
+    number = above_zero(step, "step")
+    number = int(step) if isinstance(step, (int, np.integer)) else number
+    if reports and number <= reports[-1][0]:
+        raise ValueError(f"step must be above {reports[-1][0]}, the last one, got {step!r}")
+    return number, real(value, "value")
+
+
+def read_reports(given: Any) -> tuple[Report, ...]:
+    """Return reports, pairs of a step and a value with increasing steps, or refuse them."""
+    reports: list[Report] = []
+    for report in listed(given, "reports"):
+        pair = listed(report, "a report")
+        if len(pair) != 2:
+            raise ValueError(f"a report must be a pair (step, value), got {report!r}")
+        reports.append(next_report(reports, *pair))
+    return tuple(reports)
 
 
 def _time(seconds: float | None) -> datetime | None:
