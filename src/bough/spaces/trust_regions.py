@@ -41,6 +41,9 @@ MOST_ACTIVE, MOST_CONVERGED = 8, 40
 FOCUS = 0.75
 #: The number of random candidates for the maximum of a quadratic in a region.
 CANDIDATES = 64
+#: The number of times that more candidates are drawn near the best one, if there are constraints:
+#: then the maximum is often on an edge.
+POLISH = 4
 #: The least share of the spread of rewards that counts as a gain.
 SMALL = 1e-6
 #: Noise matters where rewards differ by less than this many standard deviations.
@@ -121,6 +124,48 @@ def fit_quadratic(
     return Quadratic(center, radius, coefficients, mixed, near)
 
 
+# ---------------------------------------------------------------------- constraints
+
+
+class ConstraintModels:
+    """Local quadratic models of constraints, each with the scale of its values.
+
+    Parameters
+    ----------
+    coordinates
+        The coordinates of the trials.
+    constraints
+        A row for each trial with the values of the constraints, NaN where they are not known.
+    center, radius
+        The center and the radius of a trust region.
+    """
+
+    def __init__(
+        self, coordinates: Array, constraints: Array, center: Array, radius: Array
+    ) -> None:
+        self._models: list[tuple[Quadratic | None, float]] = []
+        for values in constraints.T:
+            known = ~np.isnan(values)
+            if known.any():
+                values = values[known]
+                model = fit_quadratic(coordinates[known], values, center, radius, noisy=False)
+                self._models.append((model, float(values.std()) or 1.0))
+
+    @property
+    def are_known(self) -> bool:
+        """Whether there are enough data for a model of each constraint."""
+        return all(model is not None for model, _ in self._models)
+
+    def feasible(self, coordinates: Array) -> Array:
+        """Return the coordinates that satisfy all models; if there are none, the nearest to it."""
+        violation = np.zeros(len(coordinates))
+        for model, scale in self._models:
+            assert model is not None
+            violation += np.maximum(model(coordinates), 0.0) / scale
+        least = violation.argmin()
+        return coordinates[violation == 0.0] if violation[least] == 0.0 else coordinates[[least]]
+
+
 # ---------------------------------------------------------------------- regions
 
 
@@ -161,13 +206,16 @@ class TrustRegion:
         small: float,
         rng: np.random.Generator,
         safe: Callable[[Array], Array],
+        *,
+        polish: int = 0,
     ) -> tuple[Array | None, int | None]:
         """Return where the local model is highest; None if there is no candidate.
 
         If there is noise, also return the index of the best of the data by the model. The data are
         all observations with the same choices; `least` is the spacing of discrete values along each
         parameter, `small` the largest gain that counts as none, and `safe` returns the
-        coordinates that are not at risk of failing.
+        coordinates that are not at risk of failing, or are expected to be feasible. `polish` is the
+        number of times that more candidates are drawn, each time nearer to the best one.
         """
         center = np.array(self.center)
         radius = np.maximum(self.radius, least)
@@ -189,6 +237,11 @@ class TrustRegion:
             return None, None
         fitted = model(candidates)
         best = candidates[fitted.argmax()]
+        for i in range(1, polish + 1):
+            near = best + 0.5**i * radius * rng.uniform(-1.0, 1.0, (CANDIDATES, len(low)))
+            candidates = safe(np.concatenate([best[None], np.clip(near, low, high)]))
+            fitted = model(candidates)
+            best = candidates[fitted.argmax()]
         if noise == 0.0 and maximum is not None and float(fitted.max()) - self.value < small:
             self.radius *= NO_GAIN
         highest = None
@@ -233,7 +286,10 @@ class TrustRegions:
 
         `is_new` returns whether evaluating a point would be informative.
         """
-        if len(self._trials) < FEWEST:
+        count = len(self._trials)
+        if self.regions and self._trials.are_constrained:  # infeasible points are modeled, too
+            count = self._trials.ended
+        if count < FEWEST:
             return None, None
         if self._trials.choices and rng.random() < OTHER_CHOICE:
             point: Point | None = self._with_another_choice(rng)
@@ -267,9 +323,22 @@ class TrustRegions:
         active = trials.active(center)
         rows, coordinates, values = trials.alike(center)
         least = np.array([trials.spacing(i, center[i]) for i in active])
-        safe = partial(self._risk.safe, center)
+        safe: Callable[[Array], Array] = partial(self._risk.safe, center)
         small = SMALL * self._spread
-        found, best = region.propose(coordinates, values, least, noise, small, rng, safe)
+        polish = 0
+        constrained = trials.constrained(center)
+        if constrained is not None:
+            everywhere, outcomes = constrained
+            radius = np.maximum(region.radius, least)
+            models = ConstraintModels(everywhere, outcomes[:, 1:], np.array(region.center), radius)
+            if models.are_known:
+                safe, polish = models.feasible, POLISH
+            if noise == 0.0:  # else the center moves to the best of the data
+                measured = ~np.isnan(outcomes[:, 0])
+                coordinates, values = everywhere[measured], outcomes[measured, 0]
+        found, best = region.propose(
+            coordinates, values, least, noise, small, rng, safe, polish=polish
+        )
         if found is None:
             return None
         if best is not None:
