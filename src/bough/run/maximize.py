@@ -89,7 +89,8 @@ def maximize(
         Constraints that are known before an evaluation: a cheap function of what the objective is
         called with, which returns a number or a sequence of numbers, feasible if all are at most 0.
         The objective is evaluated only where they hold. If the searcher finds no other such place
-        the search ends, and if it finds none at all `Infeasible` is raised. (Constraints that an evaluation shows are part of its `Outcome`.)
+        the search ends, and if it finds none at all `Infeasible` is raised. (Constraints that an
+        evaluation shows are part of its `Outcome`.)
     prune
         A rule that stops trials which fall behind, by their reports: `SuccessiveHalving()` or
         `ProbabilityOfImprovement()`. By default no trial is stopped.
