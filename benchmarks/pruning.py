@@ -14,6 +14,7 @@ optimum. `crossing` is adverse: what ends lower falls more slowly.
 import math
 import sys
 import warnings
+import zlib
 from functools import cache
 
 import numpy as np
@@ -64,7 +65,7 @@ def _crossing(dimensions, seed, noise=0.0):
         x = np.array(list(params.values()))
         final = np.sum((x - center) ** 2)
         rate = 0.05 + 0.3 * min(final, 1.0)
-        errors = np.random.default_rng(hash(x.tobytes()) % 2**32)
+        errors = np.random.default_rng(zlib.crc32(x.tobytes()))
         for step in range(1, 82):
             yield final + math.exp(-rate * step) + noise * errors.standard_normal()
 

@@ -165,6 +165,27 @@ def test_failures_after_reports(tmp_path):
     assert [(t.state, t.reports) for t in result.history.trials] == [("failed", ())] * 2
 
 
+@pytest.mark.parametrize("domain", [SPACE, TREE], ids=["space", "tree"])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_values_that_are_too_large_for_the_searcher(domain, recorded, tmp_path):
+    def diverging(params, trial):
+        for step in range(1, 10):
+            value = 1e300 if trial.id % 3 == 1 else curve(params, RunningTrial(0)) + 1 / step
+            trial.report(step, value)
+            if trial.should_stop():
+                break
+        return value
+
+    study = tmp_path / "run.db" if recorded else None
+    for budget in (9, 15):
+        result = bough.minimize(
+            diverging, domain, budget=budget, prune=RULES[0], rng=0, study=study
+        )
+    pruned = [t for t in result.history.trials if t.reports[0][1] == 1e300]
+    assert {trial.state for trial in pruned} == {"pruned"}
+    assert result.best.value < 10
+
+
 def test_an_objective_that_reports_nothing_is_not_stopped():
     result = bough.minimize(
         lambda params, trial: params["x"] + trial.should_stop(), SPACE, budget=9, prune=RULES[0]

@@ -258,7 +258,12 @@ class SearchRun:
         """Have the searcher observe the predicted value of a trial that was stopped."""
         bounds = getattr(self.search, "bounds", (-math.inf, math.inf))
         predicted, noise = self.curves.predict(reports, bounds)
-        self.trials.prune(id_, reports, predicted=predicted, noise=noise)
+        try:
+            self.trials.prune(id_, reports, predicted=predicted, noise=noise)
+        except StudyError:
+            raise
+        except ValueError:  # such as a training that diverged, whose value is too large
+            self.trials.prune(id_, reports, predicted=None, noise=None)
 
     def _catches(self, error: BaseException) -> bool:
         """Return whether an exception makes one evaluation fail, and no more."""
