@@ -206,7 +206,10 @@ class Replay:
             except (TypeError, ValueError) as error:
                 raise self._misfit(operation, error) from error
         elif kind == "tell":
-            self.complete(id_, *read_outcome(json.loads(operation.body)), operation.at)
+            try:
+                self.complete(id_, *read_outcome(json.loads(operation.body)), operation.at)
+            except ValueError as error:  # the number of constraints is another one
+                raise self._misfit(operation, error) from error
         elif kind == "prune":
             *observed, reports, _ = read_outcome(json.loads(operation.body))
             self.predicted[id_] = observed[0], observed[1]
