@@ -309,6 +309,16 @@ def test_an_agent_swings_a_pendulum():
     assert all(env.action_space.contains(action) for action in agent.last.available)
 
 
+def test_actions_of_a_box_do_not_accumulate_over_episodes():
+    env = pytest.importorskip("gymnasium").make("Pendulum-v1")
+    agent = planning.Agent(env, budget=20, rng=0)
+    counts = []
+    for _ in range(4):
+        agent.run(1, seed=0, most_steps=10, progress=False)
+        counts.append(len(agent.last.available))
+    assert max(counts) <= 5 + 10 * 4  # two at random and two near the best path, in each decision
+
+
 def test_a_hand_of_blackjack_is_short():
     env = pytest.importorskip("gymnasium").make("Blackjack-v1")
     for seed in range(10):

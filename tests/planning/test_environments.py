@@ -10,13 +10,8 @@ import numpy as np
 import pytest
 
 from bough import planning
-from bough.planning.environments import (
-    actions_of,
-    equal_states,
-    generators_of,
-    reseed,
-    why_not_underway,
-)
+from bough.planning.copies import equal_states, generators_of, reseed
+from bough.planning.environments import actions_of, why_not_underway
 
 gymnasium = pytest.importorskip("gymnasium")
 spaces = gymnasium.spaces

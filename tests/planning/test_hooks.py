@@ -258,3 +258,11 @@ def test_rollouts_are_for_gpts(noise, searcher):
     with pytest.raises(ValueError, match=f"rollout is for gpts: '{searcher}'"):
         planning.plan(world, budget=20, searcher=searcher, rollout=lambda place: 0)
     assert world.steps == 0
+
+
+@pytest.mark.parametrize("searcher", ["olop", "best_first", "random"])
+def test_policies_are_for_gpts_and_uct(searcher):
+    world = Line()
+    with pytest.raises(ValueError, match=f"policy is for gpts and uct: '{searcher}'"):
+        planning.plan(world, budget=20, searcher=searcher, policy=lambda place: [1, 1, 1, 1])
+    assert world.steps == 0

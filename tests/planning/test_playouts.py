@@ -12,8 +12,8 @@ from worlds import Chain, best_value
 
 from bough import planning
 from bough.planning.decision import PlanSettings
+from bough.planning.model import GenerativeModel
 from bough.planning.playouts import Playout, Simulation
-from bough.planning.simulator import GenerativeModel
 
 
 @pytest.fixture

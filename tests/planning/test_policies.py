@@ -14,10 +14,10 @@ from worlds import Chain
 import bough
 from bough import planning
 from bough.planning.decision import PlanSettings
+from bough.planning.model import GenerativeModel
 from bough.planning.planner import Planner
 from bough.planning.playouts import PAIRS, STEPS, Playout, RolloutPolicy
 from bough.planning.rewards import RewardScale, StepNoise
-from bough.planning.simulator import GenerativeModel
 
 plays_of_paths = st.lists(
     st.tuples(

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from worlds import Corridor
 
 from bough import planning
-from bough.planning.environments import actions_of, equal_states
-from bough.planning.simulator import GenerativeModel
+from bough.planning.copies import equal_states
+from bough.planning.environments import actions_of
+from bough.planning.model import GenerativeModel
 
 gymnasium = pytest.importorskip("gymnasium")
 spaces = gymnasium.spaces

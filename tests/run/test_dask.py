@@ -2,8 +2,6 @@
 
 import os
 import signal
-import threading
-import time
 
 import objectives
 import pytest
@@ -19,20 +17,20 @@ TREE = Tree(3, 4)
 
 @pytest.fixture(scope="module")
 def client():
+    tests = os.path.dirname(os.path.dirname(__file__))
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+            env={"PYTHONPATH": tests},
         ) as cluster,
         distributed.Client(cluster) as client,
-    ):
-        client.run(_find_tests, os.path.dirname(os.path.dirname(__file__)))
+    ):  # fmt: skip
         yield client
 
 
-def _find_tests(folder):
-    import sys
-
-    sys.path.insert(0, folder)
+def pids_of_workers(client):
+    """Return the processes of the workers; asks the nannies, since a worker may be dead."""
+    return [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid]
 
 
 def test_plays_of_one_arm_are_all_evaluated(client, tmp_path):
@@ -71,24 +69,21 @@ def test_pruning(client):
 
 
 def test_a_worker_killed_in_the_middle_of_a_run(client, tmp_path):
-    executor = client.get_executor(pure=False)
-    pids = client.run(os.getpid)
-    victim = next(iter(pids.values()))
-    killer = threading.Timer(1.0, os.kill, (victim, signal.SIGKILL))
-    killer.start()
+    victim = pids_of_workers(client)[0]
+
+    def kill_once(search):
+        if search.observations == 5:
+            os.kill(victim, signal.SIGKILL)
+
     result = maximize(
-        objectives.slow, TREE, budget=20, rng=0, executor=executor, study=tmp_path / "run.db"
-    )
-    killer.join()
+        objectives.slow, TREE, budget=20, rng=0, executor=client.get_executor(pure=False),
+        study=tmp_path / "run.db", callbacks=[kill_once],
+    )  # fmt: skip
     assert result.stopped_by == "budget"
-    assert victim not in client.run(os.getpid).values()
     with Study.open(tmp_path / "run.db") as study:
         assert study.trials.count("completed") == len(study.trials) == 20
         assert all(t.value == objectives.total(t.path) for t in study.trials)
-    deadline = time.monotonic() + 30
-    while len(client.nthreads()) < 2 and time.monotonic() < deadline:
-        time.sleep(0.1)  # the nanny brings another one
-    client.run(_find_tests, os.path.dirname(os.path.dirname(__file__)))
+    client.wait_for_workers(2)  # the nanny brings another one
 
 
 def test_workers_killed_one_after_the_other(client, tmp_path):
@@ -98,7 +93,7 @@ def test_workers_killed_one_after_the_other(client, tmp_path):
     def kill_one(search):
         returned.append(search.observations)
         if len(returned) % 6 == 3:
-            pids = list(client.run(os.getpid).values())
+            pids = pids_of_workers(client)
             killed.append(pids[len(killed) % len(pids)])
             os.kill(killed[-1], signal.SIGKILL)
 
@@ -115,10 +110,7 @@ def test_workers_killed_one_after_the_other(client, tmp_path):
         recorded = sorted((t.path, t.value) for t in study.trials)
         history = zip(result.history.paths, result.history.values.tolist(), strict=True)
         assert recorded == sorted(history)
-    deadline = time.monotonic() + 30
-    while len(client.nthreads()) < 2 and time.monotonic() < deadline:
-        time.sleep(0.1)  # the nanny brings another one
-    client.run(_find_tests, os.path.dirname(os.path.dirname(__file__)))
+    client.wait_for_workers(2)  # the nanny brings another one
 
 
 def test_an_objective_that_kills_its_workers(client, tmp_path):

@@ -185,18 +185,29 @@ def test_the_highest_priority_is_cut_first():
     assert [cut.slot for cut in partition.first.cuts] == [1, 1, 1, 0, 1, 0, 0, 0]
 
 
-def test_options_without_parameters_share_a_plan():
+def test_choices_without_parameters_are_cuts_of_one_plan():
     space = Space(**{f"c{i}": Choice(["x", "y"]) for i in range(60)})
     rng = np.random.default_rng(0)
-    seen = set()
     for _ in range(20):
         path = random_path(space.tree, rng)
+        assert len(path) == 60
         assert space.encode(space.decode(path)) == path
-        plan = space.partition.first
-        for step in path:
-            seen.add(id(plan))
-            plan = space.partition.option(plan, step)
-    assert len(seen) == 60  # not a plan for each of the paths
+    plan = space.partition.first
+    assert sorted(cut.slot for cut in plan.cuts) == list(range(60))
+    assert plan.options == []  # not a plan for each of the paths
+
+
+def test_options_without_parameters_share_a_plan():
+    names = [f"c{i}" for i in range(20)]
+    space = Space(
+        **{n: Choice({"x": None, "y": None, "z": Space(**{n + n: Float(0, 1)})}) for n in names}
+    )
+    plans = [space.partition.first]
+    for _ in range(19):
+        first, other = (space.partition.option(plans[-1], option) for option in (0, 1))
+        assert first is other
+        assert space.partition.option(plans[-1], 2) is not first
+        plans.append(first)
 
 
 def test_threads_may_share_a_space():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from small_spaces import BOX, MIXED, bowl, mixed, play
 
-from bough import Forest
-from bough.spaces.trust_regions import fit_quadratic
+from bough import Float, Forest, Int, Space
+from bough.spaces.cells import climb_quadratic, quadratic_terms
+from bough.spaces.trust_regions import Ellipsoid, fit_quadratic
 
 
 def test_a_quadratic_is_fitted_exactly():
@@ -52,3 +53,53 @@ def test_a_step_changes_one_number_of_a_good_point():
             assert min(map(len, differ)) <= 1
             changed += [one for one in differ if len(one) == 1]
         assert set.union(*changed) >= set(search.trials.active(centers[0]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_climbing_a_quadratic_ends_where_no_step_along_a_coordinate_helps(seed):
+    rng = np.random.default_rng(seed)
+    d = 3
+    b = rng.standard_normal(1 + 2 * d + d * (d - 1) // 2)
+    step = np.array([0.0, 0.5, 0.25])
+    origin, unit = np.zeros(d), np.ones(d)
+    top = climb_quadratic(b, True, origin, -unit, unit, step)
+    assert (np.abs(top) <= 1.0).all()
+    assert top[1] % 0.5 == top[2] % 0.25 == 0.0
+
+    def value(x):
+        return (quadratic_terms(x[None, :], origin, unit, True) @ b)[0]
+
+    for j in range(d):
+        for u in np.arange(-1.0, 1.001, step[j] or 0.01):
+            other = top.copy()
+            other[j] = u
+            assert value(other) <= value(top) + 1e-9
+
+
+def test_an_ellipsoid_is_long_along_a_ridge():
+    rng = np.random.default_rng(0)
+    coordinates = rng.uniform(0.4, 0.6, (60, 3))
+    across = coordinates[:, 0] - coordinates[:, 1]
+    center, radius = np.full(3, 0.5), np.full(3, 0.1)
+    real = np.array([True, True, False])
+    frame = Ellipsoid(center, radius, coordinates, -np.abs(across), real)
+    along = np.abs(frame.to_local(center + np.array([[0.1, 0.1, 0.0]]))).max()
+    aside = np.abs(frame.to_local(center + np.array([[0.1, -0.1, 0.0]]))).max()
+    assert along < 0.7 * aside
+    assert frame.to_local(center + np.array([[0.0, 0.0, 0.1]]))[0] == pytest.approx([0.0, 0.0, 1.0])
+    again = frame.from_local(frame.to_local(coordinates))
+    assert again == pytest.approx(coordinates)
+
+
+def test_real_numbers_are_refined_with_the_discrete_ones_held():
+    space = Space(n=Int(0, 15), m=Int(0, 7), x=Float(0, 1))
+
+    def score(p):
+        return -((p["n"] - 11) ** 2) - (p["m"] - 2) ** 2 - 10 * (p["x"] - 0.1 - p["n"] / 17) ** 2
+
+    for seed in range(3):
+        search = Forest(space, rng=seed)
+        play(search, score, 120)
+        best = search.best()
+        assert (best.params["n"], best.params["m"]) == (11, 2)
+        assert best.value > -1e-8

@@ -17,6 +17,7 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text())
 CHANGED = {
     "hoo-truncate": "the searcher hoo no longer has the option truncate; its default is used",
     "gpts": "differs",
+    "space": "differs",
     "gpts-subtree-rollout": "the searcher gpts no longer has the option select='subtree'",
 }
 

@@ -164,7 +164,7 @@ class BoughSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         space = _as_space(self.space)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         trials = Unrecorded(Forest(space, noise=self.noise, rng=seed), 1.0)
-        run = SearchRun(trials, True, Domain(space, "space"), Interrupts(), (ValueError,), 0)
+        run = SearchRun(trials, True, Domain(space, "space"), Interrupts(), (ValueError,), 0, None)
         rules, _ = checked_rules(copy.deepcopy(self.stop), self.n_iter)
         batch_size = self.batch_size or effective_n_jobs(self.n_jobs)
         # Some splitters draw other folds each time they are called.

@@ -62,6 +62,8 @@ class PlanSettings:
             raise ValueError(
                 f"rollout is for gpts: {searcher!r} chooses all actions of a path itself"
             )
+        if self.hooks.policy is not None and searcher not in ("gpts", "uct"):
+            raise ValueError(f"policy is for gpts and uct: {searcher!r} would ignore it")
         horizon(self.depth, 2, 0.5, 1)  # raises an error if the depth is invalid
         if self.discount == 1.0 and searcher in (*PLANNERS, "best_first"):
             raise ValueError(f"{searcher} needs a discount below 1, got {self.discount!r}")

@@ -521,12 +521,17 @@ class GraphPolicy:
         if not self.root.tried:
             return (self.root.untried[-1],), math.nan, math.inf
         path: list[int] = []
+        known: dict[int, tuple[int, float, int]] = {}  # a path may return to a state many times
         state, total, weight = self.root, 0.0, 1.0
         while state.tried and len(path) < self.horizon:
-            action = self._best_action(state)
-            outcomes = state.tried[action].outcomes
-            index, outcome = max(outcomes.items(), key=lambda item: self._out_count[item[1]])
-            total += weight * self._out_reward[outcome] / self._out_count[outcome]
+            if state.index not in known:
+                action = self._best_action(state)
+                outcomes = state.tried[action].outcomes
+                index, outcome = max(outcomes.items(), key=lambda item: self._out_count[item[1]])
+                reward = self._out_reward[outcome] / self._out_count[outcome]
+                known[state.index] = action, reward, index
+            action, reward, index = known[state.index]
+            total += weight * reward
             weight *= self._value_discount
             path.append(action)
             state = self.states[index]

@@ -15,10 +15,10 @@ from bough._validation import listed, whole
 from bough.exceptions import Exhausted
 from bough.planning.decision import Plan, PlanSettings, discount_horizon, horizon
 from bough.planning.graph import GraphPolicy
+from bough.planning.model import GenerativeModel
 from bough.planning.playouts import Hooks, Playout, Simulation
 from bough.planning.policies import BaselinePolicy, GPTSPolicy, TreePolicy
 from bough.planning.rewards import RewardScale
-from bough.planning.simulator import GenerativeModel
 from bough.searchers.base import new_generator
 from bough.searchers.baselines.olop import OLOP
 from bough.searchers.registry import PLANNERS
@@ -152,6 +152,9 @@ class Planner:
         self.policy = None
         self._decisions = self._to_end = 0
         self._saw_end = False
+        if self.model.low is not None:
+            self.model.drop_actions(self._anchors)
+            self.simulation.rollout_policy.drop_actions(self._anchors)
         if self._graph is not None:
             self._graph.clear()
 

@@ -36,6 +36,7 @@ cdef class RolloutPolicy:
     cdef dict _after
     cdef public list returns
     cdef int _style
+    cdef bint _follows
     cdef list _success
     cdef double _bar
     cdef object _recent

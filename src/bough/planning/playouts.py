@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bough._validation import listed, real, shown
-from bough.planning.simulator import GenerativeModel
+from bough.planning.model import GenerativeModel
 from bough.trees import Path
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ EPSILON = 0.05
 #: Styles of rollouts: averages over pairs of actions, the rest of the best path, averages by step.
 PAIRS, BEST, STEPS = range(3)
 ANY = -1
+#: Number of playouts before averages by step are used: those of few are misleading.
+LEAST_RETURNS = 20
 #: Width of the random perturbation of averages by step, in standard deviations of a return.
 PERTURBATION = 0.7
 #: The success of a style of rollouts is judged by this many of the last playouts, at least by so
@@ -190,6 +192,7 @@ class RolloutPolicy:
         self._after: dict[int, dict[int, Average]] = {}
         self.returns: list[StepReturns] = []  # of each step from the root on
         self._style = PAIRS  # of the last rollout
+        self._follows = False  # whether rollouts may follow values
         self._success = [0.5, 0.5, 0.5]  # of each style
         self._bar = -math.inf  # the least value of the best quarter of these:
         self._recent: deque[float] = deque(maxlen=RECENT)  # values of playouts
@@ -207,6 +210,16 @@ class RolloutPolicy:
     def clear(self) -> None:
         """Forget the averages by step, for a state that no playout has led to."""
         self.returns.clear()
+
+    def drop_actions(self, count: int) -> None:
+        """Forget all actions but the first ones, `count` of them."""
+        self.start_decision()
+        self.clear()
+        self._after = {
+            before: {action: average for action, average in known.items() if action < count}
+            for before, known in self._after.items()
+            if before < count
+        }
 
     def consider(self, path: Path, value: float) -> None:
         """Take a path as the best one if its value is the highest."""
@@ -243,8 +256,9 @@ class RolloutPolicy:
     def score(self, path: Path, value: float, follows: bool) -> None:
         """Record the value of a whole playout that `complete` has made.
 
-        Further rollouts may follow it if `follows`.
+        Further rollouts may follow values if `follows`: the best path, or averages by step.
         """
+        self._follows = follows
         if len(self._recent) >= LEAST_RECENT:
             bar = self._bar = sorted(self._recent)[(3 * len(self._recent)) // 4]
             success = 1.0 if value > bar else 0.5 if value == bar else 0.0
@@ -290,6 +304,8 @@ class RolloutPolicy:
         # (If many paths are as good as the best one, others that are unlike it say more.)
         if self.best is None or self.best_value <= self._bar:
             weights[BEST] = 0.0
+        if not (self._follows and self.returns and self.returns[0].count >= LEAST_RETURNS):
+            weights[STEPS] = 0.0
         left = self._rng.random() * sum(weights)
         for style in (PAIRS, BEST):
             left -= weights[style]

@@ -145,8 +145,8 @@ def _range(parameter: Parameter, low: Any, high: Any) -> str:
         return f"= {first}" if first == last else f"{first} to {last}"
     begin, end = parameter.value(low), parameter.value(high)
     largest = max(abs(begin), abs(end))
-    for digits in range(3, 17):  # enough to tell the ends apart
-        if end - begin > 10.0 ** (2 - digits) * largest:
+    for digits in range(3, 17):  # enough to round by at most 2 % of the width
+        if end - begin > 2.5 * 10.0 ** (2 - digits) * largest:
             break
     return f"{begin:.{digits}g} to {end:.{digits}g}"
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import fabs, isnan, sqrt
+from cython.cimports.libc.math import ceil, fabs, floor, isnan, sqrt
 
 if not cython.compiled:
-    from math import fabs, isnan, sqrt
+    from math import ceil, fabs, floor, isnan, sqrt
 
     from bough.belief.nodes import GROUP, NONE, TINY
 
@@ -23,6 +23,8 @@ from bough.belief.nodes import aligned
 #: The number of steps from the last node with observations to that of a new observation. What
 #: varies further down counts as noise until the partitions are replaced.
 FINER = 3
+#: The maximum number of steps along each coordinate to a maximum of a quadratic.
+CLIMB = 20
 CUT = np.dtype([("share", np.float64), ("slot", np.int32), ("last", np.int32)], align=True)
 
 
@@ -310,3 +312,52 @@ def cholesky_solve(matrix, vector):
             x[i] -= a[k, i] * x[k]
         x[i] /= a[i, i]
     return solution
+
+
+def climb_quadratic(coefficients, mixed, start, low, high, step):
+    """Return a local maximum of a quadratic in a box, by exact steps along each coordinate.
+
+    The coordinates are those of the terms: distances from the center in units of the radius.
+    Where `step` is not 0, a coordinate is a multiple of it.
+    """
+    b: cython.double[::1] = coefficients
+    least: cython.double[::1] = low
+    most: cython.double[::1] = high
+    grid: cython.double[::1] = step
+    found = np.array(start)
+    x: cython.double[::1] = found
+    d: cython.int = x.shape[0]
+    with_products: cython.bint = mixed
+    for _ in range(CLIMB):
+        farthest: cython.double = 0.0
+        for j in range(d):
+            slope: cython.double = b[1 + j]
+            if with_products:
+                column: cython.int = 1 + 2 * d
+                for i in range(d):
+                    for k in range(i + 1, d):
+                        if i == j:
+                            slope += b[column] * x[k]
+                        elif k == j:
+                            slope += b[column] * x[i]
+                        column += 1
+            curvature: cython.double = b[1 + d + j]
+            lowest: cython.double = least[j]
+            highest: cython.double = most[j]
+            if grid[j] > 0.0:
+                lowest = ceil(lowest / grid[j] - 1e-9) * grid[j]
+                highest = floor(highest / grid[j] + 1e-9) * grid[j]
+            if curvature < 0.0:
+                best: cython.double = -slope / curvature
+                if grid[j] > 0.0:
+                    best = floor(best / grid[j] + 0.5) * grid[j]
+                best = min(max(best, lowest), highest)
+            elif slope + 0.5 * curvature * (lowest + highest) > 0.0:
+                best = highest
+            else:
+                best = lowest
+            farthest = max(farthest, fabs(best - x[j]))
+            x[j] = best
+        if farthest < 1e-6:
+            break
+    return found

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from bough.spaces.parameters import Point
 from bough.spaces.trials import Array, TrialTable
 
+#: Steps of trust regions keep away from failures by this factor: they often end at a border.
+MARGIN = 1.3
+
 
 class FailureRisk:
     """The points at risk of failing.
@@ -49,20 +52,36 @@ class FailureRisk:
             return False
         return bool(self.are_at_risk(point, np.array([self._trials.coordinates_of(point)]))[0])
 
-    def safe(self, point: Point, coordinates: Array) -> Array:
-        """Return the coordinates that are not at risk; all, unless failures are penalized."""
-        return coordinates[~self.are_at_risk(point, coordinates)] if self.penalized else coordinates
+    def safe(self, point: Point, coordinates: Array, *, held: bool = False) -> Array:
+        """Return the coordinates that are not at risk; all, unless failures are penalized.
 
-    def are_at_risk(self, point: Point, coordinates: Array) -> NDArray[np.bool_]:
+        The rows of coordinates are those of points with the same choices as the given one, and
+        if discrete values are held, with its discrete numbers.
+        """
+        if not self.penalized:
+            return coordinates
+        full = coordinates
+        if held:
+            active = self._trials.active(point)
+            real = [active.index(i) for i in self._trials.active(point, held=True)]
+            full = np.tile(self._trials.coordinates_of(point), (len(coordinates), 1))
+            full[:, real] = coordinates
+        return coordinates[~self.are_at_risk(point, full, margin=MARGIN)]
+
+    def are_at_risk(
+        self, point: Point, coordinates: Array, *, margin: float = 1.0
+    ) -> NDArray[np.bool_]:
         """Return whether the nearest neighbors of some coordinates have failed.
 
-        The rows of coordinates are those of points with the same choices as the given one.
+        With a margin, also if a failure is at most that many times as far away as the nearest
+        success. The rows of coordinates are those of points with the same choices as the given one.
         """
         rows, known, _ = self._trials.alike(point, failures=True)
         failed = self._trials.is_failed(rows)
         # (Relative to one of them, to avoid cancellation if all of them are close.)
         there, here = known - coordinates[0], coordinates - coordinates[0]
         distance = (there**2).sum(axis=1) - 2.0 * here @ there.T  # less a constant for each
-        nearest = distance[:, ~failed].min(axis=1, initial=np.inf)
+        nearest = margin**2 * distance[:, ~failed].min(axis=1, initial=np.inf)
+        nearest += (margin**2 - 1.0) * (here**2).sum(axis=1)
         found: NDArray[np.bool_] = distance[:, failed].min(axis=1, initial=np.inf) < nearest
         return found

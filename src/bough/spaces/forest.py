@@ -32,6 +32,8 @@ SCALE = 0.2
 CHECK = 20
 #: The number of evaluations between repetitions of the best point, if there is noise.
 AGAIN = 10
+#: One point of this many is chosen by a partition, the others by a trust region.
+CYCLE = 3
 #: The number of random points that are tried in a cell, before all points are looked through.
 ATTEMPTS = 20
 #: The number of best trust regions whose centers may be recommended.
@@ -148,11 +150,11 @@ class Forest(SpaceSearcher):
         return trials[trials.best].point
 
     def _choose(self) -> Point:
-        """Return a point: every other one from a trust region, the others by a partition."""
+        """Return a point: two of three from a trust region, the others by a partition."""
         self._asks += 1
         self._risk.draw(self._rng)
         point = region = None
-        if self._asks % 2 == 0:
+        if self._asks % CYCLE != 1:
             point, region = self._trust_regions.propose(self._noise, self._is_new, self._rng)
         if point is None or not self._is_new(point):
             point = self._in_cell()
@@ -167,7 +169,7 @@ class Forest(SpaceSearcher):
     @property
     def turn(self) -> int:
         """The index of the partition whose turn it is to ask."""
-        return self._asks // 2 % self.trees
+        return self._asks // CYCLE % self.trees
 
     @property
     def _noise(self) -> float:

@@ -1,8 +1,9 @@
 """Partitions: a space as a tree of cells (the paper's "tree of coverings").
 
 Each step of a path cuts one parameter of a cell in two, or makes a choice. The order of the cuts
-depends only on the choices made on the way, so it is kept as a *plan*: a list of cuts up to the
-next choice, and a plan for each of its options.
+depends only on the choices made on the way whose options have parameters of their own, so it is
+kept as a *plan*: a list of cuts up to the next such choice, and a plan for each of its options. Any
+other choice is a cut into all of its options.
 """
 
 import heapq
@@ -27,7 +28,7 @@ Queue = list[tuple[float, int, int]]
 
 
 class Cut(NamedTuple):
-    """A step of a plan that cuts a parameter."""
+    """A step of a plan that cuts a parameter, or makes a choice without parameters."""
 
     slot: int
     share: float  # of the cell that goes to the left child
@@ -36,7 +37,7 @@ class Cut(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class CutPlan:
-    """Cuts in order, then the end or a choice with a plan for each option."""
+    """Cuts in order, then the end or a choice with parameters, and a plan for each option."""
 
     depth: int  # of the node where it begins
     queue: Queue  # what remains to be cut
@@ -95,7 +96,7 @@ class Partition:
         while queue and depth + len(plan.cuts) < self.depth:
             key, slot, level = heapq.heappop(queue)
             parameter = self.slots[slot].parameter
-            if isinstance(parameter, Choice):
+            if isinstance(parameter, Choice) and any(self.slots[slot].inner):
                 plan.slot = slot
                 plan.options = [None] * parameter.count
                 break

@@ -19,6 +19,9 @@ OBSERVED, FAILED, RECOVERED = 0, 1, 2
 LATEST = 2000
 #: The number of highest rewards that are listed: with noise, the highest may be a lucky one.
 SHORT_LIST = 8
+#: The number of choices between two options beyond which models treat them as the numbers 0 and 1:
+#: there are too many combinations for a model of each.
+FEW_BINARY = 3
 
 
 class Observation(NamedTuple):
@@ -47,7 +50,9 @@ class TrialTable:
     pending
         The points that are being evaluated, by number, the oldest first; a point may recur.
     choices
-        The slots of choices.
+        The slots of choices, but for those that are treated as numbers.
+    is_mixed
+        Whether there are both real and discrete numbers.
     """
 
     def __init__(self, space: Space, noisy: bool | None) -> None:
@@ -60,10 +65,17 @@ class TrialTable:
         self._begun = 0  # the number of evaluations
         self._params: dict[Point, dict[str, Any]] = {}
         slots = space.slots
-        self.choices = [i for i, s in enumerate(slots) if isinstance(s.parameter, Choice)]
-        numeric = [i for i, s in enumerate(slots) if not isinstance(s.parameter, Choice)]
+        choices = [i for i, s in enumerate(slots) if isinstance(s.parameter, Choice)]
+        binary = [i for i in choices if slots[i].parameter.count == 2 and not any(slots[i].inner)]
+        if len(binary) > FEW_BINARY:
+            choices = [i for i in choices if i not in binary]
+        self.choices = choices
+        numeric = [i for i in range(len(slots)) if i not in choices]
         self._numeric = [i for i in numeric if slots[i].parameter.count != 1]
         self._discrete = [i for i in numeric if slots[i].parameter.count is not None]
+        self._real = [i for i in self._numeric if slots[i].parameter.count is None]
+        self._held = [i for i in range(len(slots)) if i not in self._real]
+        self.is_mixed = 0 < len(self._real) < len(self._numeric)
         self._ended: list[Observation] = []
         self._count = 0  # of observations
         self._predicted: set[int] = set()  # the rows of rewards that were not measured
@@ -149,15 +161,17 @@ class TrialTable:
         """Whether any trial has values of constraints."""
         return self._outcomes is not None
 
-    def constrained(self, point: Point) -> tuple[Array, Array] | None:
+    def constrained(self, point: Point, *, held: bool = False) -> tuple[Array, Array] | None:
         """Return coordinates, rewards and constraints of the latest rows with a point's choices.
+
+        If discrete values are held, of those with its discrete numbers.
 
         Each row of the second array has the reward and the values of the constraints, NaN where
         they are not known. Return None if no trial has constraints.
         """
         if self._outcomes is None:
             return None
-        rows, coordinates, _ = self.alike(point, failures=True)
+        rows, coordinates, _ = self.alike(point, failures=True, held=held)
         return coordinates, self._outcomes[rows]
 
     def set_penalty(self, penalty: float) -> None:
@@ -224,6 +238,16 @@ class TrialTable:
         rows: list[int] = self.rows()[self.values.argsort(kind="stable")].tolist()
         return rows[-SHORT_LIST:]
 
+    def best_values(self, slot: int) -> Array:
+        """Return the highest reward with each option of a choice; infinity if there is none."""
+        rows = self.rows()
+        options, values = self._table["positions"][rows, slot], self._table["value"][rows]
+        best = np.full(self.space.slots[slot].parameter.count or 0, -math.inf)
+        chosen = ~np.isnan(options)
+        np.maximum.at(best, options[chosen].astype(int), values[chosen])
+        best[best == -math.inf] = math.inf
+        return best
+
     @property
     def values(self) -> Array:
         """The rewards of the observations in order."""
@@ -245,32 +269,43 @@ class TrialTable:
                 row[i] = 0.5 * (edge(index) + edge(index + 1))
         return row
 
-    def active(self, point: Point) -> list[int]:
-        """Return the slots of the numbers that are active for a point, and can vary."""
-        return [i for i in self._numeric if point[i] is not None]
+    def active(self, point: Point, *, held: bool = False) -> list[int]:
+        """Return the slots of the numbers that are active for a point, and can vary.
 
-    def kind(self, point: Point) -> Point:
-        """Return the options that a point has chosen; None for choices that are not active."""
-        return tuple(point[i] for i in self.choices)
+        If discrete values are held, only those of real numbers.
+        """
+        return [i for i in (self._real if held else self._numeric) if point[i] is not None]
 
-    def coordinates_of(self, point: Point) -> list[float]:
+    def kind(self, point: Point, *, held: bool = False) -> Point:
+        """Return the options that a point has chosen; None for choices that are not active.
+
+        If discrete values are held, with its discrete numbers.
+        """
+        return tuple(point[i] for i in (self._held if held else self.choices))
+
+    def coordinates_of(self, point: Point, *, held: bool = False) -> list[float]:
         """Return the coordinates of the active numbers of a point."""
         found = self._coordinates_of(point)
-        return [found[i] for i in self.active(point)]
+        return [found[i] for i in self.active(point, held=held)]
 
     def spacing(self, slot: int, position: float | None) -> float:
-        """Return the distance that reaches the neighbors of a discrete value; 0 for a real one."""
+        """Return the width of the interval of a discrete value; 0 for a real one."""
         if slot not in self._discrete:
             return 0.0
         edge, i = self.space.slots[slot].parameter.edge, int(position or 0)
-        return 1.5 * (edge(i + 1) - edge(i))
+        return edge(i + 1) - edge(i)
 
-    def alike(self, point: Point, *, failures: bool = False) -> tuple[Rows, Array, Array]:
-        """Return the latest rows with the choices of a point, their coordinates and values."""
+    def alike(
+        self, point: Point, *, failures: bool = False, held: bool = False
+    ) -> tuple[Rows, Array, Array]:
+        """Return the latest rows with the choices of a point, their coordinates and values.
+
+        If discrete values are held, those with its discrete numbers.
+        """
         rows = self.rows(failures=failures)[-LATEST:]
-        coordinates = self._table["coordinates"][rows]
-        mine = [i for i in self.choices if point[i] is not None]
+        mine = [i for i in (self._held if held else self.choices) if point[i] is not None]
         if mine:
-            same = (coordinates[:, mine] == [point[i] for i in mine]).all(axis=1)
-            rows, coordinates = rows[same], coordinates[same]
-        return rows, coordinates.take(self.active(point), axis=1), self._table["value"][rows]
+            positions = self._table["positions"][rows][:, mine]
+            rows = rows[(positions == [point[i] for i in mine]).all(axis=1)]
+        coordinates = self._table["coordinates"][rows].take(self.active(point, held=held), axis=1)
+        return rows, coordinates, self._table["value"][rows]

@@ -1,11 +1,13 @@
 """Trust regions: points near good ones, where a local quadratic model is highest.
 
-Every second point of a forest comes from here. Cells of a tree have no slopes, and smooth rewards
-do, so a quadratic is fitted to the rewards near a good point, and trusted in a region around it. It
-finds a local optimum in few steps, and nothing beyond it. So there are several regions; and once
-the best one has nearly converged, and always where there are choices, some steps change a single
-parameter of a good point: rewards often depend on parameters nearly independently, and then a value
-that is good in one good point is good in another.
+Two of three points of a forest come from here. Cells of a tree have no slopes, and smooth rewards
+do, so a quadratic is fitted to the rewards near a good point, and trusted in a region around it: an
+ellipsoid whose shape is that of the best points nearby. It finds a local optimum in few steps, and
+nothing beyond it. So there are several regions; and once the best one has nearly converged, and
+always where there are choices, some steps change a single parameter of a good point (all steps, if
+there are only choices): rewards often depend on parameters nearly independently, and then a value
+that is good in one good point is good in another. Where there are both real and discrete numbers,
+some steps hold the discrete ones and have a region of their own.
 """
 
 import math
@@ -17,7 +19,7 @@ from operator import attrgetter, sub
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.spaces.cells import cholesky_solve, distances, quadratic_terms
+from bough.spaces.cells import cholesky_solve, climb_quadratic, distances, quadratic_terms
 from bough.spaces.failures import FailureRisk
 from bough.spaces.parameters import Point
 from bough.spaces.space import Space
@@ -26,9 +28,15 @@ from bough.spaces.trials import Array, TrialTable
 #: The largest number of parameters of a quadratic with mixed terms.
 MIXED = 10
 #: The number of nearest rewards that are fitted for each coefficient: exact ones, and noisy ones.
-EXACT_SHARE, NOISY_SHARE = 2.0, 6.0
+EXACT_SHARE, NOISY_SHARE = 1.5, 6.0
 #: Keeps the model from extrapolating in directions without data.
 RIDGE = 1e-9
+
+#: The ellipsoid of a region is that of the better half of the nearest points, this many for each
+#: parameter; the second constant keeps it from becoming flat.
+ELLIPSOID, ROUNDNESS = 5, 0.01
+#: A step shorter than this, in units of the radius, is no reason for a larger radius.
+INTERIOR = 0.7
 
 #: The radius of a region: initial, least and greatest. Coordinates are from 0 to 1.
 RADIUS, LEAST, MOST = 0.2, 1e-6, 0.4
@@ -41,25 +49,40 @@ MOST_ACTIVE, MOST_CONVERGED = 8, 40
 FOCUS = 0.75
 #: The number of random candidates for the maximum of a quadratic in a region.
 CANDIDATES = 64
+#: The mean number of discrete parameters that half of the candidates change, if there are more.
+FEW_CHANGES = 2
+#: The points on the way to a maximum that are candidates too: it may be at risk of failing.
+SHARES = (1.0, 0.6, 0.3)
+#: The number of candidates, the best first, that are looked through for a new point.
+ATTEMPTS = 8
 #: The number of times that more candidates are drawn near the best one, if there are constraints:
 #: then the maximum is often on an edge.
 POLISH = 4
-#: The least share of the spread of rewards that counts as a gain.
+#: The least share of the spread of the best rewards that counts as a promise of a gain.
 SMALL = 1e-6
 #: Noise matters where rewards differ by less than this many standard deviations.
 BLURRED = 6.0
+#: The least radius along a discrete parameter, in units of its spacing.
+NEIGHBORS = 1.5
+#: The smallest positive number to speak of.
+TINY = 1e-300
 #: The factor by which a region shrinks if its model promises no gain.
 NO_GAIN = 0.3
+#: The number of steps without a gain after which every second one goes to a random point.
+MISLED = 3
 
 #: The number of rewards below which there are no trust regions.
 FEWEST = 4
+#: Probability of holding the discrete numbers of a good point in a step of its region.
+HOLD = 1 / 3
 #: Probability of changing a choice of a good point, if there are choices.
 OTHER_CHOICE = 0.2
 #: Probability of changing a number of a good point, once the best region is this small.
 OTHER_NUMBER, NEARLY_CONVERGED = 0.3, 0.02
 #: Probability of a random number, rather than that of another good point.
 ANY_NUMBER = 0.5
-#: Probability that the best point is the one that is changed; else the next, and so on.
+#: Probability that the best point is the one that is changed, and of the option with the best
+#: reward if a choice is changed; else the next, and so on.
 GOOD_FOCUS = 0.5
 #: The share of the rewards that are good enough for a new region.
 GOOD = 0.2
@@ -124,6 +147,73 @@ def fit_quadratic(
     return Quadratic(center, radius, coefficients, mixed, near)
 
 
+class Ellipsoid:
+    """Local coordinates: distances from a center along the axes of an ellipsoid.
+
+    Its shape is that of the better half of the points nearest to the center, and its volume that of
+    a ball of the given radius. So along a ridge or a valley it is long, and across it is short (as
+    the distribution of CMA-ES). Discrete parameters remain axes of their own.
+
+    Parameters
+    ----------
+    center, radius
+        The center, and the radius along each parameter.
+    coordinates, values
+        The data.
+    real
+        Whether each parameter is continuous.
+    """
+
+    def __init__(
+        self,
+        center: Array,
+        radius: Array,
+        coordinates: Array,
+        values: Array,
+        real: NDArray[np.bool_],
+    ) -> None:
+        self._center, self._radius = center, radius
+        self._inward = self._outward = np.eye(len(center))
+        count = ELLIPSOID * (len(center) + 2)
+        slots = np.flatnonzero(real)
+        if len(values) < count or len(slots) < 2:
+            return
+        near = distances(coordinates, center, radius).argpartition(count - 1)[:count]
+        good = near[values[near].argsort()[-(count // 2) :]]
+        offsets = (coordinates[good] - center) / radius
+        offsets /= np.maximum(np.abs(offsets).max(axis=1, keepdims=True), 1.0)  # not too far
+        moments = (offsets.T @ offsets)[np.ix_(slots, slots)]
+        moments.flat[:: len(slots) + 1] += ROUNDNESS * moments.trace() / len(slots) + TINY
+        if len(slots) <= MIXED:
+            variances, axes = np.linalg.eigh(moments)
+        else:
+            variances, axes = np.diag(moments), np.eye(len(slots))
+        scales = np.sqrt(variances)
+        scales /= np.exp(np.log(scales).mean())
+        block = np.ix_(slots, slots)
+        self._outward = self._inward.copy()
+        self._inward[block] = axes / scales
+        self._outward[block] = scales[:, None] * axes.T
+
+    def to_local(self, coordinates: Array) -> Array:
+        """Return local coordinates."""
+        local: Array = ((coordinates - self._center) / self._radius) @ self._inward
+        return local
+
+    def from_local(self, local: Array) -> Array:
+        """Return coordinates, moved into the space if they are outside."""
+        outside = self._center + (local @ self._outward) * self._radius
+        return np.minimum(np.maximum(outside, 0.0), 1.0)
+
+
+def on_grid(local: Array, step: Array) -> Array:
+    """Return local coordinates, rounded to multiples of the step where it is not 0."""
+    discrete = np.flatnonzero(step)
+    if len(discrete):
+        local[:, discrete] = np.rint(local[:, discrete] / step[discrete]) * step[discrete]
+    return local
+
+
 # ---------------------------------------------------------------------- constraints
 
 
@@ -173,11 +263,14 @@ class ConstraintModels:
 class TrustRegion:
     """A good point, and the radius within which its local model is trusted."""
 
-    kind: Point  # the choices of its points
+    kind: Point  # the choices of its points, and their discrete numbers if these are held
     center: list[float]
     row: int  # of the observation at the center
     value: float
     radius: float = RADIUS
+    held: bool = False
+    failures: int = 0  # steps without a gain since the last one with a gain
+    reach: float = 1.0  # the length of the last step, in units of the radius
 
     @property
     def converged(self) -> bool:
@@ -193,65 +286,91 @@ class TrustRegion:
         self.center, self.row, self.value = coordinates, row, value
 
     def resize(self, *, success: bool) -> None:
-        """Grow after a step with a gain, and shrink after one without."""
-        shrink = 0.5 ** (1.0 / max(len(self.center), 2))
-        self.radius = min(max(self.radius * (GROWTH if success else shrink), LEAST), MOST)
+        """Grow after a long step with a gain, and shrink after one without."""
+        self.failures = 0 if success else self.failures + 1
+        if not success:
+            self.radius = max(self.radius * 0.5 ** (1.0 / max(len(self.center), 2)), LEAST)
+        elif self.reach >= INTERIOR:
+            self.radius = min(self.radius * GROWTH, MOST)
 
     def propose(
         self,
         coordinates: Array,
         values: Array,
-        least: Array,
+        spacing: Array,
         noise: float,
-        small: float,
         rng: np.random.Generator,
         safe: Callable[[Array], Array],
         *,
         polish: int = 0,
-    ) -> tuple[Array | None, int | None]:
-        """Return where the local model is highest; None if there is no candidate.
+    ) -> tuple[Array, int | None]:
+        """Return candidates, the one where the local model is highest first.
 
         If there is noise, also return the index of the best of the data by the model. The data are
-        all observations with the same choices; `least` is the spacing of discrete values along each
-        parameter, `small` the largest gain that counts as none, and `safe` returns the
-        coordinates that are not at risk of failing, or are expected to be feasible. `polish` is the
-        number of times that more candidates are drawn, each time nearer to the best one.
+        all observations of the same kind; `spacing` is that of discrete values along each
+        parameter, and 0 for real ones; and `safe` returns the coordinates that are not at risk of
+        failing, or are expected to be feasible. `polish` is the number of times that more
+        candidates are drawn, each time nearer to the best one.
         """
         center = np.array(self.center)
-        radius = np.maximum(self.radius, least)
-        low = np.maximum(center - radius, 0.0)
-        high = np.minimum(center + radius, 1.0)
-        candidates = low + (high - low) * rng.random((CANDIDATES, len(low)))
-        model = fit_quadratic(coordinates, values, center, radius, noisy=False)
-        if model is None:
-            candidates = safe(candidates)
-            return (candidates[0] if len(candidates) else None), None
+        radius = np.maximum(self.radius, NEIGHBORS * spacing)
+        frame = Ellipsoid(center, radius, coordinates, values, spacing == 0.0)
+        step = spacing / radius
+        candidates = on_grid(rng.uniform(-1.0, 1.0, (CANDIDATES, len(center))), step)
+        discrete = np.flatnonzero(step)
+        if len(discrete) > FEW_CHANGES:
+            half = CANDIDATES // 2
+            changed = rng.random((half, len(discrete))) < FEW_CHANGES / len(discrete)
+            candidates[half:, discrete] *= changed
+        local = frame.to_local(coordinates)
+        origin, unit = np.zeros(len(center)), np.ones(len(center))
+        model = fit_quadratic(local, values, origin, unit, noisy=False)
+        self.reach = 1.0
+        # A model that fails repeatedly needs other data than those at its maxima.
+        misled = noise == 0.0 and self.failures >= MISLED and self.failures % 2 == 1
+        if model is None or misled:
+            return safe(frame.from_local(candidates[::-1]))[:ATTEMPTS], None
         noisy = noise > 0.0 and float(np.ptp(model(candidates))) < BLURRED * noise
         if noisy:
-            model = fit_quadratic(coordinates, values, center, radius, noisy=True) or model
+            model = fit_quadratic(local, values, origin, unit, noisy=True) or model
+        starts = [origin, candidates[model(candidates).argmax()]]
         maximum = model.maximum()
         if maximum is not None:
-            candidates[-1] = np.minimum(np.maximum(maximum, low), high)
-        candidates = safe(candidates)
-        if not len(candidates):
-            return None, None
+            starts.append(np.minimum(np.maximum(maximum, -1.0), 1.0))
+        tops = [
+            climb_quadratic(model.coefficients, model.mixed, start, -unit, unit, step)
+            for start in starts
+        ]
+        on_the_way = [share * top for share in SHARES for top in tops]
+        candidates[: len(on_the_way)] = on_grid(np.array(on_the_way), step)
+        found = safe(frame.from_local(candidates))
+        if not len(found):
+            return found, None
+        candidates = frame.to_local(found)
         fitted = model(candidates)
-        best = candidates[fitted.argmax()]
         for i in range(1, polish + 1):
-            near = best + 0.5**i * radius * rng.uniform(-1.0, 1.0, (CANDIDATES, len(low)))
-            candidates = safe(np.concatenate([best[None], np.clip(near, low, high)]))
+            top = candidates[fitted.argmax()]
+            near = top + 0.5**i * rng.uniform(-1.0, 1.0, (CANDIDATES, len(center)))
+            near = on_grid(np.minimum(np.maximum(near, -1.0), 1.0), step)
+            found = safe(frame.from_local(np.concatenate([top[None], near])))
+            candidates = frame.to_local(found)
             fitted = model(candidates)
-            best = candidates[fitted.argmax()]
-        if noise == 0.0 and maximum is not None and float(fitted.max()) - self.value < small:
-            self.radius *= NO_GAIN
+        order = (-fitted).argsort()[:ATTEMPTS]
+        if len(found) == CANDIDATES:  # else the model's maximum may be at risk, and the step short
+            self.reach = float(np.abs(candidates[order[0]]).max())
+        if noise == 0.0:
+            best = min(2 * len(center) + 2, len(values))
+            spread = self.value - float(np.partition(values, -best)[-best])
+            if fitted[order[0]] - model.coefficients[0] < SMALL * spread:
+                self.radius *= NO_GAIN
         highest = None
         if noisy:
-            inside = model.near[(np.abs(coordinates[model.near] - center) <= radius).all(axis=1)]
+            inside = model.near[(np.abs(local[model.near]) <= 1.0).all(axis=1)]
             if len(inside):
-                fitted = model(coordinates[inside])
+                fitted = model(local[inside])
                 highest = int(inside[fitted.argmax()])
                 self.value = float(fitted.max())
-        return best, highest
+        return found[order], highest
 
 
 # ---------------------------------------------------------------------- all regions of a search
@@ -274,7 +393,7 @@ class TrustRegions:
         self._risk = risk
         self.regions: list[TrustRegion] = []
         self.asked_by: dict[Point, TrustRegion] = {}
-        self._spread = 0.0  # the standard deviation of rewards, updated now and then
+        self._held: dict[Point, TrustRegion] = {}  # regions with discrete numbers held, by kind
         self._good = -math.inf  # the least reward that is good enough for a new region
 
     # ------------------------------------------------------------------ points to try
@@ -291,11 +410,13 @@ class TrustRegions:
             count = self._trials.ended
         if count < FEWEST:
             return None, None
-        if self._trials.choices and rng.random() < OTHER_CHOICE:
+        if self._trials.choices and (not self.regions or rng.random() < OTHER_CHOICE):
             point: Point | None = self._with_another_choice(rng)
         elif region := self._choose(rng):
-            point = self._maximum_in(region, noise, rng)
-            if point is not None and is_new(point):
+            if self._trials.is_mixed and rng.random() < HOLD:
+                region = self._holding(region)
+            point = self._maximum_in(region, noise, is_new, rng)
+            if point is not None:
                 return point, region
             region.resize(success=False)
             return None, None
@@ -315,40 +436,60 @@ class TrustRegions:
         return active[min(rank, len(active) - 1)]
 
     def _maximum_in(
-        self, region: TrustRegion, noise: float, rng: np.random.Generator
+        self,
+        region: TrustRegion,
+        noise: float,
+        is_new: Callable[[Point], bool],
+        rng: np.random.Generator,
     ) -> Point | None:
-        """Return the point of a region where its model is highest; None if all are at risk."""
+        """Return the new point of a region where its model is highest; None if there is none."""
         trials = self._trials
-        center = trials[region.row].point
-        active = trials.active(center)
-        rows, coordinates, values = trials.alike(center)
-        least = np.array([trials.spacing(i, center[i]) for i in active])
-        safe: Callable[[Array], Array] = partial(self._risk.safe, center)
-        small = SMALL * self._spread
+        center, held = trials[region.row].point, region.held
+        active = trials.active(center, held=held)
+        rows, coordinates, values = trials.alike(center, held=held)
+        spacing = np.array([trials.spacing(i, center[i]) for i in active])
+        safe: Callable[[Array], Array] = partial(self._risk.safe, center, held=held)
         polish = 0
-        constrained = trials.constrained(center)
+        constrained = trials.constrained(center, held=held)
         if constrained is not None:
             everywhere, outcomes = constrained
-            radius = np.maximum(region.radius, least)
+            radius = np.maximum(region.radius, spacing)
             models = ConstraintModels(everywhere, outcomes[:, 1:], np.array(region.center), radius)
             if models.are_known:
                 safe, polish = models.feasible, POLISH
             if noise == 0.0:  # else the center moves to the best of the data
                 measured = ~np.isnan(outcomes[:, 0])
                 coordinates, values = everywhere[measured], outcomes[measured, 0]
-        found, best = region.propose(
-            coordinates, values, least, noise, small, rng, safe, polish=polish
-        )
-        if found is None:
-            return None
+        found, best = region.propose(coordinates, values, spacing, noise, rng, safe, polish=polish)
         if best is not None:
             region.row = int(rows[best])
-            region.center = trials.coordinates_of(trials[region.row].point)
+            region.center = trials.coordinates_of(trials[region.row].point, held=held)
+        parameters = [self._space.slots[i].parameter for i in active]
         point = list(center)
-        for i, u in zip(active, found.tolist(), strict=True):
-            parameter = self._space.slots[i].parameter
-            point[i] = u if parameter.count is None else parameter.index_at(u)
-        return tuple(point)
+        for candidate in found.tolist():
+            for i, parameter, u in zip(active, parameters, candidate, strict=True):
+                point[i] = u if parameter.count is None else parameter.index_at(u)
+            if is_new(tuple(point)):
+                return tuple(point)
+        return None
+
+    def _holding(self, region: TrustRegion) -> TrustRegion:
+        """Return the region with the same center whose discrete numbers are held, if any."""
+        trials = self._trials
+        point = trials[region.row].point
+        center = trials.coordinates_of(point, held=True)
+        if not center:
+            return region
+        kind = trials.kind(point, held=True)
+        found = self._held.get(kind)
+        if found is None:
+            found = TrustRegion(kind, center, region.row, region.value, held=True)
+            self._held[kind] = found
+            if len(self._held) > MOST_CONVERGED:
+                del self._held[min(self._held, key=lambda kind: self._held[kind].value)]
+        elif region.value > found.value:
+            found.move(center, region.row, region.value)
+        return region if found.converged else found
 
     def _good_point(self, rng: np.random.Generator) -> Point:
         """Return the center of a region, most often of the best one."""
@@ -371,7 +512,7 @@ class TrustRegions:
         return (*point[:slot], other[slot], *point[slot + 1 :])
 
     def _with_another_choice(self, rng: np.random.Generator) -> Point:
-        """Return a good point with another option of one choice."""
+        """Return a good point with another option of one choice, most often a good one."""
         point = self._good_point(rng)
         slots = self._space.slots
         active = [i for i in self._trials.choices if point[i] is not None]
@@ -379,17 +520,17 @@ class TrustRegions:
         if not made:
             return self._space.random_point(rng)
         slot = made[int(rng.integers(len(made)))]
-        count = slots[slot].parameter.count or 0
-        other = (int(point[slot] or 0) + 1 + int(rng.integers(count - 1))) % count
-        return self._space.random_point(rng, fixed={**dict(enumerate(point)), slot: other})
+        best = self._trials.best_values(slot)
+        others = np.flatnonzero(np.arange(len(best)) != point[slot])
+        order = others[(-best[others]).argsort(kind="stable")]
+        other = order[min(int(rng.geometric(GOOD_FOCUS)), len(order)) - 1]
+        return self._space.random_point(rng, fixed={**dict(enumerate(point)), slot: int(other)})
 
     # ------------------------------------------------------------------ outcomes
 
     def fail(self, point: Point) -> None:
-        """Record that an evaluation failed: the region that asked for it shrinks."""
-        region = self.asked_by.pop(point, None)
-        if region is not None:
-            region.resize(success=False)
+        """Record that an evaluation failed, which tells nothing about the local model."""
+        self.asked_by.pop(point, None)
 
     def observe(self, row: int, noise: float) -> None:
         """Record an observation, given the standard deviation of rewards."""
@@ -397,13 +538,17 @@ class TrustRegions:
         region = self.asked_by.pop(point, None)
         coordinates = self._trials.coordinates_of(point)
         if region is None:
-            self._update_thresholds()
+            self._update_threshold()
             self._add(row, self._trials.kind(point), coordinates, reward)
             return
         gain = reward - region.value
-        region.resize(success=gain > (0.0 if self._trials.noisy else SMALL * self._spread))
+        region.resize(success=gain > 0.0)
         if gain > noise:
-            region.move(coordinates, row, reward)
+            if region.held:
+                region.move(self._trials.coordinates_of(point, held=True), row, reward)
+                self._add(row, self._trials.kind(point), coordinates, reward)
+            else:
+                region.move(coordinates, row, reward)
             self._sort()
 
     def _add(self, row: int, kind: Point, coordinates: list[float], value: float) -> None:
@@ -433,11 +578,10 @@ class TrustRegions:
         recurring = (region for region in reversed(some) if kinds.count(region.kind) > 1)
         self.regions.remove(next(recurring, some[-1]))
 
-    def _update_thresholds(self) -> None:
-        """Compute now and then the spread of the rewards, and which of them are good."""
+    def _update_threshold(self) -> None:
+        """Compute now and then which rewards are good."""
         count = len(self._trials)
         if count & (count - 1) == 0 or count % 50 == 0:
             values = self._trials.values
-            self._spread = float(values.std())
             rank = int((1 - GOOD) * (count - 1))
             self._good = float(np.partition(values, rank)[rank])
