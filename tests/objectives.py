@@ -5,6 +5,8 @@ import time
 
 import numpy as np
 
+import bough
+
 
 def noisy(path, seed):
     return sum(path) / 8 + 0.1 * np.random.default_rng(seed).standard_normal()
@@ -51,3 +53,9 @@ def curve(params, trial):
         if trial.should_stop():
             return value
     return value
+
+
+def on_disc(params):
+    """Return the distance from a corner, squared, which the constraint excludes."""
+    x, y = params["x"], params["y"]
+    return bough.Outcome((x - 1) ** 2 + (y - 1) ** 2, constraints=[x**2 + y**2 - 1.0])

@@ -21,6 +21,7 @@ from bough.run.stopping import (
 )
 from bough.searchers import GPB, GPTS, UCT, Certificate, RandomSearch, Searcher
 from bough.spaces import Choice, Float, Forest, Int, Space, SpaceCertificate, SpaceSearcher
+from bough.studies.constraints import Outcome
 from bough.studies.study import Study
 from bough.studies.trials import Trial
 from bough.trees import Tree
@@ -43,6 +44,7 @@ __all__ = [
     "Int",
     "IntervalWidth",
     "ObjectiveError",
+    "Outcome",
     "Patience",
     "PoolError",
     "ProbabilityOfImprovement",

@@ -11,6 +11,12 @@ class Exhausted(Exception):  # noqa: N818 - the end of a search, not an error
     """Raised by `ask` when no evaluation could add information."""
 
 
+class Infeasible(ValueError):  # noqa: N818 - a ValueError by its base class
+    """Raised when no candidate satisfies the constraints; `result` holds all evaluations so far."""
+
+    result: "Result"
+
+
 class Contradiction(ValueError):  # noqa: N818 - a ValueError by its base class
     """Raised for an exact observation that differs from a value that is already known exactly."""
 

@@ -200,7 +200,7 @@ def test_errors_that_end_a_run(moody, tmp_path):
     other = tune(*words, "--catch", "ValueError")
     assert "failed at params" in other.stderr
     counts = json.loads(CliRunner().invoke(main, ["study", file, "--json"]).stdout)["counts"]
-    assert counts == {"completed": 0, "pruned": 0, "failed": 0, "running": 1}
+    assert counts == {"completed": 0, "pruned": 0, "infeasible": 0, "failed": 0, "running": 1}
     for name in ("Mine", "Exception"):
         caught = tune(*words, "--catch", "ZeroDivisionError", "--catch", name)
         assert "all of the first 10 trials failed" in caught.stderr

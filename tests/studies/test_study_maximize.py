@@ -187,7 +187,13 @@ def test_the_command(tmp_path, monkeypatch):
     ):
         assert word in page.stdout
     shown = json.loads(bough_command("study", "run.db", "--json").stdout)
-    assert shown["counts"] == {"completed": 30, "pruned": 0, "failed": 0, "running": 0}
+    assert shown["counts"] == {
+        "completed": 30,
+        "pruned": 0,
+        "infeasible": 0,
+        "failed": 0,
+        "running": 0,
+    }
     assert shown["best"]["path"] == json.loads(more.stdout)["best"]["path"]
     table = bough_command("study", "run.db", "--csv").stdout.splitlines()
     assert len(table) == 31

@@ -195,7 +195,7 @@ def _page(facts: dict[str, Any], study: Study, result: Result | None) -> str:
         said = (trial.reason or "").strip().splitlines()
         reason = f"({printable(said[0][:60])})" if said else ""
         what = " ".join(map(str, trial.path)) if trial.params is None else listed(trial.params)
-        lines.append(f"  {trial.id:>7}  {trial.state:<9} {value:>12}  {what}  {reason}".rstrip())
+        lines.append(f"  {trial.id:>7}  {trial.state:<10} {value:>12}  {what}  {reason}".rstrip())
     return "\n".join(lines)
 
 

@@ -19,7 +19,14 @@ from bough.cli.shell import (
 )
 from bough.exceptions import StudyError
 from bough.run.maximize import maximize, minimize
-from bough.run.render import known_lines, labeled, result_facts, run_facts, run_text
+from bough.run.render import (
+    infeasible_text,
+    known_lines,
+    labeled,
+    result_facts,
+    run_facts,
+    run_text,
+)
 from bough.run.result import Result
 from bough.spaces import Space
 
@@ -27,6 +34,12 @@ from bough.spaces import Space
 @click.command("tune")
 @click.argument("objective")
 @shared("--noise", otherwise="fitted")
+@click.option(
+    "--constraints",
+    metavar="FILE.py:FUNCTION",
+    help="Function of the parameters whose values are at most 0 where it is worth evaluating.  "
+    "[default: constraints of the file, if it has such a function]",
+)
 @search_options(budget=100)
 def command(
     objective: str,
@@ -36,6 +49,7 @@ def command(
     file: str | None,
     noise: float | None,
     bounds: tuple[float, float] | None,
+    constraints: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -47,18 +61,21 @@ def command(
     bough tune package.module:accuracy --seconds 3600 --bounds 0 1
     bough tune train.py:loss_by_epochs --minimize --prune halving
 
-    The space is the variable `space` of the file, or the one named after a second colon. A trial
+    The space is the variable `space` of the file, or the one named after a second colon. A function
+    `constraints` of the file returns numbers that are at most 0 where parameters are feasible, and
+    only such are evaluated; a trial may also return them, in a `bough.Outcome`. A trial
     that raises an exception or returns no number has failed: the reason is recorded, and the search
     continues, unless all of the first 10 trials fail.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     module, function, space = _load(objective)
+    known = _known_constraints(module, constraints)
     arguments = run_arguments(options | {"as_json": as_json}, module, 100, [])
 
     def search() -> Result:
         try:
             return (minimize if minimizes else maximize)(
                 function, space, bounds=bounds, noise=noise, study=file, searcher=searcher,
-                rng=seed, **arguments,
+                rng=seed, constraints=known, **arguments,
             )  # fmt: skip
         except StudyError:
             raise
@@ -80,6 +97,17 @@ def _load(text: str) -> tuple[ModuleType, Callable[[Any], Any], Space]:
     return module, function_of(module, where, function), domain_of(module, where, Space, name)
 
 
+def _known_constraints(module: ModuleType, given: str | None) -> Callable[[Any], Any] | None:
+    """Return the constraints that are given, or those of the objective's file, if there are any."""
+    if given is None:
+        found = getattr(module, "constraints", None)
+        return found if callable(found) else None
+    where, _, name = given.partition(":")
+    if not where or not name:
+        raise click.UsageError(f"--constraints: {given!r} is not FILE.py:FUNCTION.")
+    return function_of(load_module(where), where, name)
+
+
 def _page(facts: dict[str, Any], result: Result) -> str:
     count = facts["parameters"]
     lines = [
@@ -88,7 +116,10 @@ def _page(facts: dict[str, Any], result: Result) -> str:
     ]
     best = result.best
     if best is None:
-        return "\n".join([*lines, "there is no value yet"])
+        nothing = "there is no value yet"
+        if result.history.infeasible:
+            nothing = infeasible_text(result.history)
+        return "\n".join([*lines, nothing])
     params: dict[str, Any] = best.params or {}
     width = max((len(printable(name)) for name in params), default=0)
     known = []

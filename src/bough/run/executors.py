@@ -18,10 +18,13 @@ from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bough._validation import above_zero, at_least_zero, real, whole
 from bough.exceptions import PoolError, TimedOut, WorkerDied
 from bough.run.progress import Interrupts
 from bough.run.pruning import Reported, RunningTrial, Thresholds, takes_trial
+from bough.studies.constraints import Outcome, read_constraints
 from bough.studies.trials import Domain
 
 #: Names of the exceptions by which pools that survive it (Dask, Ray) report that the worker of a
@@ -39,7 +42,7 @@ RECOUNT = 1.0
 
 @dataclass(slots=True)
 class Job:
-    """An evaluation: trial, candidate, attempts, when it began and times out, thresholds."""
+    """An evaluation: trial, candidate, attempts, times, and what is known before."""
 
     id: int
     candidate: Any
@@ -47,10 +50,11 @@ class Job:
     started: float = 0.0
     deadline: float = math.inf
     thresholds: Thresholds = ()
+    constraints: tuple[float, ...] = ()  # the values of those that are known before
 
 
 #: A job, with what it returned or the exception that it raised.
-Outcome = tuple[Job, Any, Exception | SystemExit | None]
+Ending = tuple[Job, Any, Exception | SystemExit | None]
 
 
 class Task:
@@ -139,16 +143,31 @@ def _has_seed(objective: Callable[..., Any]) -> bool:
     return parameter is not None and parameter.kind in named
 
 
-def read_reward(returned: Any) -> tuple[float, float | None]:
-    """Return the value that an objective returned, and its standard deviation if there is one."""
-    if not isinstance(returned, tuple):
-        return real(returned, "the reward"), None
-    if len(returned) != 2:
+#: What is said about several objectives.
+ONE_OBJECTIVE = (
+    "bough optimizes one objective: return a weighted sum, or one value with constraints on the "
+    "others, bough.Outcome(value, constraints=[...]); for a Pareto front use another library, such "
+    "as Optuna with its NSGAIISampler"
+)
+
+
+def read_outcome(returned: Any) -> tuple[float, float | None, tuple[float, ...]]:
+    """Return the value that an objective returned, its standard deviation, and constraints."""
+    if isinstance(returned, Outcome):
+        std = returned.std
+        value = real(returned.value, "the reward")
+        std = None if std is None else at_least_zero(std, "the reward's std")
+        return value, std, read_constraints(returned.constraints)
+    several = isinstance(returned, list) or (isinstance(returned, np.ndarray) and returned.shape)
+    if several or (isinstance(returned, tuple) and len(returned) != 2):
         raise TypeError(
-            f"the objective must return a reward or (reward, std), got a tuple of {len(returned)}"
+            "the objective must return a reward, (reward, std) or a bough.Outcome, got a "
+            f"{type(returned).__name__} of {len(returned)}; {ONE_OBJECTIVE}"
         )
-    std = at_least_zero(returned[1], "the reward's std")
-    return real(returned[0], "the reward"), std
+    if isinstance(returned, tuple):
+        std = at_least_zero(returned[1], "the reward's std")
+        return real(returned[0], "the reward"), std, ()
+    return real(returned, "the reward"), None, ()
 
 
 class Inline:
@@ -167,7 +186,7 @@ class Inline:
         """Accept a job, which `wait` evaluates."""
         self._job = job
 
-    def wait(self) -> Outcome:
+    def wait(self) -> Ending:
         """Evaluate the job; Ctrl-C interrupts it."""
         job, self._job = self._job, None
         assert job is not None  # one was submitted
@@ -228,7 +247,7 @@ class Pool:
         self._running[job.id] = job, future
         future.add_done_callback(lambda _: self._wake.set())
 
-    def wait(self) -> Outcome:
+    def wait(self) -> Ending:
         """Return the outcome of some job, as soon as one ends or is overdue."""
         while True:
             self._interrupts.check()
@@ -244,7 +263,7 @@ class Pool:
             self._wake.wait(min(max(deadline - time.monotonic(), 0.0) + 1e-3, TICK))
             self._wake.clear()
 
-    def _next_outcome(self) -> Outcome | None:
+    def _next_outcome(self) -> Ending | None:
         for job, future in self._running.values():
             if future.done():
                 del self._running[job.id]
@@ -264,7 +283,7 @@ class Pool:
                 return job, None, TimedOut(f"it took longer than {self._timeout:g} s")
         return None
 
-    def _outcome(self, job: Job, future: "Future[Any]") -> Outcome:
+    def _outcome(self, job: Job, future: "Future[Any]") -> Ending:
         """Return the outcome of a future that is done."""
         if self._own and future.exception() is not None:
             self._executor.check(future)

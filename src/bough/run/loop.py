@@ -9,14 +9,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.exceptions import Exhausted, ObjectiveError, StudyError, TimedOut, WorkerDied
-from bough.run.executors import Evaluator, Job, Outcome, read_reward
+from bough.exceptions import (
+    Exhausted,
+    Infeasible,
+    ObjectiveError,
+    StudyError,
+    TimedOut,
+    WorkerDied,
+)
+from bough.run.executors import Ending, Evaluator, Job, read_outcome
 from bough.run.progress import Interrupts
 from bough.run.pruning import Curves, PruneRule, Reported
 from bough.run.result import Evaluation, History, Result, best_trial
 from bough.run.stopping import RunRule, StopRule
 from bough.searchers import Searcher
 from bough.spaces.searcher import SpaceSearcher
+from bough.studies.constraints import KnownConstraints, check_count, is_feasible
 from bough.studies.study import Study
 from bough.studies.trials import Domain, Report, Trial
 from bough.trees import Path
@@ -34,21 +42,55 @@ class Unrecorded:
         self.unobserved = 0  # and of those that the searcher observed nothing of
         self._running: dict[int, Any] = {}  # candidates by trial
         self._without_value: list[Any] = []  # those that failed
+        self._constraints: int | None = None  # the number of constraints of each trial
 
-    def ask(self) -> Job:
-        """Return the next trial."""
-        candidate = self.searcher.ask()
+    def ask(self, constraints: KnownConstraints | None = None) -> Job:
+        """Return the next trial, which satisfies the constraints that are known."""
+        candidate: Any = self.searcher.ask()
+        values: tuple[float, ...] = ()
+        if constraints is not None:
+            candidate, values = self._feasible(candidate, constraints)
         id_ = self._asked
         self._running[id_] = candidate
         self._asked = id_ + 1
-        return Job(id_, candidate)
+        return Job(id_, candidate, constraints=values)
+
+    def _feasible(self, candidate: Any, known: KnownConstraints) -> tuple[Any, tuple[float, ...]]:
+        """Return the candidate, or the next that is feasible, and the values of constraints."""
+        while True:
+            try:
+                values = known.values(candidate)
+            except Exception:
+                self.searcher.forget(candidate)
+                raise
+            if is_feasible(values):
+                return candidate, values
+            self.searcher.tell_constrained(candidate, None, values)
+            self._without_value.append(candidate)
+            known.check_tries()
+            candidate = self.searcher.ask()
 
     def tell(
-        self, id_: int, value: float, *, noise: float | None, reports: Sequence[Report] = ()
+        self,
+        id_: int,
+        value: float,
+        *,
+        noise: float | None,
+        reports: Sequence[Report] = (),
+        constraints: tuple[float, ...] = (),
     ) -> None:
         """Observe the value of a trial."""
-        self.searcher.tell(self._running[id_], self.sign * value, noise=noise)
+        candidate, reward = self._running[id_], self.sign * value
+        count = check_count(constraints, self._constraints)
+        if constraints:
+            self.searcher.tell_constrained(candidate, reward, constraints, noise=noise)
+        else:
+            self.searcher.tell(candidate, reward, noise=noise)
+        self._constraints = count
         del self._running[id_]
+        if not is_feasible(constraints):
+            self._without_value.append(candidate)
+            self.unobserved += 1
 
     def prune(
         self,
@@ -90,6 +132,7 @@ class Ended(NamedTuple):
     noise: float | None
     reason: str | None
     reports: tuple[Report, ...]
+    constraints: tuple[float, ...]
     seconds: float  # since the run began
 
 
@@ -103,10 +146,11 @@ class SearchRun:
     interrupts: Interrupts
     catch: tuple[type[Exception], ...]
     retries: int | None  # None: one after the death of a worker, and none after an exception
-    prune: PruneRule | None
+    prune: PruneRule | None = None
+    constraints: KnownConstraints | None = None
     search: Searcher | SpaceSearcher = field(init=False)
     before: int = field(init=False)  # the number of evaluations before this run,
-    observed_before: int = field(init=False)  # and of those with a value
+    failed_before: int = field(init=False)  # and of those that failed
     curves: Curves = field(init=False)
     running: dict[int, Job] = field(default_factory=dict, init=False)
     _ended: list["Ended"] = field(default_factory=list, init=False)
@@ -117,7 +161,7 @@ class SearchRun:
 
     def __post_init__(self) -> None:
         self.search = self.trials.searcher
-        self.before, self.observed_before = self.ended, self.search.observations
+        self.before, self.failed_before = self.ended, self.trials.failed
         known = self.trials.trials if isinstance(self.trials, Study) else ()
         self.curves = Curves(self.trials.sign, known)
 
@@ -127,21 +171,34 @@ class SearchRun:
             if budget is not None and self.ended + len(self.running) >= budget:
                 return
             try:
-                trial = self.trials.ask()
-            except Exhausted:
+                trial = self._ask()
+            except (Exhausted, Infeasible):
                 if not self.running:
                     raise
                 return  # the values of running trials may change that
-            except StudyError:
-                raise
-            except Exception as error:  # of the tree's functions, or the prior mean
-                raise _failure(f"the search failed: {error!r}", ()) from error
-            self._submit(evaluator, trial if type(trial) is Job else Job(trial.id, trial.candidate))
+            self._submit(evaluator, trial)
+
+    def _ask(self) -> Job:
+        """Return the next trial as a job."""
+        try:
+            trial = self.trials.ask(self.constraints)
+        except (Exhausted, Infeasible, ObjectiveError, StudyError):
+            raise
+        except Exception as error:  # of the tree's functions, or the prior mean
+            raise _failure(f"the search failed: {error!r}", ()) from error
+        if isinstance(trial, Job):
+            return trial
+        return Job(trial.id, trial.candidate, constraints=trial.constraints)
 
     @property
     def ended(self) -> int:
         """The number of evaluations, failed or not, of this run and before."""
         return self.search.observations + self.trials.unobserved
+
+    @property
+    def infeasible(self) -> int:
+        """The number of evaluations of this run that violate a constraint."""
+        return sum(not is_feasible(ended.constraints) for ended in self._ended)
 
     def _submit(self, evaluator: Evaluator, job: Job) -> None:
         if not job.attempts:
@@ -151,12 +208,13 @@ class SearchRun:
         self.running[job.id] = job
         evaluator.submit(job)
 
-    def settle(self, evaluator: Evaluator, outcome: Outcome) -> bool:
+    def settle(self, evaluator: Evaluator, ending: Ending) -> bool:
         """Observe the outcome of a job, or try it again; return whether its trial has ended."""
-        job, returned, error = outcome
+        job, returned, error = ending
         seconds = perf_counter() - self._begin
         value = noise = reason = None
         reports: tuple[Report, ...] = ()
+        constraints: tuple[float, ...] = ()
         pruned = False
         if isinstance(returned, Reported):
             returned, reports, pruned = returned
@@ -165,9 +223,13 @@ class SearchRun:
                 if pruned:
                     self._prune(job.id, reports)
                 else:
-                    value, noise = read_reward(returned)
-                    self.trials.tell(job.id, value, noise=noise, reports=reports)
-                self.curves.add(reports, value)
+                    value, noise, more = read_outcome(returned)
+                    constraints = (*job.constraints, *more)
+                    self.trials.tell(
+                        job.id, value, noise=noise, reports=reports, constraints=constraints
+                    )
+                if is_feasible(constraints):
+                    self.curves.add(reports, value)
             except StudyError:
                 raise
             except Exception as of_the_value:
@@ -186,9 +248,9 @@ class SearchRun:
                 raise _failure(
                     f"the objective failed at {where}: {error!r}", path, params
                 ) from error
-            value, noise, reason, reports = None, None, _reason_of(error), ()
+            value, noise, reason, reports, constraints = None, None, _reason_of(error), (), ()
             self.trials.fail(job.id, reason)
-        self._ended.append(Ended(job, value, noise, reason, reports, seconds))
+        self._ended.append(Ended(job, value, noise, reason, reports, constraints, seconds))
         del self.running[job.id]
         return True
 
@@ -235,11 +297,12 @@ class SearchRun:
         sign = self.trials.sign
         if self._compared == 0 and isinstance(self.trials, Study):
             self._best = best_trial(self.trials.trials, sign)
-        for job, value, *_ in self._ended[self._compared :]:
-            if value is None:
+        for ended in self._ended[self._compared :]:
+            value = ended.value
+            if value is None or not is_feasible(ended.constraints):
                 continue
             if self._best is None or sign * value > sign * self._best.value:
-                self._best = Evaluation(*self.domain.place(job.candidate), value)
+                self._best = Evaluation(*self.domain.place(ended.job.candidate), value)
         self._compared = len(self._ended)
         return self._best
 
@@ -248,19 +311,23 @@ class SearchRun:
         return self._trial(self._ended[-1])
 
     def _trial(self, ended: "Ended") -> Trial:
-        job, value, noise, reason, reports, seconds = ended
+        job, value, noise, reason, reports, constraints, seconds = ended
         if isinstance(self.trials, Study):
             return self.trials.trials[job.id]
+        state: Any = "completed" if is_feasible(constraints) else "infeasible"
+        if value is None:
+            state = "pruned" if reason is None else "failed"
         return Trial(
             job.id,
             *self.domain.place(job.candidate),
             value,
-            "failed" if reason is not None else "pruned" if value is None else "completed",
+            state,
             self._began_at + job.started,
             self._began_at + seconds,
             noise,
             reason,
             reports,
+            constraints,
         )
 
     def leave(self) -> None:

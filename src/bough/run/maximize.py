@@ -10,8 +10,14 @@ from typing import Any, Literal, ParamSpec, TypeVar, cast
 import numpy as np
 
 from bough._validation import at_least_zero, interval, whole
-from bough.exceptions import Exhausted
-from bough.run.executors import Evaluator, Task, check_executor, make_evaluator
+from bough.exceptions import Exhausted, Infeasible
+from bough.run.executors import (
+    ONE_OBJECTIVE,
+    Evaluator,
+    Task,
+    check_executor,
+    make_evaluator,
+)
 from bough.run.loop import SearchRun, Unrecorded
 from bough.run.progress import Bar, Interrupts
 from bough.run.pruning import PruneRule, takes_trial
@@ -21,6 +27,7 @@ from bough.searchers import Searcher
 from bough.searchers.registry import make_searcher
 from bough.spaces import Space
 from bough.spaces.searcher import SpaceSearcher
+from bough.studies.constraints import KnownConstraints
 from bough.studies.describe import in_sign
 from bough.studies.study import Study, open_or_create
 from bough.studies.trials import Domain
@@ -39,6 +46,7 @@ def maximize(
     stop: StopRule | Iterable[StopRule] = (),
     bounds: tuple[float | None, float | None] | None = None,
     noise: float | None = None,
+    constraints: Callable[[Any], Any] | None = None,
     prune: PruneRule | None = None,
     executor: Any = None,
     study: "str | os.PathLike[str] | Study | None" = None,
@@ -56,7 +64,8 @@ def maximize(
     ----------
     objective
         The function to maximize: called with `tree.decode(path)`, or a dict of params; returns the
-        reward, or `(reward, std)` with its standard deviation. If it has a parameter `seed`, it
+        reward, or `(reward, std)` with its standard deviation, or an `Outcome`, which may have
+        constraints too. If it has a parameter `seed`, it
         gets one for each trial. One with two required parameters also gets the trial, for
         `trial.report(step, value)` and `if trial.should_stop(): return`.
     tree_or_space
@@ -76,6 +85,12 @@ def maximize(
     noise
         The standard deviation of a value around its expectation, 0 if values have none; for a
         searcher as `bounds` are. By default it is fitted.
+    constraints
+        Constraints that are known before an evaluation: a cheap function of what the objective is
+        called with, which returns a number or a sequence of numbers, feasible if all are at most 0.
+        The objective is evaluated only where they hold. If the searcher finds no other such place
+        the search ends, and if it finds none at all `Infeasible` is raised. (Constraints that an
+        evaluation shows are part of its `Outcome`.)
     prune
         A rule that stops trials which fall behind, by their reports: `SuccessiveHalving()` or
         `ProbabilityOfImprovement()`. By default no trial is stopped.
@@ -165,7 +180,11 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
     """Find the path with the highest sign times value, given the arguments of `maximize`."""
     domain = Domain(given.tree_or_space, "the second argument")
     if not callable(given.objective):
-        raise TypeError(f"objective must be a function, got {given.objective!r}")
+        several = isinstance(given.objective, (list, tuple)) and any(map(callable, given.objective))
+        raise TypeError(
+            f"objective must be a function, got {given.objective!r}"
+            + (f"; {ONE_OBJECTIVE}" if several else "")
+        )
     rules, budget = checked_rules(given.stop, given.budget)
     if sign < 0:
         rules = [Target(-rule.value) if isinstance(rule, Target) else rule for rule in rules]
@@ -176,10 +195,13 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
         raise TypeError(f"collect must be True or False, got {given.collect!r}")
     check_executor(given.executor, given.timeout)
     _check_prune(given.prune, given.objective)
+    known = None
+    if given.constraints is not None:
+        known = KnownConstraints(given.constraints, domain)
     trials = _open_trials(given, sign, budget)
     interrupts = Interrupts()
     closes = trials is not given.study
-    run = SearchRun(trials, closes, domain, interrupts, catch, retries, given.prune)
+    run = SearchRun(trials, closes, domain, interrupts, catch, retries, given.prune, known)
     evaluator: Evaluator | None = None
     stopped_by = None
     try:
@@ -199,6 +221,10 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
                             stopped_by = run.first_stop(callbacks, "callback")
             except Exhausted:
                 stopped_by = "exhausted"
+            except Infeasible:
+                if not run.search.observations:
+                    raise
+                stopped_by = "infeasible"
             except KeyboardInterrupt:
                 stopped_by = "interrupt"
                 interrupts.caught()

@@ -92,6 +92,8 @@ class Bar:
             if search.observations and hasattr(search, "expected_best"):
                 self._update_expected(search)
             parts.append(f"best observed {best.value:.4g}{self._expected}")
+        if self._run is not None and self._run.infeasible:
+            parts.append(f"{self._run.infeasible} infeasible")
         if self._run is not None and self._run.trials.failed:
             parts.append(f"{self._run.trials.failed} failed")
         if parts:
@@ -130,6 +132,8 @@ def trial_line(trial: Trial, best: Any) -> str:
         outcome = f"failed ({brief(trial.reason)})"
     else:
         outcome = f"value {trial.value:.6g}"
+    if trial.state == "infeasible":
+        outcome += f", infeasible by {max(trial.constraints):.6g},"
     line = f"trial {trial.id}: {outcome} in {took:.3g} s at {where}"
     return line if best is None else f"{line}; best {best.value:.6g}"
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 def result_text(result: "Result") -> str:
     """Return the lines that a result prints."""
-    lines = [f"{stop_text(result.stopped_by)} after {evaluations_text(result.history)}"]
+    history = result.history
+    lines = [f"{stop_text(result.stopped_by)} after {evaluations_text(history)}"]
     best = result.best
     if best is not None:
         place: Any = best.params
@@ -35,11 +36,13 @@ def result_text(result: "Result") -> str:
             place = result.searcher.tree.decode(best.path)
         lines.append(labeled("best path" if best.params is None else "best params", place))
         lines += [labeled(*line) for line in known_lines(result)]
+    elif history.infeasible:
+        lines.append(infeasible_text(history))
     return "\n".join(lines)
 
 
 def evaluations_text(history: "History") -> str:
-    """Return the number of evaluations, of those pruned, and of failures with the last reason."""
+    """Return the number of evaluations, and of those that were infeasible, pruned or failed."""
     count = len(history)
     text = f"{count:,} evaluation{'' if count == 1 else 's'}"
     ends = _ends_texts(history)
@@ -47,9 +50,20 @@ def evaluations_text(history: "History") -> str:
 
 
 def _ends_texts(history: "History") -> list[str]:
-    """Return how many trials were pruned and failed, if any."""
-    pruned = [f"{history.pruned:,} pruned"] if history.pruned else []
-    return [*pruned, _failures_text(history)] if history.failed else pruned
+    """Return how many trials were infeasible, were pruned and failed, if any."""
+    counts = {"infeasible": history.infeasible, "pruned": history.pruned}
+    texts = [f"{count:,} {state}" for state, count in counts.items() if count]
+    return [*texts, _failures_text(history)] if history.failed else texts
+
+
+def infeasible_text(history: "History") -> str:
+    """Return a line about the infeasible trial that comes closest, if none is feasible."""
+    infeasible = (trial for trial in history.trials if trial.state == "infeasible")
+    nearest = min(infeasible, key=lambda trial: max(trial.constraints))
+    place = place_text(nearest.path, nearest.params)
+    return (
+        f"no trial is feasible; the smallest violation is {max(nearest.constraints):.6g}, {place}"
+    )
 
 
 def _failures_text(history: "History") -> str:
@@ -103,6 +117,8 @@ def stop_text(stopped_by: str) -> str:
     """Return the reason why a search has ended."""
     if stopped_by == "exhausted":
         return "stopped since nothing is left to learn"
+    if stopped_by == "infeasible":
+        return "stopped since no other feasible candidate was found"
     if stopped_by == "failures":
         return "stopped since all of the first trials failed"
     return f"stopped by {stopped_by}"
@@ -153,6 +169,7 @@ def run_facts(result: "Result", seconds: float) -> dict[str, Any]:
         "stopped_by": result.stopped_by,
         "evaluations": count,
         "failed": result.history.failed,
+        "infeasible": result.history.infeasible,
         "pruned": result.history.pruned,
         "steps": result.history.steps,
         "observations": result.searcher.observations,
@@ -170,7 +187,7 @@ def run_text(result: "Result", seconds: float) -> str:
     text += "".join(f", {ends}" for ends in _ends_texts(history))
     if history.steps:
         text += f", {history.steps:,g} steps"
-    if observations > len(history) - history.failed:
+    if observations > len(history) - history.failed - history.infeasible:
         text += f", {observations:,} in all"
     return f"{text}, {stop_text(result.stopped_by)}"
 

@@ -48,13 +48,18 @@ class History:
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
-        """The final value of each trial; nan where it failed or was pruned."""
+        """The final value of each trial, feasible or not; nan where it failed or was pruned."""
         return np.array([trial.value for trial in self.trials], dtype=float)
 
     @cached_property
     def failed(self) -> int:
         """The number of trials that failed."""
         return sum(trial.state == "failed" for trial in self.trials)
+
+    @cached_property
+    def infeasible(self) -> int:
+        """The number of trials that have a value and violate a constraint."""
+        return sum(trial.state == "infeasible" for trial in self.trials)
 
     @cached_property
     def pruned(self) -> int:
@@ -84,8 +89,8 @@ class Evaluation:
 
 
 def best_trial(trials: Iterable[Trial], sign: float) -> Evaluation | None:
-    """Return the trial with the highest sign times value, None if there are no values."""
-    completed = (trial for trial in trials if trial.value is not None)
+    """Return the completed trial with the highest sign times value, None if there is none."""
+    completed = (trial for trial in trials if trial.state == "completed")
     top = max(completed, key=lambda trial: sign * (trial.value or 0.0), default=None)
     return None if top is None else Evaluation(top.path, top.params, top.value or 0.0)
 

@@ -200,5 +200,5 @@ class AllFailed(RunRule):
 
     def __call__(self, run: Any) -> object:
         """Return "failures" when they have."""
-        ended, completed = run.ended - run.before, run.search.observations - run.observed_before
-        return "failures" if not completed and ended >= self.evaluations else None
+        ended, failed = run.ended - run.before, run.trials.failed - run.failed_before
+        return "failures" if failed == ended >= self.evaluations else None

@@ -231,6 +231,34 @@ class Searcher(Resumable, ABC):
         """
         self.tell(path, value, noise=noise)
 
+    def tell_constrained(
+        self,
+        path: Sequence[int],
+        value: float | None,
+        constraints: Sequence[float],
+        *,
+        noise: float | None = None,
+    ) -> None:
+        """Record the values of constraints: the path is feasible if all are at most 0.
+
+        By default the reward of a feasible path is observed, and another one has failed.
+
+        Parameters
+        ----------
+        path
+            A complete path, asked for or not.
+        value
+            The reward; None if it was not measured, since a constraint is known to be violated.
+        constraints
+            The values of the constraints.
+        noise
+            The standard deviation of the reward.
+        """
+        if value is not None and max(constraints) <= 0.0:
+            self.tell(path, value, noise=noise)
+        else:
+            self.fail(path)
+
     @abstractmethod
     def best(self, rule: str | None = None) -> Arm:
         """Return the best of the arms that were played.

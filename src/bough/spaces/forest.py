@@ -1,7 +1,7 @@
 """GPTS on a space: a forest of partitions, whose beliefs share a prior and take turns to ask."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -106,6 +106,8 @@ class Forest(SpaceSearcher):
         self._learner = self._ensemble.learner
         self._risk = FailureRisk(self.trials)
         self._trust_regions = TrustRegions(space, self.trials, self._risk)
+        self._feasibility: Forest | None = None  # minimizes the violation until one is feasible,
+        self._feasibility_fits: list[dict[str, Any]] = []  # and its fits when it has ended
         self._asks = 0
         self._checked = False  # whether the best point was repeated, to see if there is noise
         self._again = CHECK  # the number of rewards at which it is repeated, if there is noise
@@ -123,6 +125,10 @@ class Forest(SpaceSearcher):
     # ------------------------------------------------------------------ ask
 
     def ask(self) -> dict[str, Any]:
+        if self._feasibility is not None:
+            params = self._feasibility.ask()
+            self.trials.pend(self.space.point(params))
+            return params
         point = self._repetition()
         if point is None:
             point = self._choose()
@@ -234,6 +240,7 @@ class Forest(SpaceSearcher):
         noise: float | None,
         *,
         predicted: bool = False,
+        constraints: Sequence[float] = (),
     ) -> None:
         trials = self.trials
         point = self.space.point(params)
@@ -245,6 +252,10 @@ class Forest(SpaceSearcher):
         self._risk.record(point, failed=False)
         recovered, was_noisy = point in trials.failed, trials.noisy
         row = trials.observe(point, reward, noise, predicted=predicted)
+        if constraints:
+            trials.constrain(reward, constraints)
+        if self._feasibility is not None:
+            self._feasibility_fits, self._feasibility = self._feasibility.fits(), None
         if recovered:
             self._ensemble.replace_penalized()
         if trials.noisy and not was_noisy and len(trials.observed[point]) > 1:
@@ -259,12 +270,59 @@ class Forest(SpaceSearcher):
         """
         self._observe(params, value, noise, predicted=True)
 
+    def tell_constrained(
+        self,
+        params: Mapping[str, Any],
+        value: float | None,
+        constraints: Sequence[float],
+        *,
+        noise: float | None = None,
+    ) -> None:
+        """Record the values of constraints: the params are feasible if all are at most 0.
+
+        Others are treated as failed, and the values of the constraints show where the feasible ones
+        are. Until one is found, the search is for the smallest violation.
+        """
+        values = [moderate(real(one, "constraints"), "constraints") for one in constraints]
+        if value is not None and max(values) <= 0.0:
+            self._observe(params, value, noise, constraints=values)
+            return
+        reward = None if value is None else moderate(real(value, "value"), "value")
+        point = self.space.point(params)
+        if not len(self.trials) and self._feasibility is None:
+            self._feasibility = Forest(self.space, noise=0.0, rng=int(self._rng.integers(2**31)))
+            self._share_recorded_fits()
+            for other in self.trials.pending.values():
+                self._feasibility.pend(self.trials.params_of(other))
+        if self._feasibility is not None:
+            self._feasibility.tell(params, -violation(values))
+        self._fail(point, params)
+        if self.trials.failed.get(point) == self.trials.ended - 1:
+            self.trials.constrain(reward, values)
+
+    def fits(self, start: int = 0) -> list[dict[str, Any]]:
+        if self._feasibility is not None:
+            return self._feasibility.fits(start)
+        first = self._feasibility_fits
+        return [*first[start:], *super().fits(max(start - len(first), 0))]
+
+    def replay_fits(self, fits: Iterable[Mapping[str, Any]] | None) -> None:
+        super().replay_fits(fits)
+        self._share_recorded_fits()
+
+    def _share_recorded_fits(self) -> None:
+        """Have the search for a feasible point take the recorded fits that are due."""
+        if self._feasibility is not None:
+            self._feasibility._ensemble.learner.recorded = self._ensemble.learner.recorded
+
     def refit(self) -> None:
         self._ensemble.refit(self._rng)
 
     def pend(self, params: Mapping[str, Any]) -> None:
         """Count params as asked for: their evaluation has begun elsewhere."""
         self.trials.pend(self.space.point(params))
+        if self._feasibility is not None:
+            self._feasibility.pend(params)
 
     def fail(self, params: Mapping[str, Any]) -> None:
         """Record that evaluating params failed, asked for or not, and avoid their neighborhood.
@@ -273,6 +331,11 @@ class Forest(SpaceSearcher):
         observed is attributed to chance.
         """
         point = self.space.point(params)
+        if self._feasibility is not None:
+            self._feasibility.fail(params)
+        self._fail(point, params)
+
+    def _fail(self, point: Point, params: Mapping[str, Any]) -> None:
         self.trials.settle(point)
         self.trials.keep_params(point, params)
         self._risk.record(point, failed=True)
@@ -290,6 +353,8 @@ class Forest(SpaceSearcher):
             raise ValueError(
                 f"params {params!r} are not pending: they were observed or never asked for"
             )
+        if self._feasibility is not None:
+            self._feasibility.forget(params)
         self.trials.settle(point)
         self.trials.drop_params(point)
         self._trust_regions.asked_by.pop(point, None)
@@ -403,6 +468,14 @@ class Forest(SpaceSearcher):
 
     def __repr__(self) -> str:
         return f"Forest({self.space!r}: {self.observations} observations)"
+
+
+def violation(constraints: Sequence[float]) -> float:
+    """Return how much constraints are violated: the sum of log(1 + value) over positive values.
+
+    The logarithm makes constraints of different scales comparable (Eriksson and Poloczek 2021).
+    """
+    return math.fsum(math.log1p(value) for value in constraints if value > 0.0)
 
 
 def make_space_searcher(

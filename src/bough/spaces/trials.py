@@ -1,7 +1,7 @@
 """The table of trials: what happened to each point, pending, observed or failed."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +79,8 @@ class TrialTable:
         self._ended: list[Observation] = []
         self._count = 0  # of observations
         self._predicted: set[int] = set()  # the rows of rewards that were not measured
+        #: A row for each trial, with its measured reward and the values of constraints, or NaN.
+        self._outcomes: Array | None = None
         columns: list[Any] = [("state", int), ("value", float), ("noise", float)]
         columns += [(name, float, (len(slots),)) for name in ("positions", "coordinates")]
         self._table = np.empty(16, dtype=columns)
@@ -86,6 +88,11 @@ class TrialTable:
     def __len__(self) -> int:
         """Return the number of observations."""
         return self._count
+
+    @property
+    def ended(self) -> int:
+        """The number of rows."""
+        return len(self._ended)
 
     def __getitem__(self, row: int) -> Observation:
         return self._ended[row]
@@ -138,6 +145,35 @@ class TrialTable:
         """Record a failure, and the value that beliefs which penalize failures observe there."""
         self.failed[point] = self._append(Observation(point, penalty, None), FAILED)
 
+    def constrain(self, value: float | None, constraints: Sequence[float]) -> None:
+        """Record the values of constraints of the last row, and its reward if it was measured."""
+        width = 1 + len(constraints)
+        known = np.empty((len(self._table), 0)) if self._outcomes is None else self._outcomes
+        if known.shape[1] < width:
+            more = np.full((len(known), width - known.shape[1]), math.nan)
+            known = self._outcomes = np.concatenate([known, more], axis=1)
+        row = len(self._ended) - 1
+        known[row, 0] = math.nan if value is None else value
+        known[row, 1:width] = constraints
+
+    @property
+    def are_constrained(self) -> bool:
+        """Whether any trial has values of constraints."""
+        return self._outcomes is not None
+
+    def constrained(self, point: Point, *, held: bool = False) -> tuple[Array, Array] | None:
+        """Return coordinates, rewards and constraints of the latest rows with a point's choices.
+
+        If discrete values are held, of those with its discrete numbers.
+
+        Each row of the second array has the reward and the values of the constraints, NaN where
+        they are not known. Return None if no trial has constraints.
+        """
+        if self._outcomes is None:
+            return None
+        rows, coordinates, _ = self.alike(point, failures=True, held=held)
+        return coordinates, self._outcomes[rows]
+
     def set_penalty(self, penalty: float) -> None:
         """Replace the penalties of all failures."""
         self._table["value"][list(self.failed.values())] = penalty
@@ -146,6 +182,9 @@ class TrialTable:
         row = len(self._ended)
         if row == len(self._table):
             self._table = np.concatenate([self._table, self._table])
+            if self._outcomes is not None:
+                more = np.full_like(self._outcomes, math.nan, shape=(row, self._outcomes.shape[1]))
+                self._outcomes = np.concatenate([self._outcomes, more])
         point, value, noise = trial
         positions = [math.nan if p is None else p for p in point]
         noise = math.nan if noise is None else noise

@@ -55,6 +55,9 @@ FEW_CHANGES = 2
 SHARES = (1.0, 0.6, 0.3)
 #: The number of candidates, the best first, that are looked through for a new point.
 ATTEMPTS = 8
+#: The number of times that more candidates are drawn near the best one, if there are constraints:
+#: then the maximum is often on an edge.
+POLISH = 4
 #: The least share of the spread of the best rewards that counts as a promise of a gain.
 SMALL = 1e-6
 #: Noise matters where rewards differ by less than this many standard deviations.
@@ -211,6 +214,48 @@ def on_grid(local: Array, step: Array) -> Array:
     return local
 
 
+# ---------------------------------------------------------------------- constraints
+
+
+class ConstraintModels:
+    """Local quadratic models of constraints, each with the scale of its values.
+
+    Parameters
+    ----------
+    coordinates
+        The coordinates of the trials.
+    constraints
+        A row for each trial with the values of the constraints, NaN where they are not known.
+    center, radius
+        The center and the radius of a trust region.
+    """
+
+    def __init__(
+        self, coordinates: Array, constraints: Array, center: Array, radius: Array
+    ) -> None:
+        self._models: list[tuple[Quadratic | None, float]] = []
+        for values in constraints.T:
+            known = ~np.isnan(values)
+            if known.any():
+                values = values[known]
+                model = fit_quadratic(coordinates[known], values, center, radius, noisy=False)
+                self._models.append((model, float(values.std()) or 1.0))
+
+    @property
+    def are_known(self) -> bool:
+        """Whether there are enough data for a model of each constraint."""
+        return all(model is not None for model, _ in self._models)
+
+    def feasible(self, coordinates: Array) -> Array:
+        """Return the coordinates that satisfy all models; if there are none, the nearest to it."""
+        violation = np.zeros(len(coordinates))
+        for model, scale in self._models:
+            assert model is not None
+            violation += np.maximum(model(coordinates), 0.0) / scale
+        least = violation.argmin()
+        return coordinates[violation == 0.0] if violation[least] == 0.0 else coordinates[[least]]
+
+
 # ---------------------------------------------------------------------- regions
 
 
@@ -256,13 +301,16 @@ class TrustRegion:
         noise: float,
         rng: np.random.Generator,
         safe: Callable[[Array], Array],
+        *,
+        polish: int = 0,
     ) -> tuple[Array, int | None]:
         """Return candidates, the one where the local model is highest first.
 
         If there is noise, also return the index of the best of the data by the model. The data are
         all observations of the same kind; `spacing` is that of discrete values along each
         parameter, and 0 for real ones; and `safe` returns the coordinates that are not at risk of
-        failing.
+        failing, or are expected to be feasible. `polish` is the number of times that more
+        candidates are drawn, each time nearer to the best one.
         """
         center = np.array(self.center)
         radius = np.maximum(self.radius, NEIGHBORS * spacing)
@@ -300,6 +348,13 @@ class TrustRegion:
             return found, None
         candidates = frame.to_local(found)
         fitted = model(candidates)
+        for i in range(1, polish + 1):
+            top = candidates[fitted.argmax()]
+            near = top + 0.5**i * rng.uniform(-1.0, 1.0, (CANDIDATES, len(center)))
+            near = on_grid(np.minimum(np.maximum(near, -1.0), 1.0), step)
+            found = safe(frame.from_local(np.concatenate([top[None], near])))
+            candidates = frame.to_local(found)
+            fitted = model(candidates)
         order = (-fitted).argsort()[:ATTEMPTS]
         if len(found) == CANDIDATES:  # else the model's maximum may be at risk, and the step short
             self.reach = float(np.abs(candidates[order[0]]).max())
@@ -350,7 +405,10 @@ class TrustRegions:
 
         `is_new` returns whether evaluating a point would be informative.
         """
-        if len(self._trials) < FEWEST:
+        count = len(self._trials)
+        if self.regions and self._trials.are_constrained:  # infeasible points are modeled, too
+            count = self._trials.ended
+        if count < FEWEST:
             return None, None
         if self._trials.choices and (not self.regions or rng.random() < OTHER_CHOICE):
             point: Point | None = self._with_another_choice(rng)
@@ -390,8 +448,19 @@ class TrustRegions:
         active = trials.active(center, held=held)
         rows, coordinates, values = trials.alike(center, held=held)
         spacing = np.array([trials.spacing(i, center[i]) for i in active])
-        safe = partial(self._risk.safe, center, held=held)
-        found, best = region.propose(coordinates, values, spacing, noise, rng, safe)
+        safe: Callable[[Array], Array] = partial(self._risk.safe, center, held=held)
+        polish = 0
+        constrained = trials.constrained(center, held=held)
+        if constrained is not None:
+            everywhere, outcomes = constrained
+            radius = np.maximum(region.radius, spacing)
+            models = ConstraintModels(everywhere, outcomes[:, 1:], np.array(region.center), radius)
+            if models.are_known:
+                safe, polish = models.feasible, POLISH
+            if noise == 0.0:  # else the center moves to the best of the data
+                measured = ~np.isnan(outcomes[:, 0])
+                coordinates, values = everywhere[measured], outcomes[measured, 0]
+        found, best = region.propose(coordinates, values, spacing, noise, rng, safe, polish=polish)
         if best is not None:
             region.row = int(rows[best])
             region.center = trials.coordinates_of(trials[region.row].point, held=held)

@@ -72,7 +72,7 @@ def _without_gaps(operations: list[Operation]) -> Iterator[Operation]:
             running.add(trial)
         elif kind in ENDS and trial in running:
             running.discard(trial)
-        elif kind != "enqueue":
+        elif kind not in ("enqueue", "reject"):
             continue
         n += 1
         yield operation._replace(n=n, trial=ids.get(trial))

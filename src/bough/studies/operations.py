@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from bough._validation import at_least_zero, real, whole
+from bough._validation import at_least_zero, listed, real, whole
 from bough.exceptions import StudyError
 from bough.studies.trials import Report, read_reports
 
@@ -67,38 +67,76 @@ def check_order(operations: Iterable[Operation], name: str, first: int) -> None:
             raise StudyError(f"{name} {n - 1 + first} is not the next operation: {problem}")
 
 
-def write_outcome(value: float | None, noise: float | None, reports: Sequence[Report] = ()) -> str:
-    """Return the body of a tell or a prune: the value, [value, noise] or [.., .., reports]."""
+def write_outcome(
+    value: float | None,
+    noise: float | None,
+    reports: Sequence[Report] = (),
+    constraints: Sequence[float] = (),
+) -> str:
+    """Return the body of a tell or a prune: the value, or a list that begins with it.
+
+    The list has the noise, the reports, and the values of constraints, up to the last that is
+    there.
+    """
+    if constraints:
+        return json.dumps([value, noise, reports, constraints])
     if reports:
         return json.dumps([value, noise, reports])
     return repr(value) if noise is None else json.dumps([value, noise])
 
 
-def read_outcome(body: Any) -> tuple[Any, Any, tuple[Report, ...]]:
-    """Return value, noise and reports in the body of a tell or a prune."""
+def read_outcome(body: Any) -> tuple[Any, Any, tuple[Report, ...], tuple[float, ...]]:
+    """Return value, noise, reports and constraints in the body of a tell or a prune."""
     if not isinstance(body, list):
-        return body, None, ()
+        return body, None, (), ()
     value, noise, *more = body
-    if len(more) > 1:
-        raise ValueError(f"an outcome is [value, noise, reports], not {body!r}")
-    return value, noise, read_reports(more[0]) if more else ()
+    if len(more) > 2:
+        raise ValueError(f"an outcome is [value, noise, reports, constraints], not {body!r}")
+    reports = read_reports(more[0]) if more else ()
+    if len(more) < 2:
+        return value, noise, reports, ()
+    constraints = tuple(real(one, "a constraint") for one in listed(more[1], "constraints"))
+    if not constraints:
+        raise ValueError(f"an outcome with constraints has values of them, not {body!r}")
+    return value, noise, reports, constraints
+
+
+def write_rejection(candidate: str, constraints: Sequence[float], fits: Sequence[str]) -> str:
+    """Return the body of a rejection, given the candidate and the fits as JSON."""
+    return f"[{candidate}, {json.dumps(constraints)}, [{', '.join(fits)}]]"
+
+
+def read_rejection(body: Any) -> tuple[Any, tuple[float, ...], list[Any]]:
+    """Return the candidate of a rejection, the values of its constraints, and the fits after it."""
+    candidate, constraints, fits = body
+    values = tuple(real(one, "a constraint") for one in listed(constraints, "constraints"))
+    if not any(value > 0.0 for value in values):
+        raise ValueError(f"a rejected candidate violates a constraint, not {body!r}")
+    return candidate, values, listed(fits, "fits")
 
 
 def _check_body(kind: str, body: Any, of_space: bool) -> None:
-    if kind in ("ask", "take", "enqueue"):
+    if kind == "reject":
+        candidate, _, fits = read_rejection(body)
+        _check_body("ask", candidate, of_space)
+        for fit in fits:
+            _check_body("refit", fit, of_space)
+    elif kind in ("ask", "take", "enqueue"):
         if not isinstance(body, dict if of_space else list):
             raise TypeError(f"a path is a list, params are an object, not {body!r}")
         if not of_space:  # (params are checked when the space is known)
             for step in body:
                 whole(step, "a step", least=0)
     elif kind in ("tell", "prune"):
-        value, noise, reports = read_outcome(body)
+        value, noise, reports, constraints = read_outcome(body)
         if value is not None or kind == "tell":
             real(value, "value")
         elif noise is not None:
             raise ValueError(f"the noise is {noise!r}, and there is no value")
-        if noise is not None or (isinstance(body, list) and not reports):
+        if noise is not None or (isinstance(body, list) and not reports and not constraints):
             at_least_zero(noise, "noise")
+        if kind == "prune" and constraints:
+            raise ValueError("a pruned trial has no constraints")
         if kind == "prune" and not reports:
             raise ValueError("a pruned trial has reports")
     elif kind == "fail":

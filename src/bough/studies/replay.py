@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bough.exceptions import Exhausted, StudyError
+from bough.studies.constraints import check_count, is_feasible
 from bough.studies.describe import INVALID
-from bough.studies.operations import ENDS, Operation, read_outcome
+from bough.studies.operations import ENDS, Operation, read_outcome, read_rejection
 from bough.studies.trials import Domain, Report, Trial
 
 #: The relative difference that a parameter may have on another machine.
@@ -38,6 +39,7 @@ class Replay:
         self.queue: deque[Any] = deque()
         self.failed = 0
         self.unobserved = 0  # trials that have ended, and of which the searcher observed nothing
+        self.constraints: int | None = None  # the number of constraints of each trial
         #: What the searcher observed of pruned trials: value and noise, or None and None.
         self.predicted: dict[int, tuple[float | None, float | None]] = {}
         self._fits = 0  # the number of the searcher's fits that are recorded
@@ -75,19 +77,22 @@ class Replay:
         ended = []
         for operation in operations:
             self.note(operation)
-            if operation.kind in ENDS:
-                ended.append(operation.trial or 0)
+            if operation.kind in (*ENDS, "reject"):
+                ended.append(operation)
         if self.search is None or not ended:
             return
         self.search.replay_fits(())
         try:
-            for id_ in ended:
-                trial = self.trials[id_]
+            for operation in ended:
                 try:
-                    self.end(trial, *self.predicted.get(id_, (trial.value, trial.noise)))
+                    if operation.kind == "reject":
+                        self.reject(self._read(operation), self._rejection(operation)[0])
+                    else:
+                        self._end(operation)
                 except (TypeError, ValueError) as error:
                     raise StudyError(
-                        f"trial {id_} does not fit the searcher any more, or its tree: {error}"
+                        f"trial {operation.trial} does not fit the searcher any more, or its tree: "
+                        f"{error}"
                     ) from error
             self.search.replay_fits(fits or None)
             if self.search.observations:
@@ -118,30 +123,32 @@ class Replay:
         """Repeat one operation with the searcher, and compare."""
         kind, id_ = operation.kind, operation.trial or 0
         if kind in ("ask", "exhausted"):
-            self._ask_again(operation)
+            candidate = self._ask_again(operation, operation.body)
+            if candidate is not None and self.domain.write(candidate) != operation.body:
+                self._rounded[len(self.trials)] = candidate
+        elif kind == "reject":
+            values, then = self._rejection(operation)
+            candidate = self._ask_again(operation, self.domain.write(self._read(operation)))
+            self.search.replay_fits(then)
+            self.reject(candidate, values)
         self.note(operation)
         if kind in ENDS:
             if fits is not None and kind != "fail":
                 self.search.replay_fits(fits)
-            trial = self.trials[id_]
             try:
-                self.end(trial, *self.predicted.get(id_, (trial.value, trial.noise)))
+                self._end(operation)
             except (TypeError, ValueError) as error:
                 what = "its failure" if kind == "fail" else "telling it"
                 raise Difference(f"trial {id_} differs: {what} gives {error!r}") from error
 
-    def _ask_again(self, operation: Operation) -> None:
-        """Have the searcher ask, and raise if it asked for something else then."""
+    def _ask_again(self, operation: Operation, then: str) -> Any:
+        """Return what the searcher asks for, and raise if it asked for something else then."""
         try:
             candidate = self.search.ask()
         except Exhausted:
             candidate = None
         now = "null" if candidate is None else self.domain.write(candidate)
-        then = operation.body
-        same = now == then
-        if not same and _agree(json.loads(now), json.loads(then)):
-            same = True
-            self._rounded[len(self.trials)] = candidate
+        same = now == then or _agree(json.loads(now), json.loads(then))
         if not same or self.search.random_state != operation.state:
             here = "nothing" if candidate is None else str(candidate)
             there = "nothing" if then == "null" else str(self._read(operation))
@@ -151,9 +158,22 @@ class Replay:
                 f"trial {len(self.trials)} differs (has the program changed?): the searcher asks "
                 f"for {here}, and asked for {there} when this was recorded"
             )
+        return candidate
+
+    def _end(self, operation: Operation) -> None:
+        """Let the searcher observe the end of a trial that was noted."""
+        trial = self.trials[operation.trial or 0]
+        observed = self.predicted.get(trial.id, (trial.value, trial.noise))
+        self.end(trial, *observed, constraints=trial.constraints)
 
     def end(
-        self, trial: Trial, value: float | None, noise: float | None, *, pruned: bool = False
+        self,
+        trial: Trial,
+        value: float | None,
+        noise: float | None,
+        *,
+        pruned: bool = False,
+        constraints: Sequence[float] = (),
     ) -> None:
         """Let the searcher observe the value of a trial, one that is predicted, or its failure."""
         candidate = self._rounded.get(trial.id, trial.candidate)
@@ -161,8 +181,18 @@ class Replay:
             self.search.fail(candidate)
         elif pruned or trial.state == "pruned":
             self.search.prune(candidate, self.sign * value, noise=noise)
+        elif constraints:
+            self.search.tell_constrained(candidate, self.sign * value, constraints, noise=noise)
         else:
             self.search.tell(candidate, self.sign * value, noise=noise)
+
+    def reject(self, candidate: Any, constraints: Sequence[float]) -> None:
+        """Tell the searcher that a candidate violates constraints that are known before."""
+        self.search.tell_constrained(candidate, None, constraints)
+
+    def _rejection(self, operation: Operation) -> tuple[tuple[float, ...], list[PlainFit]]:
+        _, values, fits = read_rejection(json.loads(operation.body))
+        return values, fits
 
     def note(self, operation: Operation) -> None:
         """Update the trials by an operation, without the searcher."""
@@ -176,9 +206,12 @@ class Replay:
             except (TypeError, ValueError) as error:
                 raise self._misfit(operation, error) from error
         elif kind == "tell":
-            self.complete(id_, *read_outcome(json.loads(operation.body)), operation.at)
+            try:
+                self.complete(id_, *read_outcome(json.loads(operation.body)), operation.at)
+            except ValueError as error:  # the number of constraints is another one
+                raise self._misfit(operation, error) from error
         elif kind == "prune":
-            *observed, reports = read_outcome(json.loads(operation.body))
+            *observed, reports, _ = read_outcome(json.loads(operation.body))
             self.predicted[id_] = observed[0], observed[1]
             self.unobserved += observed[0] is None
             self.trials[id_] = self.trials[id_]._replace(
@@ -200,16 +233,28 @@ class Replay:
         self.trials.append(Trial(len(self.trials), *place, None, "running", at))
 
     def complete(
-        self, id_: int, value: float, noise: float | None, reports: tuple[Report, ...], at: float
+        self,
+        id_: int,
+        value: float,
+        noise: float | None,
+        reports: tuple[Report, ...],
+        constraints: tuple[float, ...],
+        at: float,
     ) -> None:
         """Give a trial its value."""
         _, path, params, _, _, started, *_ = self.trials[id_]
+        self.constraints = check_count(constraints, self.constraints)
+        feasible = is_feasible(constraints)
+        self.unobserved += not feasible
         self.trials[id_] = Trial(
-            id_, path, params, value, "completed", started, at, noise, None, reports
-        )
+            id_, path, params, value, "completed" if feasible else "infeasible", started, at, noise,
+            None, reports, constraints,
+        )  # fmt: skip
 
     def _read(self, operation: Operation) -> Any:
         try:
+            if operation.kind == "reject":
+                return self.domain.read(json.dumps(json.loads(operation.body)[0]))
             return self.domain.read(operation.body)
         except INVALID as error:
             raise self._misfit(operation, error) from error

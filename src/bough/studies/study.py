@@ -5,7 +5,7 @@ import os
 import threading
 import warnings
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -13,12 +13,18 @@ import numpy as np
 
 from bough._validation import at_least_zero, real, whole
 from bough.belief.best_arm import Arm
-from bough.exceptions import Exhausted, StudyError
+from bough.exceptions import Exhausted, Infeasible, StudyError
 from bough.searchers import Certificate, Searcher
 from bough.searchers.base import negative_arm, negative_certificate
 from bough.searchers.registry import make_searcher
 from bough.spaces import Space
 from bough.spaces.searcher import SpaceSearcher
+from bough.studies.constraints import (
+    KnownConstraints,
+    check_count,
+    is_feasible,
+    read_constraints,
+)
 from bough.studies.describe import (
     check_domain,
     check_new,
@@ -29,7 +35,7 @@ from bough.studies.describe import (
     specify,
 )
 from bough.studies.journal import Durability, Journal
-from bough.studies.operations import Operation, write_outcome
+from bough.studies.operations import Operation, write_outcome, write_rejection
 from bough.studies.replay import Replay
 from bough.studies.trials import Domain, Report, Trial, Trials, best_completed, read_reports
 from bough.trees import Tree
@@ -214,38 +220,96 @@ class Study:
 
     # ------------------------------------------------------------------ ask and tell
 
-    def ask(self) -> Trial:
+    def ask(self, constraints: KnownConstraints | Callable[[Any], Any] | None = None) -> Trial:
         """Return a trial to evaluate.
 
         Trials left running by a dead process come first, under their own ids; then those that were
         enqueued; then those of the searcher. Raises `bough.Exhausted` if nothing is left to learn.
+
+        Parameters
+        ----------
+        constraints
+            A cheap function of the params, or of the path, that returns a number or a sequence of
+            numbers, feasible if all are at most 0. The searcher is asked again for what is not, and
+            an enqueued trial that is not has failed. The trial has the values, and `tell` records
+            them.
         """
+        known = constraints
+        if known is not None and not isinstance(known, KnownConstraints):
+            known = KnownConstraints(known, self.domain)
         with self._guard:
-            replay = self._replay
-            while self._again:
-                trial = replay.trials[self._again.popleft()]
-                if trial.state == "running":
+            while (trial := self._waiting()) is not None:
+                if known is None:
                     return trial
-            id_, search = len(replay.trials), replay.search
-            if replay.queue:
-                operation = Operation.now("take", id_, self.domain.write(replay.queue[0]))
-                self._journal.append([operation], durable=False)
-                replay.note(operation)
-                return replay.trials[id_]
+                try:
+                    values = known.values(trial.candidate)
+                except Exception:
+                    self.offer_again([trial.id])
+                    raise
+                if is_feasible(values):
+                    return trial._replace(constraints=values)
+                self.fail(trial, f"it violates the constraints: {list(values)}")
+            return self._ask_searcher(known)
+
+    def _waiting(self) -> Trial | None:
+        """Return a trial that was left running or enqueued; None if there is none."""
+        replay = self._replay
+        while self._again:
+            trial = replay.trials[self._again.popleft()]
+            if trial.state == "running":
+                return trial
+        if not replay.queue:
+            return None
+        id_ = len(replay.trials)
+        operation = Operation.now("take", id_, self.domain.write(replay.queue[0]))
+        self._journal.append([operation], durable=False)
+        replay.note(operation)
+        return replay.trials[id_]
+
+    def _ask_searcher(self, known: KnownConstraints | None) -> Trial:
+        """Return a trial of the searcher, which satisfies the constraints that are known."""
+        search = self._replay.search
+        operations: list[Operation] = []
+        while True:
             try:
                 candidate = search.ask()
             except Exhausted:
-                exhausted = Operation.now("exhausted", state=search.random_state)
-                self._journal.append([exhausted], durable=False)
+                operations.append(Operation.now("exhausted", state=search.random_state))
+                self._journal.append(operations, durable=False)
                 raise
-            body = self.domain.write(candidate)
-            operation = Operation.now("ask", id_, body, search.random_state)
-            self._journal.append([operation], durable=False)
-            if type(candidate) is tuple:
-                replay.begin(candidate, operation.at)
-            else:
-                replay.note(operation)
-            return replay.trials[id_]
+            body, state = self.domain.write(candidate), search.random_state
+            if known is None:
+                return self._begin(candidate, body, state, operations)
+            try:
+                values = known.values(candidate)
+            except Exception:
+                self.offer_again([self._begin(candidate, body, state, operations).id])
+                raise
+            if is_feasible(values):
+                trial = self._begin(candidate, body, state, operations)
+                return trial._replace(constraints=values)
+            self._replay.reject(candidate, values)
+            rejection = write_rejection(body, values, self._replay.new_fits())
+            operations.append(Operation.now("reject", body=rejection, state=state))
+            try:
+                known.check_tries()
+            except Infeasible:
+                self._journal.append(operations, durable=False)
+                raise
+
+    def _begin(
+        self, candidate: Any, body: str, state: int | None, before: list[Operation]
+    ) -> Trial:
+        """Record a trial that the searcher asked for, after other operations."""
+        replay = self._replay
+        id_ = len(replay.trials)
+        operation = Operation.now("ask", id_, body, state)
+        self._journal.append([*before, operation], durable=False)
+        if type(candidate) is tuple:
+            replay.begin(candidate, operation.at)
+        else:
+            replay.note(operation)
+        return replay.trials[id_]
 
     def tell(
         self,
@@ -254,6 +318,7 @@ class Study:
         *,
         noise: float | None = None,
         reports: Sequence[Report] = (),
+        constraints: float | Sequence[float] | None = None,
     ) -> None:
         """Record the value of a trial: it is safe on return.
 
@@ -267,16 +332,24 @@ class Study:
             The standard deviation of the value.
         reports
             The intermediate values, pairs of a step and a value.
+        constraints
+            The values of all constraints, feasible if all are at most 0; as many for each trial. By
+            default those that the trial has from `ask`.
         """
         with self._guard:
             trial = self._running(trial_or_id)
             number = real(value, "value")
             noise = None if noise is None else at_least_zero(noise, "noise")
             curve = read_reports(reports)
-            operation = Operation.now("tell", trial.id, write_outcome(number, noise, curve))
-            self._replay.end(trial, number, noise)
+            if constraints is None:
+                constraints = trial_or_id.constraints if isinstance(trial_or_id, Trial) else ()
+            values = read_constraints(constraints)
+            check_count(values, self._replay.constraints)
+            body = write_outcome(number, noise, curve, values)
+            operation = Operation.now("tell", trial.id, body)
+            self._replay.end(trial, number, noise, constraints=values)
             self._append_with_fits(operation)
-            self._replay.complete(trial.id, number, noise, curve, operation.at)
+            self._replay.complete(trial.id, number, noise, curve, values, operation.at)
 
     def prune(
         self,
@@ -318,8 +391,8 @@ class Study:
     def _checked_prediction(self, given: Any) -> float:
         """Return the predicted value of a pruned trial, which must not be recommended."""
         predicted, sign = real(given, "predicted"), self.sign
-        values = [trial.value for trial in self.trials if trial.value is not None]
-        if not values or sign * predicted >= max(sign * value for value in values):
+        values = [sign * (t.value or 0.0) for t in self.trials if t.state == "completed"]
+        if not values or sign * predicted >= max(values):
             raise ValueError(
                 "predicted must be worse than the best value so far, since only completed trials "
                 f"are recommended; got {given!r}"
@@ -360,7 +433,7 @@ class Study:
                 f"trial {id_} of this study has path {trial.path}, not {trial_or_id.path}; "
                 "is it a trial of another study?"
             )
-        if trial.state == "completed":
+        if trial.state in ("completed", "infeasible"):
             raise ValueError(f"trial {id_} has a value already: {trial.value!r}; ask for another")
         if trial.state == "pruned":
             raise ValueError(f"trial {id_} was pruned after step {trial.steps}; ask for another")

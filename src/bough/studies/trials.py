@@ -22,7 +22,7 @@ from bough.trees import Path, Tree
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 
 #: The states of trials.
-STATES = ("completed", "pruned", "failed", "running")
+STATES = ("completed", "infeasible", "pruned", "failed", "running")
 #: A step, and the intermediate value that was reported after it.
 Report = tuple[float, float]
 
@@ -39,10 +39,10 @@ class Trial(NamedTuple):
     params
         The parameters that the path stands for in a space; None on a plain tree.
     value
-        The final value, None unless the trial was completed.
+        The final value, None unless the trial is completed or infeasible.
     state
-        `"running"`, `"completed"` (there is a value), `"pruned"` (stopped before its end) or
-        `"failed"`.
+        `"running"`, `"completed"` (there is a value), `"infeasible"` (there is a value, and a
+        constraint is violated), `"pruned"` (stopped before its end) or `"failed"`.
     started, ended
         The times of `ask`, and of `tell`, `prune` or `fail`, in seconds since 1970.
     noise
@@ -51,18 +51,22 @@ class Trial(NamedTuple):
         The reason of a failure.
     reports
         The intermediate values that the objective reported, as pairs of a step and a value.
+    constraints
+        The values of the constraints, feasible if all are at most 0; while the trial is running,
+        those that are known before.
     """
 
     id: int
     path: Path
     params: Any
     value: float | None
-    state: Literal["running", "completed", "pruned", "failed"]
+    state: Literal["running", "completed", "infeasible", "pruned", "failed"]
     started: float
     ended: float | None = None
     noise: float | None = None
     reason: str | None = None
     reports: tuple[Report, ...] = ()
+    constraints: tuple[float, ...] = ()
 
     @property
     def steps(self) -> float:
@@ -100,8 +104,8 @@ class Trials(Sequence[Trial]):
 
         The columns are `id`, `value`, `state`, `started`, `ended`, `duration`, `noise` and
         `reason`, and `params_x` for each parameter `x`, or `path` on a plain tree. If trials have
-        reports there are `steps` and `last_report`, the last step and its value. What a trial does
-        not have is None.
+        reports there are `steps` and `last_report`, the last step and its value; if they have
+        constraints, `constraints_0`, `constraints_1`, .. What a trial does not have is None.
         """
         trials = self._trials
         started = [_time(trial.started) for trial in trials]
@@ -127,6 +131,10 @@ class Trials(Sequence[Trial]):
         if any(trial.reports for trial in trials):
             columns["steps"] = [trial.steps if trial.reports else None for trial in trials]
             columns["last_report"] = [t.reports[-1][1] if t.reports else None for t in trials]
+        for i in range(max((len(trial.constraints) for trial in trials), default=0)):
+            columns[f"constraints_{i}"] = [
+                trial.constraints[i] if i < len(trial.constraints) else None for trial in trials
+            ]
         return columns
 
     def to_pandas(self) -> Any:
@@ -143,9 +151,10 @@ class Trials(Sequence[Trial]):
 
 
 def counts_text(trials: Trials) -> str:
-    """Return the number of trials in each state; that of pruned ones if there are any."""
+    """Return the number of trials in each state; of infeasible and pruned ones if there are any."""
     counts = {state: trials.count(state) for state in STATES}
-    shown = [f"{n:,} {state}" for state, n in counts.items() if n or state != "pruned"]
+    rare = ("infeasible", "pruned")
+    shown = [f"{n:,} {state}" for state, n in counts.items() if n or state not in rare]
     return ", ".join(shown)
 
 
@@ -163,7 +172,7 @@ def best_completed(
         here = [trial for trial in trials if (trial.path, trial.params) == (arm.path, arm.params)]
         if all(trial.state != "pruned" for trial in here):
             return arm
-        values = [sign * trial.value for trial in here if trial.value is not None]
+        values = [sign * (t.value or 0.0) for t in here if t.state == "completed"]
         if values:
             value, visits = math.fsum(values) / len(values), len(values)
             posterior = arm.mean, arm.std, arm.lower, arm.upper

@@ -62,7 +62,7 @@ function drawSummary(state) {
         : certificate.conditional ? "given the fitted model" : ""));
   }
   tiles.push(tile("trials", el("span", { id: "completed" }, number(trials.completed)),
-    [trials.pruned ? `${say(trials.pruned)} pruned` : "", trials.failed ? `${say(trials.failed)} failed` : "", trials.running ? `${say(trials.running)} running` : ""]
+    [trials.infeasible ? `${say(trials.infeasible)} infeasible` : "", trials.pruned ? `${say(trials.pruned)} pruned` : "", trials.failed ? `${say(trials.failed)} failed` : "", trials.running ? `${say(trials.running)} running` : ""]
       .filter(Boolean).join(", ") || "all completed"));
   if (space) {
     tiles.push(tile("parameters", say(space.parameters), space.points === null ? "a continuum of points" : `${space.points} points`));

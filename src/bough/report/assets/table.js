@@ -2,7 +2,7 @@
 
 const ROWS = 20;
 const OF_USER = "parameter "; // prefix of names of the user, which may equal others
-const STATES = { c: "completed", p: "pruned", f: "failed", r: "running" };
+const STATES = { c: "completed", i: "infeasible", p: "pruned", f: "failed", r: "running" };
 const shownTrials = { sort: "id", down: true, text: "", state: "", page: 0 };
 
 // The trials of the table, in order.
