@@ -291,3 +291,59 @@ def test_pruning(tmp_path):
     refused = tune(f"{file}:plain", "--prune", "halving")
     assert refused.exit_code == 2
     assert "prune needs an objective with two required parameters" in refused.output
+
+
+CONSTRAINED = """
+import bough
+
+space = bough.Space(x=bough.Float(0, 1), y=bough.Float(0, 1))
+
+def product(params):
+    return params["x"] * params["y"]
+
+def measured(params):
+    return bough.Outcome(product(params), constraints=[params["x"] + params["y"] - 1])
+
+def below(params):
+    return params["x"] - 0.3
+
+def impossible(params):
+    return 1.0
+"""
+
+
+def test_constraints_of_an_option_and_of_the_file(tmp_path):
+    file = tmp_path / "area.py"
+    file.write_text(CONSTRAINED)
+    words = ["--budget", "25", "--json", "--seed", "0"]
+    chosen = tune(f"{file}:product", "--constraints", f"{file}:below", *words)
+    assert chosen.exit_code == 0, chosen.output
+    best = json.loads(chosen.stdout)["best"]["params"]
+    assert best["x"] <= 0.3
+    file.write_text(CONSTRAINED + "\ndef constraints(params):\n    return params['y'] - 0.2\n")
+    found = tune(f"{file}:product", *words)
+    assert json.loads(found.stdout)["best"]["params"]["y"] <= 0.2
+    wrong = tune(f"{file}:product", "--constraints", f"{file}:missing", *words)
+    assert wrong.exit_code == 2
+    assert "missing" in wrong.stderr
+    none = tune(f"{file}:product", "--constraints", f"{file}:impossible", *words)
+    assert none.exit_code == 1
+    assert "1000 candidates" in none.stderr.replace(",", "")
+
+
+def test_constraints_that_an_evaluation_returns(tmp_path):
+    file = tmp_path / "area.py"
+    file.write_text(CONSTRAINED)
+    study = str(tmp_path / "run.db")
+    words = [f"{file}:measured", "--study", study, "--seed", "0"]
+    page = tune(*words, "--budget", "30")
+    assert page.exit_code == 0, page.output
+    assert "infeasible" in page.stdout
+    facts = json.loads(tune(*words, "--budget", "40", "--json").stdout)  # resumed
+    x, y = facts["best"]["params"].values()
+    assert x + y <= 1
+    counts = json.loads(CliRunner().invoke(main, ["study", study, "--json"]).stdout)["counts"]
+    assert counts["infeasible"] == 40 - counts["completed"] > 0
+    table = CliRunner().invoke(main, ["study", study, "--csv"]).stdout.splitlines()
+    assert "constraints_0" in table[0]
+    assert sum(",infeasible," in row for row in table) == counts["infeasible"]

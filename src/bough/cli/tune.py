@@ -17,7 +17,7 @@ from bough.cli.shell import (
     run_and_print,
     split_name,
 )
-from bough.exceptions import StudyError
+from bough.exceptions import Infeasible, StudyError
 from bough.run.maximize import maximize, minimize
 from bough.run.render import (
     infeasible_text,
@@ -77,7 +77,7 @@ def command(
                 function, space, bounds=bounds, noise=noise, study=file, searcher=searcher,
                 rng=seed, constraints=known, **arguments,
             )  # fmt: skip
-        except StudyError:
+        except (Infeasible, StudyError):
             raise
         except ValueError as error:
             raise click.UsageError(str(error)) from None
