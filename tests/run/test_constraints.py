@@ -183,6 +183,8 @@ def test_infeasible_trials_are_no_failures_for_a_rule():
 
 
 def test_tables_and_the_report_have_constraints(tmp_path):
+    pytest.importorskip("pandas")
+    pytest.importorskip("plotly")
     result = bough.minimize(on_disc, SPACE, budget=40, rng=0)
     table = result.history.to_pandas()
     assert (table["state"].eq("infeasible") == table["constraints_0"].gt(0)).all()
