@@ -123,3 +123,16 @@ def test_a_line_for_every_trial(capsys):
     for line, trial in zip(lines, result.history.trials, strict=True):
         said = f"failed ({trial.reason})" if trial.reason else f"value {trial.value:.6g}"
         assert line.startswith(f"trial {trial.id}: {said} in ")
+
+
+def test_failures_of_two_workers_at_once():
+    from bough.run.executors import Workers
+
+    workers = Workers(2, abs)
+    failing = [workers.submit(abs, None) for _ in range(2)]
+    assert all(isinstance(future.exception(), TypeError) for future in failing)
+    again = [workers.submit(abs, -3) for _ in range(2)]  # before they were checked
+    for future in failing:
+        workers.check(future)
+    assert [future.result() for future in again] == [3, 3]
+    workers.close()

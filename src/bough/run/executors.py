@@ -17,6 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -327,6 +328,8 @@ class Workers:
         self.max_workers = count
         self._objective = objective
         self._workers: dict[Future[Any], _Worker] = {}  # by the last job of each
+        #: By all jobs: one may be done, and its worker have another, before its outcome is read.
+        self._began: WeakKeyDictionary[Future[Any], _Worker] = WeakKeyDictionary()
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         """Begin a call on an idle worker, or on a new one."""
@@ -340,7 +343,7 @@ class Workers:
         else:
             worker = _Worker(self._objective)
             begun = worker.executor.submit(function, *arguments)
-        self._workers[begun] = worker
+        self._workers[begun] = self._began[begun] = worker
         return begun  # type: ignore[no-any-return]
 
     def is_ready(self, future: "Future[Any]") -> bool:
@@ -349,7 +352,7 @@ class Workers:
 
     def check(self, future: "Future[Any]") -> None:
         """Raise if the process of a call could not begin with any call."""
-        worker = self._workers[future]
+        worker = self._began[future]
         error = worker.ready.exception() if worker.ready.done() else None
         # With loky a process dies at the beginning only by chance, such as for want of memory.
         if error is None or (isinstance(error, BrokenExecutor) and worker.is_loky):
