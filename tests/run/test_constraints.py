@@ -322,3 +322,9 @@ def test_constraints_that_always_hold_change_no_path(seed):
     plain = bough.maximize(sum, TREE, budget=15, rng=seed)
     known = bough.maximize(sum, TREE, budget=15, constraints=lambda path: -1.0, rng=seed)
     assert plain.history.paths == known.history.paths
+
+
+@pytest.mark.parametrize("domain", [bough.Space(a=bough.Int(1, 4)), bough.Tree(2, 2)])
+def test_finite_domains_without_a_feasible_candidate(domain):
+    with pytest.raises(Infeasible, match="feasible"):
+        bough.maximize(lambda given: 1.0, domain, budget=100, constraints=lambda given: 1.0, rng=0)

@@ -219,7 +219,12 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
                         stopped_by = run.stopped_by(budget, rules)
                         if stopped_by is None and callbacks:
                             stopped_by = run.first_stop(callbacks, "callback")
-            except Exhausted:
+            except Exhausted as error:
+                if given.constraints is not None and not run.ended:
+                    raise Infeasible(
+                        "constraints: all candidates were tried, and none is feasible. Are values "
+                        "at most 0 where they hold?"
+                    ) from error
                 stopped_by = "exhausted"
             except Infeasible:
                 if not run.search.observations:
