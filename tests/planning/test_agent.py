@@ -387,7 +387,7 @@ def test_garbage_is_collected_again_after_a_decision():
             return super().step(action)
 
     world = Watched([1.0, 0.0])
-    planning.plan(world, seconds=0.01, depth=3, rng=0)
+    planning.plan(world, seconds=0.9, depth=3, rng=0)  # (ends when all paths are known)
     planning.plan(world, budget=20, depth=3, rng=0)
     assert gc.isenabled()
     assert seen[-1]
