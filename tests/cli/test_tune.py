@@ -347,3 +347,17 @@ def test_constraints_that_an_evaluation_returns(tmp_path):
     table = CliRunner().invoke(main, ["study", study, "--csv"]).stdout.splitlines()
     assert "constraints_0" in table[0]
     assert sum(",infeasible," in row for row in table) == counts["infeasible"]
+
+
+def test_results_before_an_objective_ends_the_program(tmp_path):
+    file = tmp_path / "leaving.py"
+    file.write_text(
+        "import sys\nimport bough\nspace = bough.Space(x=bough.Float(0, 1))\nseen = []\n"
+        "def late(params):\n    seen.append(params)\n"
+        "    return sys.exit(3) if len(seen) == 6 else params['x']\n"
+    )
+    stopped = tune(f"{file}:late", "--on-error", "stop", "--json")
+    assert stopped.exit_code == 1
+    facts = json.loads(stopped.stdout)
+    assert facts["evaluations"] == 5
+    assert facts["error"] == "the objective ended the program: SystemExit(3)"

@@ -110,15 +110,16 @@ def run_and_print(
 ) -> None:
     """Run a search, print the facts of its result or the page of them, and exit accordingly."""
     begin = time.perf_counter()
-    failure = None
+    failure: BaseException | None = None
     try:
         result = search()
+        message = _all_failed(result)
     except ObjectiveError as error:
-        result, failure = error.result, error
+        result, failure, message = error.result, error, str(error)
     except SystemExit as error:
-        raise click.ClickException(f"the objective ended the program: {error!r}") from error
+        result, failure = error.result, error  # type: ignore[attr-defined]
+        message = f"the objective ended the program: {error!r}"
     facts = facts_of(result, time.perf_counter() - begin)
-    message = str(failure) if failure is not None else _all_failed(result)
     if message is not None:
         facts["error"] = message
     echo(json.dumps(facts, indent=2) if as_json else page_of(facts, result))

@@ -242,8 +242,8 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
         with suppress(AttributeError):
             error.result = result  # type: ignore[attr-defined]
         raise
-    except BaseException:  # of an objective that ends the program, such as by sys.exit
-        run.leave()
+    except BaseException as error:  # of an objective that ends the program, such as by sys.exit
+        error.result = run.result("error")  # type: ignore[attr-defined]
         raise
     finally:
         if evaluator is not None:

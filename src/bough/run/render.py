@@ -187,8 +187,11 @@ def run_text(result: "Result", seconds: float) -> str:
     text += "".join(f", {ends}" for ends in _ends_texts(history))
     if history.steps:
         text += f", {history.steps:,g} steps"
-    if observations > len(history) - history.failed - history.infeasible:
-        text += f", {observations:,} in all"
+    ended = observations + history.failed + history.infeasible
+    if result.study is not None:
+        ended = sum(trial.state != "running" for trial in result.study.trials)
+    if ended > len(history):
+        text += f", {ended:,} in all"
     return f"{text}, {stop_text(result.stopped_by)}"
 
 

@@ -124,7 +124,7 @@ def holding(
 
 
 class Resumable:
-    """Methods by which a study records a searcher and resumes it.
+    """Methods by which a run reports outcomes to a searcher, and a study records and resumes it.
 
     A study compares each recorded `ask` with what the searcher asks when it is resumed. A searcher
     that draws random numbers from `self._random` and fits its hyperparameters by `self._learner`
@@ -134,6 +134,41 @@ class Resumable:
 
     _random: Any = None
     _learner: Learner | None = None
+
+    def prune(self: Any, candidate: Any, value: float, *, noise: float | None = None) -> None:
+        """Record a reward that is predicted, since the evaluation was stopped before its end.
+
+        By default it counts as any other observation.
+        """
+        self.tell(candidate, value, noise=noise)
+
+    def tell_constrained(
+        self: Any,
+        candidate: Any,
+        value: float | None,
+        constraints: Sequence[float],
+        *,
+        noise: float | None = None,
+    ) -> None:
+        """Record the values of constraints: a candidate is feasible if all are at most 0.
+
+        By default the reward of a feasible candidate is observed, and another one has failed.
+
+        Parameters
+        ----------
+        candidate
+            The path or the params, asked for or not.
+        value
+            The reward; None if it was not measured, since a constraint is known to be violated.
+        constraints
+            The values of the constraints.
+        noise
+            The standard deviation of the reward.
+        """
+        if value is not None and max(constraints) <= 0.0:
+            self.tell(candidate, value, noise=noise)
+        else:
+            self.fail(candidate)
 
     @property
     def random_state(self) -> int | None:
@@ -223,41 +258,6 @@ class Searcher(Resumable, ABC):
         By default the evaluation stays pending, so that the search continues elsewhere.
         """
         self.tree.walk(path)
-
-    def prune(self, path: Sequence[int], value: float, *, noise: float | None = None) -> None:
-        """Record a reward that is predicted, since the evaluation was stopped before its end.
-
-        By default it counts as any other observation.
-        """
-        self.tell(path, value, noise=noise)
-
-    def tell_constrained(
-        self,
-        path: Sequence[int],
-        value: float | None,
-        constraints: Sequence[float],
-        *,
-        noise: float | None = None,
-    ) -> None:
-        """Record the values of constraints: the path is feasible if all are at most 0.
-
-        By default the reward of a feasible path is observed, and another one has failed.
-
-        Parameters
-        ----------
-        path
-            A complete path, asked for or not.
-        value
-            The reward; None if it was not measured, since a constraint is known to be violated.
-        constraints
-            The values of the constraints.
-        noise
-            The standard deviation of the reward.
-        """
-        if value is not None and max(constraints) <= 0.0:
-            self.tell(path, value, noise=noise)
-        else:
-            self.fail(path)
 
     @abstractmethod
     def best(self, rule: str | None = None) -> Arm:

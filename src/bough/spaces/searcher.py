@@ -1,7 +1,7 @@
 """Searchers of spaces: their base class, their certificates, and tree searchers on a space."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,41 +53,6 @@ class SpaceSearcher(Resumable, ABC):
         By default the params stay pending, so that the search continues elsewhere.
         """
         self.space.point(params)
-
-    def prune(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
-        """Record a reward that is predicted, since the evaluation was stopped before its end.
-
-        By default it counts as any other observation.
-        """
-        self.tell(params, value, noise=noise)
-
-    def tell_constrained(
-        self,
-        params: Mapping[str, Any],
-        value: float | None,
-        constraints: Sequence[float],
-        *,
-        noise: float | None = None,
-    ) -> None:
-        """Record the values of constraints: the params are feasible if all are at most 0.
-
-        By default the reward of a feasible params is observed, and another one has failed.
-
-        Parameters
-        ----------
-        params
-            The params, asked for or not.
-        value
-            The reward; None if it was not measured, since a constraint is known to be violated.
-        constraints
-            The values of the constraints.
-        noise
-            The standard deviation of the reward.
-        """
-        if value is not None and max(constraints) <= 0.0:
-            self.tell(params, value, noise=noise)
-        else:
-            self.fail(params)
 
     @abstractmethod
     def best(self, rule: str | None = None) -> Arm:

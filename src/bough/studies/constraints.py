@@ -73,9 +73,11 @@ def is_feasible(constraints: Sequence[float]) -> bool:
 def check_count(constraints: Values, before: int | None) -> int | None:
     """Return the number of constraints of each trial; refuse another one than before, if any."""
     if before is not None and len(constraints) != before:
+        advice = ": give their function again, or return them in a bough.Outcome"
         raise ValueError(
             f"constraints must have {before} value{'' if before == 1 else 's'}, as those of the "
-            f"trials before, got {len(constraints)}: {list(constraints)!r}"
+            f"trials before, got {len(constraints)}"
+            + (f": {list(constraints)!r}" if constraints else advice)
         )
     return len(constraints) or before
 
