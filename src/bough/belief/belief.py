@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from bough._validation import at_least_zero, real, whole
 from bough.belief.best_arm import Arm, ArmSearch
 from bough.belief.best_value import BestArms, unexplored_children
+from bough.belief.effects import Effects
+from bough.belief.labeled_arms import LIMIT, LabeledArmSearch
 from bough.belief.nodes import LEAST_VARIANCE, Nodes
 from bough.belief.posterior import Posterior
 from bough.belief.rng import Rng
@@ -22,7 +24,7 @@ Array = NDArray[np.float64]
 #: The number of draws in `best_value`.
 BEST_DRAWS = 256
 
-PARTS = ("node_array", "propagation", "arm_search")
+PARTS = ("node_array", "effects", "propagation", "arm_search")
 
 
 class Belief:
@@ -89,9 +91,13 @@ class Belief:
 
     def _make_parts(self, noise: float, mean: float | Callable[[Path], float]) -> None:
         increments = self.kernel.increments(self.tree.depth)
+        model = self.kernel.label_model
         self.node_array = Nodes(self.tree, increments, mean, self.arms == "nodes")
-        self.propagation = Posterior(self.node_array, noise)
-        self.arm_search = ArmSearch(self.node_array)
+        self.effects = None if model is None else Effects(self.node_array, model)
+        self.propagation = Posterior(self.node_array, noise, self.effects)
+        self.arm_search: Any = (
+            ArmSearch(self.node_array) if model is None else LabeledArmSearch(self)
+        )
 
     # ------------------------------------------------------------------ observations
 
@@ -286,7 +292,24 @@ class Belief:
         parted = common_steps(steps)
         rows = np.arange(len(steps))
         left = (variance * below)[rows[:, None], parted]
-        return left * below[rows[None, :], parted]
+        covariance: Array = left * below[rows[None, :], parted]
+        if self.effects is not None:
+            c, _, C = self._label_vectors(steps)
+            covariance = covariance + c @ C @ c.T
+        return covariance
+
+    def _label_vectors(self, paths: Sequence[Sequence[int]]) -> tuple[Array, Array, Array]:
+        """Return what the rewards of paths depend on of the effects, their mean and covariance."""
+        effects = self.effects
+        assert effects is not None
+        known = len(effects.keys), effects.size
+        vectors = [effects.vector(path)[0] for path in paths]
+        z, C = (np.array(part) for part in effects.posterior)
+        effects.forget(*known)
+        c = np.zeros((len(vectors), len(z)))
+        for row, vector in zip(c, vectors, strict=True):
+            row[: len(vector)] = vector  # labels that came later have no share in it
+        return c, z, C
 
     def sample(
         self,
@@ -311,12 +334,19 @@ class Belief:
                     rows.append((*row, number[path[: i - 1]] if i else -1))
             ends.append(number[path])
         _, offset, spread, _ = np.array(rows).reshape(-1, 4).T
-        draws = np.random.default_rng(rng).standard_normal((n, len(rows)))
+        random = np.random.default_rng(rng)
+        draws = random.standard_normal((n, len(rows)))
         F: Array = draws * np.sqrt(spread) + offset
         for i, (g, _, _, parent) in enumerate(rows):
             if parent >= 0:
                 F[:, i] += g * F[:, parent]
-        return F[:, ends] + self.center
+        if self.effects is None:
+            return F[:, ends] + self.center
+        c, z, C = self._label_vectors(_several(paths))
+        values, vectors = np.linalg.eigh(C)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        effects = random.standard_normal((n, len(z))) @ root.T + z
+        return F[:, ends] + effects @ c.T + self.center
 
     def log_likelihood(self) -> float:
         """Return the logarithm of the density of all observations.
@@ -338,7 +368,10 @@ class Belief:
         uncertain = prior >= LEAST_VARIANCE
         left = nodes["g"][uncertain] * (nodes["v"][uncertain] / prior[uncertain])
         with np.errstate(divide="ignore"):
-            return 0.0 - 0.5 * float(np.log(left).sum())
+            gain = 0.0 - 0.5 * float(np.log(left).sum())
+            if self.effects is not None:
+                gain -= 0.5 * float(np.linalg.slogdet(self.effects.posterior[1])[1])
+        return gain
 
     def take_prior(
         self,
@@ -352,12 +385,19 @@ class Belief:
         Noise that is too small is raised, as in a new belief. `likelihood` is the value that
         `log_likelihood` is to have, known to those who have fitted the prior.
         """
-        increments = kernel.increments(self.tree.depth)
-        self.propagation.take_prior(increments, noise, mean, likelihood)
+        increments, model = kernel.increments(self.tree.depth), kernel.label_model
+        if (model is None) != (self.effects is None):
+            raise ValueError("a belief has labels from the start or never: make a new one")
+        self.propagation.take_prior(increments, noise, mean, likelihood, model)
         self.kernel = kernel
         self.mean = mean
 
     # ------------------------------------------------------------------ the best arm
+
+    @property
+    def _proof(self) -> dict[str, int]:
+        """Let a search for the best arm prove what it found, if it does not do so anyway."""
+        return {} if self.effects is None else {"limit": LIMIT}
 
     def highest_upper(self, sqrt_beta: SupportsFloat, *, rng: Rng = None) -> Arm:
         """Return the arm with the highest mean + sqrt_beta std.
@@ -369,22 +409,22 @@ class Belief:
         The standard deviations count pending evaluations as observations. Ties are broken at
         random (`rng`: an int or a `numpy.random.Generator`), or without an rng by lowest index.
         """
-        return self.arm_search.highest_upper(sqrt_beta, rng)
+        return self.arm_search.highest_upper(sqrt_beta, rng, **self._proof)
 
     def highest_upper_unknown(self, sqrt_beta: SupportsFloat, *, rng: Rng = None) -> Arm | None:
         """Return `highest_upper` over arms that are neither known exactly nor pending, or None."""
-        return self.arm_search.highest_upper_unknown(sqrt_beta, rng)
+        return self.arm_search.highest_upper_unknown(sqrt_beta, rng, **self._proof)
 
     def highest_lower(self, sqrt_beta: SupportsFloat, *, rng: Rng = None) -> Arm:
         """Return the arm with the highest mean - sqrt_beta std, by observations only.
 
         Exact in the same cases as `highest_upper`; else there may be an arm with a higher one.
         """
-        return self.arm_search.highest_lower(sqrt_beta, rng)
+        return self.arm_search.highest_lower(sqrt_beta, rng, **self._proof)
 
     def highest_mean(self, *, rng: Rng = None) -> Arm:
         """Return the arm with the highest mean. Exact."""
-        return self.arm_search.highest_mean(rng)
+        return self.arm_search.highest_mean(rng, **self._proof)
 
     def upper_bound(self, sqrt_beta: SupportsFloat) -> float:
         """Return the highest mean + sqrt_beta std of all arms, by observations only.
@@ -486,7 +526,7 @@ class Belief:
         if degrees_of_freedom < math.inf:
             factors = np.sqrt(degrees_of_freedom / random.chisquare(degrees_of_freedom, n))
         widths = self._seen_widths() if self.tree.counts is None else list(self.tree.counts)
-        if math.inf in widths or self._has_unknown_means():
+        if math.inf in widths or self._has_unknown_means() or self.effects is not None:
             chosen = np.full(n, math.nan)
             if path is not None:
                 arm = self.arm(path)
@@ -523,7 +563,7 @@ class Belief:
 
     def __getstate__(self) -> dict[str, Any]:
         own = ("tree", "kernel", "mean", "arms")
-        parts = {name: self.__dict__[name].state() for name in PARTS}
+        parts = {name: part.state() for name in PARTS if (part := self.__dict__[name]) is not None}
         return {name: self.__dict__[name] for name in own} | {"parts": parts}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -531,8 +571,8 @@ class Belief:
         saved = state.pop("parts")
         self.__dict__.update(state)
         self._make_parts(0.0, 0.0)
-        for name in PARTS:
-            self.__dict__[name].restore(saved[name])
+        for name, part in saved.items():
+            self.__dict__[name].restore(part)
 
     def __repr__(self) -> str:
         return (

@@ -19,31 +19,31 @@ cdef class Evidence:
 
     # One entry for each node that matters: parents first, then unknown nodes below known ones (rollouts).
     cdef readonly int[::1] node  # its number in the belief; NONE for an unknown one
-    cdef int[::1] parent
-    cdef int[::1] slot  # of its edge, in the arrays below
-    cdef double[::1] rise  # of the prior mean along the edge, by `factor`
-    cdef double[:, ::1] weight  # observations of F (row 0) and of the step (row 1)
-    cdef double[:, ::1] value
+    cdef readonly int[::1] parent
+    cdef readonly int[::1] slot  # of its edge, in the arrays below
+    cdef readonly double[::1] rise  # of the prior mean along the edge, by `factor`
+    cdef readonly double[:, ::1] weight  # observations of F (row 0) and of the step (row 1)
+    cdef readonly double[:, ::1] value
     cdef double[:, ::1] own_precision
     cdef double[:, ::1] own_value
     cdef double[::1] R
     cdef double[::1] Z
-    cdef double[::1] m
-    cdef double[::1] V
+    cdef readonly double[::1] m
+    cdef readonly double[::1] V
     cdef int[::1] entry  # of each node of the belief
     cdef int beyond  # the first unknown node
 
     # The different edges: first and last depth, sum of their increments, derivative by it.
-    cdef int[::1] tops
-    cdef int[::1] bottoms
+    cdef readonly int[::1] tops
+    cdef readonly int[::1] bottoms
     cdef double[::1] spans
     cdef double[::1] slopes
 
-    cdef bint has_steps
-    cdef long long common  # the number of observations with the common noise
+    cdef readonly bint has_steps
+    cdef readonly long long common  # the number of observations with the common noise
     cdef long long merged
     cdef double shared
-    cdef double scatter
+    cdef readonly double scatter
     cdef double constant
     cdef long long settled
 

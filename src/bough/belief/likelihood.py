@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import log
+from cython.cimports.libc.math import log, sqrt
 
 if not cython.compiled:
     from bough.belief.nodes import GROUP, INF, NONE
@@ -420,6 +420,163 @@ class Evidence:
             V = R * share + share * share * V_above
         gap = self.value[1, k] - m
         return self.weight[1, k] * (gap * gap + V)
+
+    # ------------------------------------------------------------------ other right-hand sides
+
+    def columns(self, values, steps):
+        """Send columns through the passes of the last likelihood, as observations instead of y.
+
+        With K the covariance of all observations, noise included, and 1_k the indicator of the
+        observations of F at the bottom of edge k or below (or of its step).
+
+        Parameters
+        ----------
+        values, steps
+            The columns at the bottom of every edge, and those of the step of its last node.
+
+        Returns
+        -------
+        factors
+            A matrix G, the first column for y, with G'G = Z'K^-1 Z for Z = (y, columns); but for
+            repeated observations, which add to its first entry alone.
+        forces
+            1_k'K^-1 Z, a row for each edge.
+        weights
+            1_k'K^-1 1_k.
+        means, step_means, step_variances
+            The posterior means of columns of F at the bottom of each edge; those of its step, with
+            that of y first; and the variance of the step.
+        """
+        size: cython.int = len(self.parent)
+        m: cython.int = values.shape[1]
+        value: cython.double[:, ::1] = np.ascontiguousarray(values, dtype=np.float64)
+        step: cython.double[:, ::1] = np.ascontiguousarray(steps, dtype=np.float64)
+        Z: cython.double[:, ::1] = np.array(value)
+        factors = np.zeros((2 * size + 1, m + 1))
+        forces = np.zeros((size, m + 1))
+        weights = np.zeros(size)
+        means = np.zeros((size, m))
+        step_means = np.zeros((size, m + 1))
+        step_variances = np.zeros(size)
+        G: cython.double[:, ::1] = factors
+        force: cython.double[:, ::1] = forces
+        weight: cython.double[::1] = weights
+        mean: cython.double[:, ::1] = means
+        step_mean: cython.double[:, ::1] = step_means
+        step_variance: cython.double[::1] = step_variances
+        at_step: cython.double[::1] = np.zeros(size)  # the share of `step` in what is expected of it
+        r_step: cython.double[::1] = np.zeros(size)
+        z_step: cython.double[::1] = np.zeros(size)
+        own: cython.double[::1] = np.full(size, INF)  # variance and mean of observations of the step
+        seen: cython.double[::1] = np.zeros(size)
+        row: cython.int = 0
+        k: cython.int
+        p: cython.int
+        j: cython.int
+        for k in range(size):
+            self._own(0, k)
+            self.R[k] = self.r
+            self.Z[k] = self.z
+        for k in range(size - 1, -1, -1):
+            v = self.spans[self.slot[k]]
+            mu = self._mu(k)
+            z_step[k] = mu
+            r_step[k] = v
+            if self.has_steps:
+                self._own(1, k)
+                own[k] = self.r
+                seen[k] = self.z
+                if self.r < INF and v + self.r > 0.0:
+                    both = v + self.r
+                    gap = self.z - mu
+                    share = v / both
+                    G[row, 0] = gap / sqrt(both)
+                    for j in range(m):
+                        G[row, j + 1] = step[k, j] / sqrt(both)
+                    row += 1
+                    z_step[k] = mu + gap * share
+                    r_step[k] = self.r * share
+                    at_step[k] = share
+            if self.R[k] == INF:
+                continue
+            z = self.Z[k] - z_step[k]
+            r = self.R[k] + r_step[k]
+            p = self.parent[k] if k > 0 else 0
+            if k > 0 and self.R[p] == INF:
+                self.Z[p] = z
+                self.R[p] = r
+                for j in range(m):
+                    Z[p, j] = Z[k, j] - at_step[k] * step[k, j]
+                continue
+            both = r if k == 0 else self.R[p] + r
+            if both == 0.0:
+                continue
+            gap = z if k == 0 else z - self.Z[p]
+            G[row, 0] = gap / sqrt(both)
+            if k == 0:
+                for j in range(m):
+                    G[row, j + 1] = (Z[k, j] - at_step[k] * step[k, j]) / sqrt(both)
+            else:
+                share = self.R[p] / both
+                self.Z[p] += gap * share
+                self.R[p] = r * share
+                for j in range(m):
+                    difference = Z[k, j] - at_step[k] * step[k, j] - Z[p, j]
+                    G[row, j + 1] = difference / sqrt(both)
+                    Z[p, j] += difference * share
+            row += 1
+        for k in range(size):
+            m_above: cython.double = 0.0
+            V_above: cython.double = 0.0
+            if k > 0:
+                m_above = self.m[self.parent[k]]
+                V_above = self.V[self.parent[k]]
+            p = self.parent[k]
+            R = self.R[k]
+            c = own[k]
+            v = self.spans[self.slot[k]]
+            mu = self._mu(k)
+            x = seen[k] - mu
+            y = self.Z[k] - m_above - mu
+            # The precisions of what is known of the step, and of F below, in the force: see `_derive`.
+            of_step: cython.double = 0.0
+            of_value: cython.double = 0.0
+            w: cython.double = 0.0
+            if R == INF:
+                if c < INF and c + v > 0.0:
+                    of_step = 1.0 / (c + v)
+                    w = of_step
+            elif c == INF:
+                if R + v > 0.0:
+                    of_value = 1.0 / (R + v)
+                    w = of_value
+            elif R * c + v * (R + c) > 0.0:
+                T = R * c + v * (R + c)
+                of_step = R / T
+                of_value = c / T
+                w = (R + c) / T
+            force[k, 0] = of_step * x + of_value * y
+            weight[k] = w - of_value * of_value * V_above
+            r = r_step[k]
+            share = 0.0  # of what F below says of the step
+            if R < INF and R + r > 0.0:
+                share = r / (R + r)
+            self.m[k] = m_above + z_step[k] + (self.Z[k] - m_above - z_step[k]) * share
+            left: cython.double = 1.0 - share
+            if R < INF and R + r > 0.0:
+                left = R / (R + r)
+            self.V[k] = r * left + left * left * V_above
+            step_mean[k, 0] = z_step[k] + (self.Z[k] - m_above - z_step[k]) * share
+            step_variance[k] = r * left + share * share * V_above
+            for j in range(m):
+                above: cython.double = mean[p, j] if k > 0 else 0.0
+                expected: cython.double = at_step[k] * step[k, j]
+                force[k, j + 1] = of_step * step[k, j] + of_value * (Z[k, j] - above)
+                step_mean[k, j + 1] = expected + (Z[k, j] - above - expected) * share
+                mean[k, j] = above + step_mean[k, j + 1]
+                if R == INF:
+                    mean[k, j] = above + expected
+        return factors[:row], forces, weights, means, step_means, step_variances
 
     def set_heights(self, heights):
         """Set the height of the prior mean at each of `node`, up to `mean` and `factor`.

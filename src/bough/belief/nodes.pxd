@@ -127,7 +127,7 @@ cdef class Nodes:
     cdef int next_upwards(self, int n) noexcept
     cdef int observed_on_trail(self) noexcept
     cpdef list path_to(self, int n)
-    cdef list complete(self, int n, SplitMix64 rng)
+    cpdef list complete(self, int n, SplitMix64 rng)
     cdef int unexplored_child(self, int n, SplitMix64 rng)
 
 

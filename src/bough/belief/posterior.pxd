@@ -3,9 +3,10 @@
 
 cimport cython
 
+from bough.belief.effects cimport Effects
 from bough.belief.nodes cimport GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes, moderate
 
-cdef double LOG_TWO_PI, LEAST_NOISE
+cdef double LOG_TWO_PI, LEAST_NOISE, LABEL_ROUNDING
 
 
 cdef struct Observation:
@@ -21,6 +22,7 @@ cdef struct Observation:
 @cython.final
 cdef class Posterior:
     cdef readonly Nodes nodes
+    cdef readonly Effects effects  # of labels, or None
     cdef readonly double noise
     cdef readonly long long count  # the number of observations; one along a path counts once
     cdef double least_variance  # of noise that is not 0
@@ -42,6 +44,7 @@ cdef class Posterior:
     cdef double[::1] taus  # messages along the trail, before an observation
     cdef double[::1] etas
 
+    cdef dict _approach(self, path)
     cdef int _grow(self, dict plan) except -1
     cdef int _reserve_log(self) except -1
     cdef double _precision(self, int n) noexcept
@@ -53,6 +56,7 @@ cdef class Posterior:
     cdef void _add_message(self, int n, double tau, double eta) noexcept
     cdef void _gather(self, int n) noexcept
     cdef void _open(self) noexcept
+    cdef void _pass_up(self) noexcept
     cdef void _close(self) noexcept
     cdef void _count_reward(self, int n, double y) noexcept
     cdef void _finish(self) noexcept
@@ -74,6 +78,9 @@ cdef class Posterior:
     cdef int _wait(self, int n, double s2, int change) except -1
     cdef int _sum_own(self, int n, double s2, int change) except -1
     cdef void _observe_again(self, int i) noexcept
+    cdef void _condition(self, int n, bint of_step, double y, double s2) noexcept
+    cdef int _observe_labeled_steps(self, dict plan, bint own_noise) except -1
+    cdef int _replay(self) except -1
 
 
 cdef double inverse(double x) noexcept

@@ -35,6 +35,7 @@ import numpy as np
 from cython.cimports.libc.math import log, sqrt
 
 if not cython.compiled:
+    from bough.belief.effects import Effects
     from bough.belief.nodes import GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes, moderate
 
 from bough._validation import at_least_zero, listed, whole
@@ -45,6 +46,8 @@ LOG_TWO_PI = float(np.log(2 * np.pi))
 #: Noise that is not 0 is at least this share of the prior standard deviation of an arm. With less
 #: the digits of a double would not suffice for the likelihood.
 LEAST_NOISE = 1e-6
+#: The relative error of a value that is known from effects of labels.
+LABEL_ROUNDING = 1e-5
 
 OBSERVATION = record(
     ("node ends of_step own_noise", np.int32), ("value variance share", np.float64)
@@ -54,8 +57,9 @@ OBSERVATION = record(
 class Posterior:
     """Observations and pending evaluations, and the evidence about F that they are."""
 
-    def __init__(self, nodes: Nodes, noise):
+    def __init__(self, nodes: Nodes, noise, effects: Effects = None):
         self.nodes = nodes
+        self.effects = effects
         self.log = aligned(OBSERVATION, 0)
         self.last_token = 0
         self._set_noise(moderate(noise, "noise"))
@@ -80,6 +84,8 @@ class Posterior:
         """Forget all observations and all pending evaluations, but keep the memory."""
         self._start()
         self.nodes.clear()
+        if self.effects is not None:
+            self.effects.clear()
 
     # ------------------------------------------------------------------ observations
 
@@ -103,7 +109,7 @@ class Posterior:
         y: cython.double = moderate(value, "value")
         own_noise = noise is not None
         share: cython.double = self._squared(noise) if own_noise else 1.0
-        plan = nodes.approach(path, True)
+        plan = self._approach(path)
         ends = self._ends(depth)
         s2 = self.variance_of(own_noise, share, nodes.length, ends)
         self.observe_at_trail(plan, y, s2, own_noise, ends, share)
@@ -114,14 +120,27 @@ class Posterior:
         self._observe_value(self._grow(plan), y, s2, own_noise, ends, share)
         return 0
 
+    def _approach(self, path):
+        """Find the end of a path that is to be grown, and the labels of its nodes."""
+        if self.effects is None:
+            return self.nodes.approach(path, True)
+        self.effects.read(path)
+        plan = self.nodes.approach(path, True)
+        self.effects.check_labels()
+        return plan
+
     def _grow(self, plan):
         """Make the nodes of the path that do not exist, and room for its observations."""
         nodes = self.nodes
         self._reserve_log()
         n = nodes.grow(plan)
+        if self.effects is not None:
+            self.effects._take_labels()
         if nodes.split:
             for group in nodes.split:
                 self._gather(group)
+                if self.effects is not None:
+                    self.effects.gather(group)
             nodes.split.clear()
         return n
 
@@ -159,6 +178,11 @@ class Posterior:
     def _ends(self, depth):
         """Return the depth of what is observed: the end of the path, or what was given."""
         length = self.nodes.length
+        if self.effects is not None and depth is not None and depth != length:
+            raise ValueError(
+                "a value of an unknown node below this one says nothing of labels that are unknown "
+                "too: observe the node itself"
+            )
         return (
             length if depth is None else whole(depth, "depth", least=length, most=self.nodes.depth)
         )
@@ -167,6 +191,16 @@ class Posterior:
         """Refuse an exact value of something that is known to be otherwise."""
         nodes = self.nodes
         if s2 > 0.0 or nodes.variance > 0.0:
+            return 0
+        if self.effects is not None:
+            self.effects.named = nodes.length
+            self.effects.reach()
+            self.effects.predict()
+            known = nodes.m + self.effects.residual
+            if self.effects.is_certain() and abs(y - nodes.center - known) > (
+                LABEL_ROUNDING * (abs(y - nodes.center) + abs(known))
+            ):
+                raise contradiction("value", y, "node has", known + nodes.center)
             return 0
         n = nodes.trail[nodes.trailed - 1] if nodes.found == nodes.length else NONE
         if abs(y - nodes.center - nodes.m) > self._rounding(n, y):
@@ -229,6 +263,10 @@ class Posterior:
 
     def _add_density(self, residual, variance):
         """Add log N(residual; 0, variance) to the likelihood."""
+        if self.effects is not None:
+            self.effects.learn(residual, variance)
+            residual = self.effects.residual
+            variance = self.effects.variance
         if variance < TINY:
             return  # the value was certain, and is as expected
         term = -0.5 * (LOG_TWO_PI + log(variance) + residual * residual / variance)
@@ -330,21 +368,31 @@ class Posterior:
         for i in range(nodes.trailed):
             self.taus[i] = self._tau(nodes.trail[i])
             self.etas[i] = self._eta(nodes.trail[i])
+        if self.effects is not None:
+            self.effects.open()
 
-    def _close(self):
-        """Pass up what has changed along the trail since `_open`, and count the observation."""
+    def _pass_up(self):
+        """Pass up what has changed along the trail since `_open`."""
         nodes = self.nodes
         for i in range(nodes.trailed - 1, -1, -1):
             n = nodes.trail[i]
             self._refresh(n)
-            nodes.array[n].visits += 1
             if i > 0:
                 tau = self._tau(n)
                 eta = self._eta(n)
+                if self.effects is not None:
+                    self.effects.pass_up(i, tau)
                 if tau < INF:
                     tau -= self.taus[i]
                     eta -= self.etas[i]
                 self._add_message(nodes.trail[i - 1], tau, eta)
+
+    def _close(self):
+        """Pass up what has changed along the trail since `_open`, and count the observation."""
+        nodes = self.nodes
+        self._pass_up()
+        for i in range(nodes.trailed):
+            nodes.array[nodes.trail[i]].visits += 1
         self.count += 1
         self._finish()
 
@@ -366,6 +414,8 @@ class Posterior:
         """Condition the step of a node on an observation of it: change mu and v."""
         nodes = self.nodes
         v = nodes.array[n].v
+        if self.effects is not None:
+            self.effects.take_step(n, s2)
         if v > 0.0:
             nodes.array[n].mu += (r - nodes.array[n].mu) * (v / (v + s2))
             v *= s2 / (v + s2)
@@ -390,7 +440,7 @@ class Posterior:
         r: cython.double = moderate(value, "value")
         share = self._squared(noise)
         s2 = self.variance_of(True, share, 0, 0)
-        plan = nodes.approach(path, True)
+        plan = self._approach(path)
         offset = nodes.center if nodes.length == 0 else 0.0  # F of the root is its step
         if nodes.found == nodes.length:
             n = nodes.trail[nodes.trailed - 1]
@@ -401,12 +451,14 @@ class Posterior:
             n = NONE
             step_mean = nodes.step_prior
             step_variance = nodes.increments[nodes.length]
-        certain = s2 == 0.0 and step_variance == 0.0
+        certain = s2 == 0.0 and step_variance == 0.0 and self.effects is None
         if certain and abs(r - offset - step_mean) > self._step_rounding(n, r - offset):
             raise contradiction("value", r, "step is", step_mean + offset)
         n = self._grow(plan)
         self._record(n, True, True, nodes.length, share, r, s2)
         self._open()
+        if self.effects is not None:
+            self.effects.use_step()
         self._take_step(n, r - offset, s2)
         self._add_density(residual_of(r, offset, step_mean), step_variance + s2)
         self._close()
@@ -454,7 +506,7 @@ class Posterior:
     def _observe_steps(self, path, rewards, shares, own_noise):
         """Condition on rewards with shares of the common noise, or variances of their own."""
         nodes = self.nodes
-        plan = nodes.approach(path, True)
+        plan = self._approach(path)
         length = nodes.length
         if length == 0:
             raise ValueError("the root has no steps; observe its value")
@@ -467,6 +519,8 @@ class Posterior:
             self.values[i] = rewards[i]
             self.shares[i] = shares[i]
             self.variances[i] = self.variance_of(own_noise, self.shares[i], 0, 0)
+        if self.effects is not None:
+            return self._observe_labeled_steps(plan, own_noise)
         self._predict_steps(plan)
         total: cython.double = 0.0
         for i in range(length):
@@ -487,6 +541,49 @@ class Posterior:
                 self._add_density(self.residuals[i], self.predicted[i] + s2)
         self._close()
         return 0
+
+    def _observe_labeled_steps(self, plan, own_noise):
+        """Condition on the rewards of a path one by one, since they share effects of labels."""
+        nodes = self.nodes
+        total: cython.double = 0.0
+        for i in range(nodes.length):
+            total += self.values[i]
+        end = self._grow(plan)
+        self._count_reward(end, total)
+        path = [nodes.trail[k] for k in range(nodes.trailed)]
+        for n in path:
+            i: cython.int = nodes.array[n].depth - 1
+            if i >= 0 and nodes.array[n].count != GROUP:
+                s2 = self.variances[i]
+                self._record(n, i > 0, own_noise, i + 1, self.shares[i], self.values[i], s2)
+                self._condition(n, i > 0, self.values[i], s2)
+        nodes.climb(end)
+        for i in range(nodes.trailed):
+            nodes.array[nodes.trail[i]].visits += 1
+        self.count += 1
+        self._finish()
+        return 0
+
+    def _condition(self, n, of_step, y, s2):
+        """Condition on an observation of a node that exists, without counting it."""
+        nodes = self.nodes
+        nodes.climb(n)
+        m = nodes.m
+        variance = nodes.variance
+        offset = nodes.center
+        self._open()
+        if of_step:
+            g = nodes.array[n].g
+            m = (g - 1.0) * nodes.m_above + nodes.array[n].offset
+            variance = nodes.array[n].spread + (1.0 - g) ** 2 * nodes.variance_above
+            if n != ROOT:
+                offset = 0.0
+            self.effects.use_step()
+            self._take_step(n, y - offset, s2)
+        else:
+            self._take_value(n, y - offset, s2)
+        self._add_density(residual_of(y, offset, m), variance + s2)
+        self._pass_up()
 
     def _predict_steps(self, plan):
         """Find how far each reward is from what those before it predict, and with what variance.
@@ -548,7 +645,7 @@ class Posterior:
         nodes = self.nodes
         own_noise = noise is not None
         share: cython.double = self._squared(noise) if own_noise else 1.0
-        plan = nodes.approach(path, True)
+        plan = self._approach(path)
         ends = self._ends(depth)
         s2 = self.variance_of(own_noise, share, nodes.length, ends)
         if nodes.pending.shape[0] == 0:
@@ -605,6 +702,27 @@ class Posterior:
             nodes.pending[n].spread = 0.0
             nodes.pending[n].tau = inverse(v)
 
+    def covariance_with_pending(self):
+        """Return the covariance of z if pending evaluations count as observations.
+
+        Each counts with the variance of F that it has without the others.
+        """
+        effects = self.effects
+        C = np.array(effects.posterior[1])
+        for n, s2, _, _, _ in self.tokens.values():
+            self.nodes.climb(n)
+            effects.open()
+            c = np.array(effects.c[: effects.size])
+            gain = C @ c
+            total = float(c @ gain) + self.nodes.variance + s2
+            if total > 0.0:
+                C -= np.outer(gain, gain) / total
+        return C
+
+    def awaited(self):
+        """Return the paths of pending evaluations."""
+        return [tuple(self.nodes.path_to(token[0])) for token in self.tokens.values()]
+
     def _check_token(self, token):
         if type(token) is not int or token not in self.tokens:
             raise ValueError(
@@ -655,6 +773,14 @@ class Posterior:
         nodes = self.nodes
         mean = np.empty(len(paths))
         std = np.empty(len(paths))
+        if self.effects is not None:
+            known = len(self.effects.keys), self.effects.size
+            for i in range(len(paths)):
+                _, label_mean, label_variance = self.effects.vector(paths[i])
+                mean[i] = nodes.m + nodes.center + label_mean
+                std[i] = sqrt(nodes.variance + label_variance)
+                self.effects.forget(*known)
+            return mean, std
         for i in range(len(paths)):
             nodes.approach(paths[i], False)
             mean[i] = nodes.m + nodes.center
@@ -686,6 +812,8 @@ class Posterior:
     def at(self, path):
         """Return what is known at a node: path, mean, std, average and number of its rewards."""
         nodes = self.nodes
+        if self.effects is not None:
+            (mean,), (std,) = self.posterior([path])
         nodes.approach(path, False)
         value = None
         count = 0
@@ -693,8 +821,10 @@ class Posterior:
         if nodes.found == nodes.length and nodes.array[n].count > 0:
             count = nodes.array[n].count
             value = nodes.array[n].average
-        mean = nodes.m + nodes.center
-        return nodes.path(nodes.length), mean, sqrt(nodes.variance), value, count
+        if self.effects is None:
+            mean = nodes.m + nodes.center
+            std = sqrt(nodes.variance)
+        return nodes.path(nodes.length), float(mean), float(std), value, count
 
     def explored_steps(self, path):
         """Return how many steps of a path lead to nodes that exist."""
@@ -708,7 +838,7 @@ class Posterior:
 
     # ------------------------------------------------------------------ another prior
 
-    def take_prior(self, increments, noise, mean, likelihood):
+    def take_prior(self, increments, noise, mean, likelihood, labels=None):
         """Replace kernel, noise and mean, and keep the observations.
 
         All observations are made again at their nodes, and then all messages are sent once, from
@@ -728,8 +858,12 @@ class Posterior:
                 nodes.array[n].own_value = 0.0
             nodes.array[n].sub_precision = 0.0
             nodes.array[n].sub_shift = 0.0
-        for i in range(self.logged):
-            self._observe_again(i)
+        if self.effects is not None:
+            self.effects.take_model(labels)
+            self._replay()
+        else:
+            for i in range(self.logged):
+                self._observe_again(i)
         self.waiting_at = {}
         for token, (n, _, own_noise, ends, share) in self.tokens.items():
             s2 = self.variance_of(own_noise, share, nodes.array[n].depth, ends)
@@ -737,11 +871,29 @@ class Posterior:
             self._sum_own(n, s2, 1)
         n = nodes.deepest(ROOT)
         while n != NONE:
-            self._gather(n)
+            if self.effects is None:
+                self._gather(n)
+            elif nodes.waiting and nodes.pending[n].count:
+                self._count_pending(n)
             n = nodes.next_upwards(n)
         nodes.mark_all()
         self.likelihood = likelihood
         self.likelihood_rest = 0.0
+
+    def _replay(self):
+        """Observe everything again, one after the other, on nodes without evidence."""
+        nodes = self.nodes
+        self.effects.begin_again()
+        for n in range(nodes.used):
+            self._refresh(n)
+        for i in range(self.logged):
+            n = self.log[i].node
+            s2 = self.variance_of(
+                self.log[i].own_noise, self.log[i].share, nodes.array[n].depth, self.log[i].ends
+            )
+            self.log[i].variance = s2
+            self._condition(n, self.log[i].of_step, self.log[i].value, s2)
+        return 0
 
     def _prior_means(self, mean):
         """Return the prior mean of each node's step; None if they are all 0."""

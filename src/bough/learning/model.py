@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough._validation import above_zero, at_least_zero
-from bough.kernels import VARIANCE, Chi, Kernel, LogNormal, Scaled, Sum
+from bough.kernels import VARIANCE, Chi, Kernel, Labeled, LogNormal, Paths, Scaled, Sum
 from bough.means import Heuristic
 from bough.trees import Path
 
@@ -26,6 +26,8 @@ Mean = float | Callable[[Path], float]
 
 #: The largest noise that a belief accepts.
 LARGEST_NOISE = 1e50
+#: The prefix of the names of what is fitted of a kernel between labels.
+LABELS = "labels."
 #: The default prior of the noise.
 NOISE = LogNormal(0.5, 1.5, low=1e-3, high=1e2)
 
@@ -153,6 +155,8 @@ class Model:
         self.first = 1 if self.fits_mean else 0
         self.slots = list(_kernel_slots(kernel, depth, self.first, prior))
         self.kernel_size = len(self.slots)
+        #: The places of the hyperparameters of labels, with their names in the kernel between them.
+        self.label_slots = list(_label_slots(kernel, self.slots))
         if noise is None:
             known = prior.of("noise", prior.noise)
             self.slots.append(Slot("noise", "noise", known, math.log(known.median)))
@@ -197,6 +201,17 @@ class Model:
 # ---------------------------------------------------------------------- unknowns of a kernel
 
 
+def _label_slots(kernel: Kernel, slots: Sequence[Slot]) -> Iterator[tuple[int, str]]:
+    """Yield the places of the unknowns of labels, and the names of their derivatives."""
+    for i, slot in enumerate(slots):
+        if isinstance(kernel, Paths):
+            yield i, "variance"
+        elif slot.name.startswith(LABELS):
+            yield i, slot.name.removeprefix(LABELS)
+        elif isinstance(kernel, Labeled) and slot.name == "decay":
+            yield i, "decay"
+
+
 def template_of(family: Any) -> Kernel:
     """Return a kernel with None for what is to be fitted, given a class or an instance."""
     if isinstance(family, Kernel):
@@ -214,22 +229,28 @@ def is_free(kernel: Kernel) -> bool:
     return any(True for _ in _kernel_slots(kernel, 1, 1, WEAK))
 
 
-def _parts(kernel: Kernel) -> list[tuple[str, Kernel]]:
-    """Return the kernels that a sum or a multiple consists of, with the prefix of their names."""
+def _parts(kernel: Any) -> list[tuple[str, Any]]:
+    """Return the kernels that a kernel consists of, with the prefix of their names."""
+    if isinstance(kernel, Labeled):
+        return [("", kernel.tree_kernel), (LABELS, kernel.between)]
     if isinstance(kernel, Sum):
         return [(f"terms[{i}].", term) for i, term in enumerate(kernel.terms)]
     return [("kernel.", kernel.kernel)] if isinstance(kernel, Scaled) else []
 
 
-def _missing(kernel: Kernel) -> list[str]:
+def _missing(kernel: Any) -> list[str]:
     return [name for name in kernel.hyperparameters if getattr(kernel, name) is None]
 
 
-def _kernel_slots(kernel: Kernel, depth: int, first: int, prior: Prior) -> Iterator[Slot]:
+def _kernel_slots(kernel: Any, depth: int, first: int, prior: Prior) -> Iterator[Slot]:
     """Yield the unknowns of a kernel; of `Chi(None)`, the increments from depth `first` on."""
     for prefix, part in _parts(kernel):
         for slot in _kernel_slots(part, depth, first, prior):
-            yield replace(slot, name=prefix + slot.name)
+            named = replace(slot, name=prefix + slot.name)
+            if prefix == LABELS and slot.kind == "variance":
+                # At first labels explain half of the variance.
+                named = replace(named, start=slot.start - math.log(2.0 * max(depth, 1)))
+            yield named
     if isinstance(kernel, Chi) and kernel.values is None:
         start = math.log(prior.variance / max(depth, 1))
         for i in range(first, depth + 1):
@@ -243,8 +264,13 @@ def _kernel_slots(kernel: Kernel, depth: int, first: int, prior: Prior) -> Itera
             yield Slot(name, "shape", known, math.log(known.median))
 
 
-def _filled(kernel: Kernel, values: Iterator[float], depth: int, first: int) -> Kernel:
+def _filled(kernel: Any, values: Iterator[float], depth: int, first: int) -> Any:
     """Return the kernel with the next values in place of each None."""
+    if isinstance(kernel, Labeled):
+        tree_kernel, between = (
+            _filled(part, values, depth, first) for _, part in _parts(kernel)
+        )
+        kernel = replace(kernel, tree_kernel=tree_kernel, between=between)
     if isinstance(kernel, Sum):
         return Sum(tuple(_filled(term, values, depth, first) for term in kernel.terms))
     if isinstance(kernel, Scaled):
@@ -255,8 +281,14 @@ def _filled(kernel: Kernel, values: Iterator[float], depth: int, first: int) -> 
     return replace(kernel, **missing) if missing else kernel  # type: ignore[type-var]
 
 
-def _gradients(template: Kernel, kernel: Kernel, depth: int, first: int) -> list[Array]:
+def _gradients(template: Any, kernel: Any, depth: int, first: int) -> list[Array]:
     """Return the derivatives of the increments by the logarithm of each unknown."""
+    if isinstance(template, Labeled):
+        rows = _gradients(template.tree_kernel, kernel.tree_kernel, depth, first)
+        others = len(_missing(template.between)) + len(_missing(template))
+        return rows + [np.zeros(depth + 1)] * others
+    if isinstance(template, Paths):
+        return [np.zeros(depth + 1)] * len(_missing(template))
     parts = zip(_parts(template), _parts(kernel), strict=True)
     rows = [row for (_, a), (_, b) in parts for row in _gradients(a, b, depth, first)]
     if isinstance(template, Scaled):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.belief.belief import Belief
+from bough.belief.labeled_likelihood import LabeledEvidence
 from bough.belief.likelihood import Evidence
 from bough.belief.nodes import moderate
 from bough.kernels import Geometric
@@ -49,7 +50,7 @@ class LogPosterior:
         The standardized observations: see `standardized`.
     """
 
-    def __init__(self, model: Model, evidence: Evidence) -> None:
+    def __init__(self, model: Model, evidence: Evidence | LabeledEvidence) -> None:
         self.model = model
         self.evidence = evidence
         self.units = evidence.shift, evidence.scale
@@ -77,10 +78,20 @@ class LogPosterior:
             rest.append(by_mean)
         if isinstance(model.mean, Heuristic):
             rest.append(by_scale)
-        density += self._add_prior_of_variance(v, by_v)
+        by_labels = {}
+        labels = 0.0
+        if isinstance(self.evidence, LabeledEvidence):
+            by_labels, labels = self.evidence.by_labels, self.evidence.label_variance
+        prior, by_total = self._prior_of_variance(float(v[1:].sum()) + labels)
+        density += prior
+        by_v[1:] += by_total
         gradient = np.empty(len(theta))
         gradient[: model.kernel_size] = gradients @ by_v
         gradient[model.kernel_size :] = rest
+        if isinstance(self.evidence, LabeledEvidence):
+            by_variance = self.evidence.by_label_variance
+            for i, name in model.label_slots:
+                gradient[i] += by_labels[name] + by_total * by_variance[name]
         return density + self._add_prior(theta, gradient), gradient
 
     def _evaluate(self, now: Settings) -> tuple[Array, float, Any]:
@@ -92,9 +103,14 @@ class LogPosterior:
         if callable(mean):
             factor = mean.scale if isinstance(mean, Heuristic) else 1.0
             mean = mean(())
-        found = self.evidence.likelihood(
-            v, s2, (mean - shift) / scale, factor, mean_is_free=self.model.fits_mean
-        )
+        mean = (mean - shift) / scale
+        free = self.model.fits_mean
+        if isinstance(self.evidence, LabeledEvidence):
+            labels = now.kernel.label_model
+            assert labels is not None  # the belief has labels
+            found = self.evidence.likelihood(v, s2, mean, factor, labels, mean_is_free=free)
+        else:
+            found = self.evidence.likelihood(v, s2, mean, factor, mean_is_free=free)
         return v, s2, found
 
     def log_likelihood(self, now: Settings) -> float:
@@ -115,14 +131,13 @@ class LogPosterior:
         """Return the nearest theta within the bounds."""
         return np.clip(theta, self.model.low, self.model.high)
 
-    def _add_prior_of_variance(self, v: Array, by_v: Array) -> float:
-        """Return the log prior of the increments, inverse gamma of their sum; add its slope."""
+    def _prior_of_variance(self, total: float) -> tuple[float, float]:
+        """Return the log prior of the variance of a path, inverse gamma, and its slope."""
         prior = self.model.prior
-        total = float(v[1:].sum())
         if not (self._has_variance and prior.worth > 0.0 and total > 0.0):
-            return 0.0
-        by_v[1:] -= 0.5 * prior.worth * (1.0 - prior.variance / total) / total
-        return -0.5 * prior.worth * (math.log(total) + prior.variance / total)
+            return 0.0, 0.0
+        slope = -0.5 * prior.worth * (1.0 - prior.variance / total) / total
+        return -0.5 * prior.worth * (math.log(total) + prior.variance / total), slope
 
     def _add_prior(self, theta: Array, gradient: Array) -> float:
         """Return the log prior of all else, and add its gradient."""
@@ -162,9 +177,10 @@ class LogPosterior:
 # ---------------------------------------------------------------------- observations
 
 
-def standardized(belief: Belief, mean: Any) -> Evidence:
+def standardized(belief: Belief, mean: Any) -> Evidence | LabeledEvidence:
     """Return the standardized observations of a belief, for likelihoods under a prior mean."""
-    evidence = Evidence(belief, *location_and_scale(belief))
+    kind = Evidence if belief.effects is None else LabeledEvidence
+    evidence: Evidence | LabeledEvidence = kind(belief, *location_and_scale(belief))
     if callable(mean):
         height = mean.height if isinstance(mean, Heuristic) else mean
         paths = paths_of(belief, evidence.node)

@@ -1,4 +1,4 @@
-"""Kernels: prior covariances of paths, as one variance increment per depth.
+"""Kernels of prefixes: prior covariances of paths, as one variance increment per depth.
 
 The reward of a path is a sum of independent Gaussian steps, one for each of its nodes. Two paths
 share the steps of their common prefix, and so covary. For a tree of depth D:
@@ -23,13 +23,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bough._validation import above_zero, at_least_zero, listed, real, whole
 from bough.trees import MOST_CHILDREN
+
+if TYPE_CHECKING:
+    from bough.kernels.labels import LabelModel
 
 Array = NDArray[np.float64]
 
@@ -97,22 +100,10 @@ BACKWARD_DIFFERENCE = (25 / 12, -4.0, 3.0, -4 / 3, 1 / 4)
 _registry: dict[str, type["Kernel"]] = {}
 
 
-class Kernel(ABC):
-    """A prior covariance of paths.
-
-    A subclass is a frozen dataclass that defines `_increments`, and declares in `hyperparameters`
-    which of its fields can be fitted, in their order. It may define `gradients`, which is otherwise
-    computed by finite differences. `docs/extend.md` has an example.
-    """
+class Parameterized:
+    """The base of kernels: a frozen dataclass some of whose fields are hyperparameters."""
 
     hyperparameters: ClassVar[Mapping[str, Hyperparameter]] = {}
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        known = _registry.get(cls.__name__)
-        if known is not None and known.__module__ == __name__:
-            raise TypeError(f"bough.kernels has a kernel {cls.__name__}: choose another name")
-        _registry[cls.__name__] = cls
 
     def __post_init__(self) -> None:
         for name, declared in self.hyperparameters.items():
@@ -141,6 +132,30 @@ class Kernel(ABC):
         if None in values:
             raise _is_unknown(list(self.hyperparameters)[values.index(None)])
         return [float(value) for value in values]
+
+
+class Kernel(Parameterized, ABC):
+    """A prior covariance of paths.
+
+    A subclass is a frozen dataclass that defines `_increments`, and declares in `hyperparameters`
+    which of its fields can be fitted, in their order. It may define `gradients`, which is otherwise
+    computed by finite differences. `docs/extend.md` has an example.
+    """
+
+    #: Whether the name and numbers say all, so that it can be written as text.
+    is_text: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        known = _registry.get(cls.__name__)
+        if known is not None and known.__module__.startswith("bough.kernels."):
+            raise TypeError(f"bough.kernels has a kernel {cls.__name__}: choose another name")
+        _registry[cls.__name__] = cls
+
+    @property
+    def label_model(self) -> "LabelModel | None":
+        """The effects of labels that add to the rewards of a tree, if there are any."""
+        return None
 
     def increments(self, depth: int) -> Array:
         """Return v_0 .. v_D, the variance added at each depth of a tree of depth D."""
@@ -177,7 +192,7 @@ class Kernel(ABC):
                [1., 1., 3.]])
         """
         shared = np.cumsum(self.increments(depth))
-        return shared[common_steps(_checked(paths, depth))]
+        return shared[common_steps(read_paths(paths, depth))]
 
     def __add__(self, other: Any) -> "Sum":
         return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
@@ -204,9 +219,13 @@ def registered() -> dict[str, type[Kernel]]:
 def named() -> dict[str, type[Kernel]]:
     """Return the kernels that can be written as text, by their name in lower case.
 
-    They are those with declared hyperparameters.
+    They are those with declared hyperparameters, and nothing else that must be given.
     """
-    return {name.lower(): cls for name, cls in registered().items() if cls.hyperparameters}
+    return {
+        name.lower(): cls
+        for name, cls in registered().items()
+        if cls.hyperparameters and cls.is_text
+    }
 
 
 def parse(text: str, *, fitted: bool = True) -> Kernel:
@@ -413,6 +432,7 @@ class Sum(Kernel):
         for term in self.terms:
             if not isinstance(term, Kernel):
                 raise TypeError(f"terms must be kernels, got {term!r}")
+            _check_plain(term)
             flat.extend(term.terms if isinstance(term, Sum) else [term])
         object.__setattr__(self, "terms", tuple(flat))
 
@@ -433,7 +453,7 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         at_least_zero(self.factor, "factor")
-        check_kernel(self.kernel)
+        _check_plain(check_kernel(self.kernel))
 
     def _increments(self, depth: int) -> Array:
         return self.factor * self.kernel.increments(depth)
@@ -443,6 +463,15 @@ class Scaled(Kernel):
         return f"{self.factor!r} * {inner}"
 
 
+def _check_plain(kernel: Kernel) -> None:
+    """Refuse a kernel with labels as a part of another one."""
+    if kernel.label_model is not None:
+        raise TypeError(
+            f"{type(kernel).__name__} cannot be part of a sum or a multiple: add to or scale the "
+            "kernels that it is made of"
+        )
+
+
 def _is_unknown(name: str) -> ValueError:
     return ValueError(
         f"{name} is None, so it is to be fitted: pass the kernel to bough.GPTS or to "
@@ -450,7 +479,8 @@ def _is_unknown(name: str) -> ValueError:
     )
 
 
-def _checked(paths: Sequence[Sequence[int]], depth: int) -> list[tuple[int, ...]]:
+def read_paths(paths: Sequence[Sequence[int]], depth: int) -> list[tuple[int, ...]]:
+    """Return paths as tuples of ints, checked."""
     steps = [
         tuple(whole(k, "a step", least=0, most=MOST_CHILDREN) for k in listed(path, "path"))
         for path in listed(paths, "paths")

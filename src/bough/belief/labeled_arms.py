@@ -1,0 +1,461 @@
+"""The best arm of a belief with labels: beam search, and branch and bound where it can prove it.
+
+    x       a node, explored or not; d its depth, R the number of steps that may follow
+    m, V    posterior mean and variance of F there, given the effects of labels
+    c       what its reward depends on of the effects, c'z; u = C c (the notation of `effects.py`)
+    b       the number of standard deviations in a bound
+
+Every observation changes what labels say of every path, so no summary of a subtree stays valid, as
+those of `best_arm.py` do. A beam search goes down from the root, and keeps at each depth the nodes
+with the highest mean + b std.
+
+The exact search takes the node with the highest bound of all arms below it, until no bound is above
+the best arm found. Below an unexplored node labels may be any that are known, or new ones. With
+sqrt(X) <= (X + t^2)/(2t) for every t, and (w_1 + ... + w_R)^2 <= R (w_1^2 + ... + w_R^2), mean and
+deviation of what follows are bounded by a sum over steps, the best label at each:
+
+    mean + b std <= m + c'z + b (X + t^2)/(2t)
+                    + sum over steps of max_l s mu_l + b (2 s psi_l'u + R s^2 sigma_l^2)/(2t)
+
+    X = V + variance of the steps that may follow + c'C c
+    mu_l, sigma_l   posterior mean and standard deviation of the effect of label l
+"""
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough._validation import at_least_zero
+from bough.belief.best_arm import Arm
+from bough.belief.rng import Rng, generator
+from bough.trees import Path
+
+if TYPE_CHECKING:
+    from bough.belief.belief import Belief
+
+Array = NDArray[np.float64]
+
+#: The number of nodes that a beam search keeps at each depth.
+WIDTH = 8
+#: The most children of a node that are looked at, others are left to chance.
+MOST_CHILDREN_SEEN = 128
+#: The number of nodes whose children the exact search looks at before it gives up.
+LIMIT = 3000
+#: The values of t in the bound, in units of the standard deviation so far.
+SPREADS = np.array([1.0, 1.3, 1.7, 2.3])
+#: For kernels of paths: random completions of explored prefixes that compete with explored paths.
+COMPLETIONS = 256
+#: An arm with less than this share of the prior standard deviation is known.
+KNOWN = 1e-6
+
+#: What the search looks for.
+UPPER, UNKNOWN, LOWER, MEAN = "upper", "unknown", "lower", "mean"
+
+
+@dataclass(slots=True)
+class State:
+    """A node of the tree, and what is known of its reward."""
+
+    path: Path
+    node: int  # its number among the explored nodes, or -1
+    m: float
+    V: float
+    phi: Array
+    smooth: Array
+    extra: float = 0.0  # the variance of effects of labels that are not known yet
+    value: float = 0.0  # mean + b std
+    mean: float = 0.0
+    variance: float = 0.0
+
+    @property
+    def c(self) -> Array:
+        """What its reward depends on of the effects."""
+        return self.phi - self.smooth
+
+
+class Labels:
+    """The effects of labels during one search: those that are known, and others that turn up."""
+
+    def __init__(self, effects: Any, C: Array) -> None:
+        self.effects = effects
+        self.between = effects.model.between
+        self.z, _ = effects.posterior
+        self.C = C
+        self.psi = effects.coordinates
+        #: Mean and variance of the effect of every known label.
+        self.mean = self.psi @ self.z
+        self.variance = np.einsum("ij,ij->i", self.psi @ C, self.psi)
+        self._others: dict[Any, tuple[Array, float, float]] = {}
+
+    def rows(self, keys: Sequence[Any]) -> tuple[Array, Array, Array]:
+        """Return coordinates of labels, and mean and variance of what these leave open."""
+        rows = np.zeros((len(keys), len(self.z)))
+        means, rest = np.zeros(len(keys)), np.zeros(len(keys))
+        numbers = np.array(self.effects.numbers_of(keys), dtype=int)
+        known = numbers >= 0
+        rows[known] = self.psi[numbers[known]]
+        for i in np.flatnonzero(~known):
+            if keys[i] is None:
+                continue
+            if keys[i] not in self._others:
+                self._others[keys[i]] = self.effects.extrapolate(keys[i])
+            rows[i], means[i], rest[i] = self._others[keys[i]]
+        return rows, means, rest
+
+
+class LabeledArmSearch:
+    """Searches for the best arm, by upper bound, lower bound or mean.
+
+    Attributes
+    ----------
+    exact
+        Whether the last search proved that no arm is better.
+    bound
+        An upper bound of mean + b std of all arms, from the last exact search.
+    touched
+        The number of nodes whose children the last search looked at.
+    """
+
+    def __init__(self, belief: "Belief") -> None:
+        self.belief = belief
+        self.exact = False
+        self.bound = math.inf
+        self.touched = 0
+
+    def highest_upper(self, sqrt_beta: Any, rng: Rng, *, limit: int = 0) -> Arm:
+        """Return the arm with the highest mean + sqrt_beta std that was found."""
+        b = at_least_zero(sqrt_beta, "sqrt_beta")
+        arm = self._search(UPPER, b, rng, limit)
+        assert arm is not None
+        return arm
+
+    def highest_upper_unknown(self, sqrt_beta: Any, rng: Rng, *, limit: int = 0) -> Arm | None:
+        """Return the same of the arms that are neither known exactly nor pending, or None."""
+        b = at_least_zero(sqrt_beta, "sqrt_beta")
+        return self._search(UNKNOWN, b, rng, limit) or self._search(UNKNOWN, b, rng, LIMIT)
+
+    def highest_upper_of_all(self, sqrt_beta: Any) -> Arm:
+        """Return the same by observations only; `bound` is an upper bound of all arms."""
+        arm = self._search(UPPER, at_least_zero(sqrt_beta, "sqrt_beta"), None, LIMIT, pending=False)
+        assert arm is not None
+        upper = max(arm.upper, self.bound)
+        return Arm(
+            arm.path, None, arm.mean, arm.std, arm.lower, upper, arm.value, arm.visits
+        )
+
+    def highest_lower(self, sqrt_beta: Any, rng: Rng, *, limit: int = 0) -> Arm:
+        """Return the arm with the highest mean - sqrt_beta std that was found."""
+        arm = self._search(LOWER, -at_least_zero(sqrt_beta, "sqrt_beta"), rng, limit)
+        assert arm is not None
+        return arm
+
+    def highest_mean(self, rng: Rng, *, limit: int = 0) -> Arm:
+        """Return the arm with the highest mean that was found."""
+        arm = self._search(MEAN, 0.0, rng, limit)
+        assert arm is not None
+        return arm
+
+    def best_observed(self, deviations: Any) -> Arm | None:
+        """Return the node with the highest mean - deviations std of those observed, or None."""
+        b = at_least_zero(deviations, "deviations")
+        nodes = self.belief.nodes
+        best, chosen = -math.inf, -1
+        for n in np.flatnonzero(nodes["count"] > 0).tolist():
+            mean, variance = self.belief.effects.at_node(n)
+            value = mean - b * math.sqrt(variance)
+            if value > best:
+                best, chosen = value, n
+        if chosen < 0:
+            return None
+        arm = self.belief.arm(self.belief.node_array.path_to(chosen))
+        return _bounded(arm, arm.std, b)
+
+    # ------------------------------------------------------------------ one search
+
+    def _search(
+        self, kind: str, b: float, rng: Rng, limit: int, *, pending: bool = True
+    ) -> Arm | None:
+        """Return the best arm that was found, and whether it is the best of all in `exact`."""
+        belief = self.belief
+        self.random = generator(rng)
+        self.kind = kind
+        self.b = b
+        self.pending = pending and kind in (UPPER, UNKNOWN) and belief.pending > 0
+        C = belief.propagation.covariance_with_pending() if self.pending else None
+        self.labels = Labels(belief.effects, belief.effects.posterior[1] if C is None else C)
+        self.awaited = set(belief.propagation.awaited()) if kind == UNKNOWN else set()
+        self.increments = np.asarray(belief.kernel.increments(belief.tree.depth))
+        self.below = np.append(np.cumsum(self.increments[:0:-1])[::-1], 0.0)
+        self.strengths = belief.effects.depth_strengths
+        self.least = KNOWN * math.sqrt(self._prior_variance())
+        self.best: State | None = None
+        self.touched = 0
+        self.exact = False
+        self.bound = math.inf
+        if belief.effects.model.of_leaves:
+            self._complete_at_random()
+        else:
+            self._beam()
+        if limit:
+            self._branch_and_bound(limit)
+        if self.best is None:
+            return None
+        return self._arm(self.best)
+
+    def _prior_variance(self) -> float:
+        rest = max((float(v) for v in self.labels.variance), default=0.0)
+        return float(self.increments.sum()) + rest * float((self.strengths**2).sum())
+
+    def _arm(self, state: State) -> Arm:
+        """Return the arm of a state, with what is known of it exactly."""
+        arm = self.belief.arm(state.path)
+        return _bounded(arm, math.sqrt(state.variance) if self.pending else arm.std, abs(self.b))
+
+    def _root(self) -> State:
+        m, V, phi, smooth = self.belief.effects.state_of(0)
+        root = State((), 0, m, V, phi, smooth)
+        self._rate([root])
+        return root
+
+    def _rate(self, states: Sequence[State]) -> None:
+        """Find mean, variance and value of states, as if their paths ended there."""
+        if not states:
+            return
+        c = np.array([state.c for state in states])
+        means = c @ self.labels.z
+        variances = np.einsum("ij,ij->i", c @ self.labels.C, c)
+        for state, mean, variance in zip(states, means.tolist(), variances.tolist(), strict=True):
+            state.mean = state.m + mean
+            state.variance = max(state.V + variance + state.extra, 0.0)
+            state.value = state.mean + self.b * math.sqrt(state.variance)
+
+    def _children(self, state: State) -> list[State]:
+        """Return the children of a node, each with its value."""
+        belief, tree = self.belief, self.belief.tree
+        effects = belief.effects
+        self.touched += 1
+        width = tree.children(state.path)
+        children = []
+        explored: list[int] = []
+        if state.node >= 0:
+            numbers, indices, m, V, phi, smooth = effects.children_of(
+                state.node, state.m, state.V, state.phi, state.smooth, self.pending
+            )
+            explored = indices.tolist()
+            children = [
+                State((*state.path, k), n, m_k, V_k, phi[i], smooth[i], state.extra)
+                for i, (n, k, m_k, V_k) in enumerate(
+                    zip(numbers.tolist(), explored, m.tolist(), V.tolist(), strict=True)
+                )
+            ]
+        new = self._unexplored(width, explored)
+        paths = [(*state.path, k) for k in new]
+        if paths:
+            keys = [effects.model.key(path, tree.children(path) == 0) for path in paths]
+            rows, means, rest = self.labels.rows(keys)
+            s = float(self.strengths[len(state.path) + 1])
+            v = float(self.increments[len(state.path) + 1])
+            mean = belief.mean
+            here = mean(state.path) if callable(mean) else 0.0
+            for path, row, extra_mean, extra in zip(
+                paths, rows, means.tolist(), rest.tolist(), strict=True
+            ):
+                m_path = state.m + s * extra_mean
+                if callable(mean):
+                    m_path += mean(path) - here
+                phi_path = state.phi + s * row
+                extra = state.extra + s * s * extra
+                children.append(
+                    State(path, -1, m_path, state.V + v, phi_path, state.smooth, extra)
+                )
+        self._rate(children)
+        return children
+
+    def _unexplored(self, width: float, explored: Sequence[int]) -> Sequence[int]:
+        """Return the unexplored children of a node that are looked at."""
+        taken = set(explored)
+        if width == math.inf:
+            return [next(k for k in range(len(taken) + 1) if k not in taken)]
+        count = int(width)
+        if count - len(taken) <= MOST_CHILDREN_SEEN:
+            return [k for k in range(count) if k not in taken]
+        if self.random is None:
+            first = range(count)
+            return [k for k, _ in zip((k for k in first if k not in taken), range(128), strict=False)]
+        drawn = {self.random.below(count) for _ in range(MOST_CHILDREN_SEEN)}
+        return sorted(drawn - taken)
+
+    def _is_arm(self, state: State) -> bool:
+        """Return whether the node itself is an arm."""
+        if self.belief.arms == "nodes":
+            new = state.node < 0 or self.belief.nodes["visits"][state.node] == 0
+            return bool(state.path) and (new or self.belief.tree.children(state.path) == 0)
+        return len(state.path) == self.belief.tree.depth or (
+            self.belief.tree.counts is None and self.belief.tree.children(state.path) == 0
+        )
+
+    def _consider(self, state: State) -> None:
+        """Take an arm for the best if it is."""
+        if self.kind == UNKNOWN and (
+            math.sqrt(state.variance) <= self.least or state.path in self.awaited
+        ):
+            return
+        if self.best is None or state.value > self.best.value:
+            self.best = state
+
+    def _beam(self) -> None:
+        """Go down from the root, and keep the best nodes at each depth."""
+        beam = [self._root()]
+        if self._is_arm(beam[0]):
+            self._consider(beam[0])
+            return
+        while beam:
+            nodes = []
+            for state in beam:
+                for child in self._children(state):
+                    if self._is_arm(child):
+                        self._consider(child)
+                    else:
+                        nodes.append(child)
+            if self.random is not None:  # ties
+                nodes = [nodes[i] for i in _shuffled(len(nodes), self.random)]
+            beam = heapq.nlargest(WIDTH, nodes, key=lambda state: state.value)
+
+    def _complete_at_random(self) -> None:
+        """Compare the explored paths with random completions of prefixes."""
+        belief, tree = self.belief, self.belief.tree
+        random = self.random or generator(0)
+        assert random is not None
+        nodes = belief.nodes
+        inner = np.flatnonzero(
+            (nodes["count"] >= 0) & (nodes["explored"] < nodes["branching"])
+        ).tolist()
+        paths: dict[Path, None] = {}
+        if inner:
+            for i in range(COMPLETIONS):
+                n = inner[random.below(len(inner))] if i >= len(inner) else inner[i]
+                paths[tuple(belief.node_array.complete(n, random))] = None
+        for n in np.flatnonzero(nodes["count"] > 0).tolist():
+            paths[tuple(belief.node_array.path_to(n))] = None
+        if not tree.depth:
+            paths[()] = None
+        self.touched = len(paths)
+        keys = list(paths)
+        rows, means, rest = self.labels.rows(keys)
+        root = self._root()
+        states = [
+            State(path, -1, root.m + mean, root.V, row, root.smooth, extra)
+            for path, row, mean, extra in zip(keys, rows, means.tolist(), rest.tolist(), strict=True)
+        ]
+        prior = self.belief.mean
+        if callable(prior):
+            for state in states:
+                state.m += prior(state.path) - prior(())
+        self._rate(states)
+        for state in states:
+            self._consider(state)
+
+    # ------------------------------------------------------------------ the exact best arm
+
+    def _branch_and_bound(self, limit: int) -> None:
+        """Look for better arms, the highest bound first, until there can be none or at a limit."""
+        root = self._root()
+        if self._is_arm(root) or self.belief.effects.model.of_leaves:
+            self.exact = self._is_arm(root)
+            self.bound = root.value if self.exact else math.inf
+            return
+        waiting = [(-math.inf, 0, root)]
+        self.touched = count = 0
+        while waiting:
+            bound = -waiting[0][0]
+            best = -math.inf if self.best is None else self.best.value
+            if bound <= best:
+                self.exact, self.bound = True, best
+                return
+            if self.touched >= limit:
+                self.bound = bound
+                return
+            _, _, state = heapq.heappop(waiting)
+            if self._skips(state):
+                self.bound = math.inf
+                return
+            children = self._children(state)
+            inner = [child for child in children if not self._is_arm(child)]
+            for child in children:
+                if self._is_arm(child):
+                    self._consider(child)
+            bounds = self._bounds([child for child in inner if child.node < 0])
+            best = -math.inf if self.best is None else self.best.value
+            for child in inner:
+                bound = math.inf if child.node >= 0 else next(bounds)
+                if bound > best:
+                    count += 1
+                    heapq.heappush(waiting, (-bound, count, child))
+        self.exact = True
+        self.bound = -math.inf if self.best is None else self.best.value
+
+    def _skips(self, state: State) -> bool:
+        """Return whether some children of a node would not be looked at."""
+        return self.belief.tree.children(state.path) > MOST_CHILDREN_SEEN
+
+    def _bounds(self, states: list[State]) -> Any:
+        """Yield an upper bound of mean + b std of all arms below each of some unexplored nodes."""
+        if not states:
+            return iter(())
+        labels, depth = self.labels, len(states[0].path)
+        if callable(self.belief.mean) or not labels.between.independent:
+            return iter([math.inf] * len(states))  # what follows may be of any mean
+        after = self.strengths[depth + 1 :]
+        remaining = len(after)
+        c = np.array([state.c for state in states])
+        mean = np.array([state.mean for state in states])
+        X = np.array([state.variance for state in states]) + self.below[depth]
+        b = self.b
+        if b <= 0.0:  # standard deviations only lower the value
+            best = max(float(labels.mean.max(initial=0.0)), 0.0)
+            return iter(mean + float(after.sum()) * best)
+        cross = (c @ labels.C) @ labels.psi.T
+        fresh = float(labels.between.matrix([None])[0, 0])  # the variance of a new label
+        bounds = np.full(len(states), math.inf)
+        for spread in SPREADS:
+            t = np.sqrt(np.maximum(X, 1e-300)) * spread
+            total = mean + b * (X + t * t) / (2 * t)
+            for s in after:
+                new = b * remaining * s * s * fresh / (2 * t)
+                gain = np.maximum(new, 0.0)
+                if len(labels.psi):
+                    known = s * labels.mean + (b / (2 * t))[:, None] * (
+                        2 * s * cross + remaining * s * s * labels.variance
+                    )
+                    gain = np.maximum(gain, known.max(axis=1))
+                total = total + gain
+            bounds = np.minimum(bounds, total)
+        return iter(bounds.tolist())
+
+    # ------------------------------------------------------------------ saving
+
+    def state(self) -> None:
+        """Return what `restore` needs: nothing is kept."""
+
+    def restore(self, state: None) -> None:
+        """Take the state of another search."""
+
+
+def _bounded(arm: Arm, std: float, b: float) -> Arm:
+    """Return an arm with this standard deviation, and bounds of b of them."""
+    ends = arm.mean - b * std, arm.mean + b * std
+    return Arm(arm.path, None, arm.mean, std, *ends, arm.value, arm.visits)
+
+
+def _shuffled(count: int, random: Any) -> list[int]:
+    """Return numbers in random order."""
+    order = list(range(count))
+    for i in range(count - 1, 0, -1):
+        j = random.below(i + 1)
+        order[i], order[j] = order[j], order[i]
+    return order
