@@ -3,7 +3,7 @@
 
 cimport cython
 
-from bough.belief.nodes cimport GROUP, INF, NONE, ROOT, Nodes
+from bough.belief.nodes cimport GROUP, INF, NO_ARM, NONE, ROOT, UNEXPLORED, Nodes
 
 
 @cython.final

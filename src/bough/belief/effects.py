@@ -32,7 +32,7 @@ import numpy as np
 from cython.cimports.libc.math import sqrt
 
 if not cython.compiled:
-    from bough.belief.nodes import GROUP, INF, NONE, ROOT, Nodes
+    from bough.belief.nodes import GROUP, INF, NO_ARM, NONE, ROOT, UNEXPLORED, Nodes
 
 #: The most coordinates of effects.
 MOST_EFFECTS = 2000
@@ -497,6 +497,73 @@ class Effects:
             np.array(self.phi[last, : self.size]),
             np.array(self.smooth[: self.size]),
         )
+
+    def values_of_arms(self, C, b, rest, pending):
+        """Return the nodes that are arms or have unexplored children, and mean + b std there.
+
+        `rest` is the variance of what may follow below an unexplored child, at each depth; with
+        `pending` the variances count pending evaluations.
+        """
+        nodes = self.nodes
+        size = self.size
+        found: cython.int[::1] = np.empty(nodes.used, dtype=np.int32)
+        values: cython.double[::1] = np.empty(nodes.used)
+        follows: cython.double[::1] = rest
+        covariance: cython.double[:, ::1] = np.ascontiguousarray(C)
+        deviations: cython.double = b
+        room = nodes.trail.shape[0]
+        m_of: cython.double[::1] = np.zeros(room)
+        v_of: cython.double[::1] = np.zeros(room)
+        smooths: cython.double[:, ::1] = np.zeros((room, self.psi.shape[1]))
+        count: cython.int = 0
+        i: cython.int = 0
+        n: cython.int = ROOT
+        while True:
+            for j in range(size):
+                self.smooth[j] = smooths[i - 1, j] if i > 0 else 0.0
+            self._extend(i, n)
+            for j in range(size):
+                smooths[i, j] = self.smooth[j]
+            g = nodes.array[n].g
+            q = g
+            spread = nodes.array[n].spread
+            if pending and nodes.waiting and nodes.pending[n].count:
+                q = nodes.pending[n].q
+                spread = nodes.pending[n].spread
+            m_of[i] = nodes.array[n].offset + (g * m_of[i - 1] if i > 0 else 0.0)
+            v_of[i] = spread + (q * q * v_of[i - 1] if i > 0 else 0.0)
+            if nodes.array[n].arm != NO_ARM:
+                for j in range(size):
+                    self.c[j] = self.phi[i, j] - self.smooth[j]
+                variance = v_of[i]
+                if nodes.array[n].arm == UNEXPLORED:
+                    variance += follows[nodes.array[n].depth]
+                mean = m_of[i]
+                gain: cython.double[::1] = self.gain
+                for j in range(size):
+                    gain[j] = 0.0
+                for k in range(size):
+                    x = self.c[k]
+                    if x != 0.0:
+                        mean += x * self.mean[k]
+                        row: cython.double[::1] = covariance[k]
+                        for j in range(size):
+                            gain[j] += x * row[j]
+                for j in range(size):
+                    variance += self.c[j] * gain[j]
+                found[count] = n
+                values[count] = mean + deviations * sqrt(max(variance, 0.0))
+                count += 1
+            if nodes.array[n].child != NONE:
+                n = nodes.array[n].child
+                i += 1
+                continue
+            while n != ROOT and nodes.array[n].sibling == NONE:
+                n = nodes.array[n].parent
+                i -= 1
+            if n == ROOT:
+                return np.array(found[:count]), np.array(values[:count])
+            n = nodes.array[n].sibling
 
     def children_of(self, n, m, variance, phi, smooth, pending):
         """Return the explored children of a node, and the state of each of them.

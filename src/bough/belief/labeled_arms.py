@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough._validation import at_least_zero
-from bough.belief.best_arm import Arm
+from bough.belief.best_arm import Arm, ArmSearch
 from bough.belief.rng import Rng, generator
 from bough.trees import Path
 
@@ -50,6 +50,11 @@ LIMIT = 3000
 SPREADS = np.array([1.0, 1.3, 1.7, 2.3])
 #: For kernels of paths: random completions of explored prefixes that compete with explored paths.
 COMPLETIONS = 256
+#: Labels count as useless if their share of the prior variance of a path is below this.
+USELESS = 1e-3
+#: The number of explored nodes from which a beam search also goes down: those with the highest
+#: mean + b std. They are chosen again when the observations have grown by this factor.
+ELITE, GROWTH = 16, 1.1
 #: An arm with less than this share of the prior standard deviation is known.
 KNOWN = 1e-6
 
@@ -123,6 +128,9 @@ class LabeledArmSearch:
 
     def __init__(self, belief: "Belief") -> None:
         self.belief = belief
+        self.plain = ArmSearch(belief.node_array)
+        self.elite: list[int] = []
+        self.renewal = 0  # the number of observations at which the elite is chosen again
         self.exact = False
         self.bound = math.inf
         self.touched = 0
@@ -192,13 +200,18 @@ class LabeledArmSearch:
         self.increments = np.asarray(belief.kernel.increments(belief.tree.depth))
         self.below = np.append(np.cumsum(self.increments[:0:-1])[::-1], 0.0)
         self.strengths = belief.effects.depth_strengths
-        self.least = KNOWN * math.sqrt(self._prior_variance())
+        self.label_variance = self._label_variance()
+        total = float(self.increments.sum()) + float((self.strengths**2).sum()) * self.label_variance
+        self.least = KNOWN * math.sqrt(total)
         self.best: State | None = None
         self.touched = 0
         self.exact = False
+        self.proving = False
         self.bound = math.inf
         if belief.effects.model.of_leaves:
             self._complete_at_random()
+        elif total - float(self.increments.sum()) < USELESS * total and not limit:
+            return self._plain(b)
         else:
             self._beam()
         if limit:
@@ -207,9 +220,26 @@ class LabeledArmSearch:
             return None
         return self._arm(self.best)
 
-    def _prior_variance(self) -> float:
-        rest = max((float(v) for v in self.labels.variance), default=0.0)
-        return float(self.increments.sum()) + rest * float((self.strengths**2).sum())
+    def _label_variance(self) -> float:
+        """Return the average prior variance of the effect of a label."""
+        psi = self.labels.psi
+        if len(psi) == 0 or self.labels.between.independent:
+            return float(self.labels.between.matrix([None])[0, 0]) if len(psi) else 1.0
+        return float(np.einsum("ij,ij->i", psi, psi).mean())
+
+    def _plain(self, b: float) -> Arm | None:
+        """Return the best arm if labels say nothing."""
+        found: Arm | None
+        if self.kind == UNKNOWN:
+            found = self.plain.highest_upper_unknown(b, self.random)
+        elif self.kind == UPPER:
+            search = self.plain.highest_upper if self.pending else self.plain.highest_upper_of_all
+            found = search(b, self.random) if self.pending else search(b)
+        elif self.kind == LOWER:
+            found = self.plain.highest_lower(-b, self.random)
+        else:
+            found = self.plain.highest_mean(self.random)
+        return found and _bounded(self.belief.arm(found.path), found.std, abs(b))
 
     def _arm(self, state: State) -> Arm:
         """Return the arm of a state, with what is known of it exactly."""
@@ -233,6 +263,10 @@ class LabeledArmSearch:
             state.mean = state.m + mean
             state.variance = max(state.V + variance + state.extra, 0.0)
             state.value = state.mean + self.b * math.sqrt(state.variance)
+
+    def _rank(self, state: State) -> float:
+        """Return the value of an arm below an unexplored child of a node, for a usual label."""
+        return state.mean + self.b * math.sqrt(state.variance + self.rest[len(state.path)])
 
     def _children(self, state: State) -> list[State]:
         """Return the children of a node, each with its value."""
@@ -305,16 +339,52 @@ class LabeledArmSearch:
             math.sqrt(state.variance) <= self.least or state.path in self.awaited
         ):
             return
+        if self.proving and state.extra > 0.0:
+            # Labels that are not known yet may be correlated, or come more than once.
+            mean, std = self.belief.posterior([state.path])
+            state.mean, state.variance = float(mean[0]), float(std[0]) ** 2
+            state.value = state.mean + self.b * float(std[0])
         if self.best is None or state.value > self.best.value:
             self.best = state
 
+    def _find_elite(self) -> dict[int, list[State]]:
+        """Return the explored nodes to start from, by depth; consider those that are arms."""
+        count = len(self.belief)
+        effects = self.belief.effects
+        assert effects is not None
+        if count >= self.renewal or count < self.renewal / GROWTH**2:
+            self.renewal = max(count + 1, math.ceil(GROWTH * count))
+            numbers, values = effects.values_of_arms(
+                self.labels.C, self.b, np.ascontiguousarray(self.rest), self.pending
+            )
+            best = np.argsort(-values, kind="stable")[:ELITE]
+            self.elite = numbers[best].tolist()
+        found: dict[int, list[State]] = {}
+        for n in self.elite:
+            path = tuple(self.belief.node_array.path_to(n))
+            state = State(path, n, *effects.state_of(n))
+            found.setdefault(len(path), []).append(state)
+        self._rate([state for states in found.values() for state in states])
+        return found
+
     def _beam(self) -> None:
-        """Go down from the root, and keep the best nodes at each depth."""
+        """Go down from the root and from the elite, and keep the best nodes at each depth."""
+        after = np.append(np.cumsum((self.strengths**2)[:0:-1])[::-1], 0.0)
+        self.rest = self.below + after * self.label_variance
+        elite = self._find_elite()
         beam = [self._root()]
         if self._is_arm(beam[0]):
             self._consider(beam[0])
             return
-        while beam:
+        depth = 0
+        while beam or any(d >= depth for d in elite):
+            known = {state.node for state in beam if state.node >= 0}
+            for state in elite.get(depth, []):
+                if self._is_arm(state):
+                    self._consider(state)
+                elif state.node not in known:
+                    beam.append(state)
+            depth += 1
             nodes = []
             for state in beam:
                 for child in self._children(state):
@@ -324,7 +394,7 @@ class LabeledArmSearch:
                         nodes.append(child)
             if self.random is not None:  # ties
                 nodes = [nodes[i] for i in _shuffled(len(nodes), self.random)]
-            beam = heapq.nlargest(WIDTH, nodes, key=lambda state: state.value)
+            beam = heapq.nlargest(WIDTH, nodes, key=self._rank)
 
     def _complete_at_random(self) -> None:
         """Compare the explored paths with random completions of prefixes."""
@@ -370,6 +440,8 @@ class LabeledArmSearch:
             self.bound = root.value if self.exact else math.inf
             return
         waiting = [(-math.inf, 0, root)]
+        self.proving = not self.pending
+        self.best = None
         self.touched = count = 0
         while waiting:
             bound = -waiting[0][0]
