@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough import kernels
 from bough._validation import at_least_zero, real, whole
 from bough.belief.best_arm import Arm, ArmSearch
 from bough.belief.best_value import BestArms, unexplored_children
@@ -23,6 +25,20 @@ Array = NDArray[np.float64]
 
 #: The number of draws in `best_value`.
 BEST_DRAWS = 256
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The effect of a label on the reward of a path: its posterior, and how often it occurred.
+
+    At the first depth, if strengths decay.
+    """
+
+    label: Any
+    mean: float
+    std: float
+    visits: int
+
 
 PARTS = ("node_array", "effects", "propagation", "arm_search")
 
@@ -53,9 +69,11 @@ class Belief:
 
     Attributes
     ----------
-    node_array, propagation, arm_search
-        The parts: the explored nodes of the tree; observations and messages between nodes; branch
-        and bound for the best arm.
+    node_array, propagation, arm_search, effects
+        The parts: the explored nodes of the tree; observations and messages between nodes; the
+        search for the best arm; and effects of labels, None if the kernel has none.
+    quick_search
+        The search for the best arm without a proof, for a belief with labels.
 
     Examples
     --------
@@ -95,9 +113,13 @@ class Belief:
         self.node_array = Nodes(self.tree, increments, mean, self.arms == "nodes")
         self.effects = None if model is None else Effects(self.node_array, model)
         self.propagation = Posterior(self.node_array, noise, self.effects)
-        self.arm_search: Any = (
-            ArmSearch(self.node_array) if model is None else LabeledArmSearch(self)
-        )
+        self.arm_search: ArmSearch | LabeledArmSearch
+        self.quick_search: ArmSearch | LabeledArmSearch
+        if self.effects is None:
+            self.arm_search = self.quick_search = ArmSearch(self.node_array)
+        else:
+            self.arm_search = LabeledArmSearch(self, self.effects, LIMIT)
+            self.quick_search = LabeledArmSearch(self, self.effects, 0)
 
     # ------------------------------------------------------------------ observations
 
@@ -345,8 +367,60 @@ class Belief:
         c, z, C = self._label_vectors(_several(paths))
         values, vectors = np.linalg.eigh(C)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        effects = random.standard_normal((n, len(z))) @ root.T + z
-        return F[:, ends] + effects @ c.T + self.center
+        drawn = random.standard_normal((n, len(z))) @ root.T + z
+        found: Array = F[:, ends] + drawn @ c.T + self.center
+        return found
+
+    def label_effects(self) -> list[Effect]:
+        """Return the posterior of the effect of every label observed, the highest mean first.
+
+        >>> import bough
+        >>> from bough import kernels
+        >>> kernel = kernels.Labeled(
+        ...     kernels.Linear(0.1), labels=lambda path: path[-1], between=kernels.Same(1.0)
+        ... )
+        >>> belief = bough.Belief(bough.Tree(2, 2), kernel, noise=0.1)
+        >>> belief.observe((0, 1), 1.0)
+        >>> belief.observe((0, 0), -2.0)
+        >>> [(effect.label, round(effect.mean, 1)) for effect in belief.label_effects()]
+        [(1, 1.9), (0, -0.9)]
+        """
+        effects = self._labeled()
+        z, C = effects.posterior
+        psi, label = effects.coordinates, effects.labels_of_nodes
+        means, stds = psi @ z, np.sqrt(np.maximum(np.einsum("ij,ij->i", psi @ C, psi), 0.0))
+        visits = np.bincount(
+            label[label >= 0], self.nodes["visits"][label >= 0], minlength=len(effects.keys)
+        )
+        rows = zip(effects.keys, means.tolist(), stds.tolist(), visits.tolist(), strict=True)
+        found = [Effect(key, mean, std, int(count)) for key, mean, std, count in rows if count]
+        return sorted(found, key=lambda effect: -effect.mean)
+
+    def carry_over(self) -> kernels.Labeled:
+        """Return the kernel with the posterior of the effects as their prior.
+
+        For the next of several searches in which labels have the same effects.
+        """
+        effects, kernel = self._labeled(), self.kernel
+        if not isinstance(kernel, kernels.Labeled):
+            raise TypeError(f"only effects of labels are carried over, not those of {kernel!r}")
+        z, C = effects.posterior
+        psi = effects.coordinates
+        between = kernel.between
+        carried = kernels.Carried(
+            tuple(effects.keys),
+            tuple((psi @ z).tolist()),
+            tuple(map(tuple, (psi @ C @ psi.T).tolist())),
+            between.base if isinstance(between, kernels.Carried) else between,
+        )
+        return replace(kernel, between=carried)
+
+    def _labeled(self) -> Effects:
+        if self.effects is None:
+            raise ValueError(
+                f"{self.kernel!r} has no labels: give the belief or searcher a kernels.Labeled"
+            )
+        return self.effects
 
     def log_likelihood(self) -> float:
         """Return the logarithm of the density of all observations.
@@ -394,11 +468,6 @@ class Belief:
 
     # ------------------------------------------------------------------ the best arm
 
-    @property
-    def _proof(self) -> dict[str, int]:
-        """Let a search for the best arm prove what it found, if it does not do so anyway."""
-        return {} if self.effects is None else {"limit": LIMIT}
-
     def highest_upper(self, sqrt_beta: SupportsFloat, *, rng: Rng = None) -> Arm:
         """Return the arm with the highest mean + sqrt_beta std.
 
@@ -409,22 +478,22 @@ class Belief:
         The standard deviations count pending evaluations as observations. Ties are broken at
         random (`rng`: an int or a `numpy.random.Generator`), or without an rng by lowest index.
         """
-        return self.arm_search.highest_upper(sqrt_beta, rng, **self._proof)
+        return self.arm_search.highest_upper(sqrt_beta, rng)
 
     def highest_upper_unknown(self, sqrt_beta: SupportsFloat, *, rng: Rng = None) -> Arm | None:
         """Return `highest_upper` over arms that are neither known exactly nor pending, or None."""
-        return self.arm_search.highest_upper_unknown(sqrt_beta, rng, **self._proof)
+        return self.arm_search.highest_upper_unknown(sqrt_beta, rng)
 
     def highest_lower(self, sqrt_beta: SupportsFloat, *, rng: Rng = None) -> Arm:
         """Return the arm with the highest mean - sqrt_beta std, by observations only.
 
         Exact in the same cases as `highest_upper`; else there may be an arm with a higher one.
         """
-        return self.arm_search.highest_lower(sqrt_beta, rng, **self._proof)
+        return self.arm_search.highest_lower(sqrt_beta, rng)
 
     def highest_mean(self, *, rng: Rng = None) -> Arm:
         """Return the arm with the highest mean. Exact."""
-        return self.arm_search.highest_mean(rng, **self._proof)
+        return self.arm_search.highest_mean(rng)
 
     def upper_bound(self, sqrt_beta: SupportsFloat) -> float:
         """Return the highest mean + sqrt_beta std of all arms, by observations only.

@@ -179,7 +179,7 @@ class Effects:
 
     def _register(self, key):
         between = self.model.between
-        l = len(self.keys)
+        number = len(self.keys)
         if between.linear:
             self._register_features(key)
             return
@@ -188,26 +188,28 @@ class Effects:
         row = np.zeros(self.size)
         if not between.independent and self.keys:
             covariances = between.matrix([key], self.keys)[0]
-            row = solved(psi[np.array(self.pivots, dtype=int), : self.size], covariances[self.pivots])
-            gap = np.abs(psi[:l, : self.size] @ row - covariances).max()
+            row = solved(
+                psi[np.array(self.pivots, dtype=int), : self.size], covariances[self.pivots]
+            )
+            gap = np.abs(psi[:number, : self.size] @ row - covariances).max()
             if not gap <= INDEFINITE * max(variance, np.abs(covariances).max()):
                 raise not_positive_definite(key)
         left = variance - float(row @ row)
         if not left >= -INDEFINITE * variance:
             raise not_positive_definite(key)
-        psi[l, : self.size] = row
+        psi[number, : self.size] = row
         mean = float(between.means([key])[0])
         if left > DEPENDENT * variance:
             mean -= float(row @ np.asarray(self.prior_mean)[: self.size])
-            psi[l, self.size] = sqrt(left)
-            self.pivots.append(l)
+            psi[number, self.size] = sqrt(left)
+            self.pivots.append(number)
             self._add_coordinate(mean / sqrt(left))
-        self.number[key] = l
+        self.number[key] = number
         self.keys.append(key)
 
     def _register_features(self, key):
         """Take the features themselves as coordinates."""
-        l = len(self.keys)
+        number = len(self.keys)
         if self.size == 0:
             self._reserve_coordinates(len(key))
             for _ in range(len(key)):
@@ -217,8 +219,10 @@ class Effects:
                 f"labels must all have the same number of features: {key!r} has {len(key)}, and "
                 f"those before {self.size}"
             )
-        np.asarray(self.psi)[l, : self.size] = sqrt(self.model.between.variance) * np.array(key)
-        self.number[key] = l
+        np.asarray(self.psi)[number, : self.size] = sqrt(self.model.between.variance) * np.array(
+            key
+        )
+        self.number[key] = number
         self.keys.append(key)
 
     def _add_coordinate(self, mean):
@@ -268,7 +272,7 @@ class Effects:
         """Find phi, the message and the smoothed phi of the node at place i of the trail."""
         nodes = self.nodes
         m = self.size
-        l = self.label[n]
+        named = self.label[n]
         s = self.strengths[nodes.array[n].depth]
         own = nodes.array[n].own_precision
         sub = nodes.array[n].sub_precision
@@ -281,7 +285,7 @@ class Effects:
         column: cython.double[::1] = self.columns[n]
         smooth: cython.double[::1] = self.smooth
         above: cython.double[::1] = self.above
-        psi: cython.double[::1] = self.psi[l if l != NONE else 0]
+        psi: cython.double[::1] = self.psi[named if named != NONE else 0]
         for j in range(m):
             above[j] = smooth[j]
         if i > 0:
@@ -291,7 +295,7 @@ class Effects:
         else:
             for j in range(m):
                 phi[j] = 0.0
-        if l == NONE or nodes.array[n].count == GROUP:
+        if named == NONE or nodes.array[n].count == GROUP:
             share = 0.0
         else:
             for j in range(m):
@@ -330,23 +334,23 @@ class Effects:
         """Find c at the end of a path of which only some nodes exist."""
         self.open()
         for d in range(self.nodes.found + 1, self.named + 1):
-            l = self.ids[d]
+            named = self.ids[d]
             s = self.strengths[d]
-            if l != NONE:
+            if named != NONE:
                 for j in range(self.size):
-                    self.c[j] += s * self.psi[l, j]
+                    self.c[j] += s * self.psi[named, j]
 
     def use_step(self):
         """After `open`, take c to be that of the step of the last node, not of F."""
         nodes = self.nodes
         n = nodes.trail[nodes.trailed - 1]
-        l = self.label[n]
+        named = self.label[n]
         s = self.strengths[nodes.array[n].depth]
         for j in range(self.size):
             self.c[j] = self.above[j] - self.smooth[j]
-        if l != NONE:
+        if named != NONE:
             for j in range(self.size):
-                self.c[j] += s * self.psi[l, j]
+                self.c[j] += s * self.psi[named, j]
 
     def predict(self):
         """Find C c, and what the effects add to mean (`residual`) and variance of F."""
@@ -443,10 +447,9 @@ class Effects:
             a = nodes.array[a].parent
         trail.reverse()
         last: cython.int = len(trail)
-        i: cython.int = 0
-        for place in trail:
-            self._extend(i, place)
-            i += 1
+        i: cython.int
+        for i in range(last):
+            self._extend(i, trail[i])
         for j in range(self.size):
             self.columns[n, j] = 0.0
         sub = 0.0
@@ -660,7 +663,7 @@ class Effects:
         variance = float(between.matrix([key])[0, 0])
         mean = float(between.means([key])[0])
         if not between.independent and self.pivots:
-            pivots = [self.keys[l] for l in self.pivots]
+            pivots = [self.keys[pivot] for pivot in self.pivots]
             psi = np.asarray(self.psi)[np.array(self.pivots), : self.size]
             row = solved(psi, between.matrix([key], pivots)[0])
             variance = max(variance - float(row @ row), 0.0)

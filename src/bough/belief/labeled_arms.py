@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from bough._validation import at_least_zero
 from bough.belief.best_arm import Arm, ArmSearch
+from bough.belief.effects import Effects
 from bough.belief.rng import Rng, generator
 from bough.trees import Path
 
@@ -104,7 +105,7 @@ class Labels:
         numbers = np.array(self.effects.numbers_of(keys), dtype=int)
         known = numbers >= 0
         rows[known] = self.psi[numbers[known]]
-        for i in np.flatnonzero(~known):
+        for i in np.flatnonzero(~known).tolist():
             if keys[i] is None:
                 continue
             if keys[i] not in self._others:
@@ -116,6 +117,9 @@ class Labels:
 class LabeledArmSearch:
     """Searches for the best arm, by upper bound, lower bound or mean.
 
+    With a `limit` branch and bound follows the beam search, and looks at the children of at most
+    this many nodes.
+
     Attributes
     ----------
     exact
@@ -126,8 +130,10 @@ class LabeledArmSearch:
         The number of nodes whose children the last search looked at.
     """
 
-    def __init__(self, belief: "Belief") -> None:
+    def __init__(self, belief: "Belief", effects: Effects, limit: int) -> None:
         self.belief = belief
+        self.effects = effects
+        self.limit = limit
         self.plain = ArmSearch(belief.node_array)
         self.elite: list[int] = []
         self.renewal = 0  # the number of observations at which the elite is chosen again
@@ -135,36 +141,36 @@ class LabeledArmSearch:
         self.bound = math.inf
         self.touched = 0
 
-    def highest_upper(self, sqrt_beta: Any, rng: Rng, *, limit: int = 0) -> Arm:
+    def highest_upper(self, sqrt_beta: Any, rng: Rng) -> Arm:
         """Return the arm with the highest mean + sqrt_beta std that was found."""
         b = at_least_zero(sqrt_beta, "sqrt_beta")
-        arm = self._search(UPPER, b, rng, limit)
+        arm = self._search(UPPER, b, rng)
         assert arm is not None
         return arm
 
-    def highest_upper_unknown(self, sqrt_beta: Any, rng: Rng, *, limit: int = 0) -> Arm | None:
+    def highest_upper_unknown(self, sqrt_beta: Any, rng: Rng) -> Arm | None:
         """Return the same of the arms that are neither known exactly nor pending, or None."""
         b = at_least_zero(sqrt_beta, "sqrt_beta")
-        return self._search(UNKNOWN, b, rng, limit) or self._search(UNKNOWN, b, rng, LIMIT)
+        return self._search(UNKNOWN, b, rng) or self._search(UNKNOWN, b, rng, limit=LIMIT)
 
     def highest_upper_of_all(self, sqrt_beta: Any) -> Arm:
         """Return the same by observations only; `bound` is an upper bound of all arms."""
-        arm = self._search(UPPER, at_least_zero(sqrt_beta, "sqrt_beta"), None, LIMIT, pending=False)
+        arm = self._search(
+            UPPER, at_least_zero(sqrt_beta, "sqrt_beta"), None, limit=LIMIT, pending=False
+        )
         assert arm is not None
         upper = max(arm.upper, self.bound)
-        return Arm(
-            arm.path, None, arm.mean, arm.std, arm.lower, upper, arm.value, arm.visits
-        )
+        return Arm(arm.path, None, arm.mean, arm.std, arm.lower, upper, arm.value, arm.visits)
 
-    def highest_lower(self, sqrt_beta: Any, rng: Rng, *, limit: int = 0) -> Arm:
+    def highest_lower(self, sqrt_beta: Any, rng: Rng) -> Arm:
         """Return the arm with the highest mean - sqrt_beta std that was found."""
-        arm = self._search(LOWER, -at_least_zero(sqrt_beta, "sqrt_beta"), rng, limit)
+        arm = self._search(LOWER, -at_least_zero(sqrt_beta, "sqrt_beta"), rng)
         assert arm is not None
         return arm
 
-    def highest_mean(self, rng: Rng, *, limit: int = 0) -> Arm:
+    def highest_mean(self, rng: Rng) -> Arm:
         """Return the arm with the highest mean that was found."""
-        arm = self._search(MEAN, 0.0, rng, limit)
+        arm = self._search(MEAN, 0.0, rng)
         assert arm is not None
         return arm
 
@@ -174,7 +180,7 @@ class LabeledArmSearch:
         nodes = self.belief.nodes
         best, chosen = -math.inf, -1
         for n in np.flatnonzero(nodes["count"] > 0).tolist():
-            mean, variance = self.belief.effects.at_node(n)
+            mean, variance = self.effects.at_node(n)
             value = mean - b * math.sqrt(variance)
             if value > best:
                 best, chosen = value, n
@@ -186,29 +192,32 @@ class LabeledArmSearch:
     # ------------------------------------------------------------------ one search
 
     def _search(
-        self, kind: str, b: float, rng: Rng, limit: int, *, pending: bool = True
+        self, kind: str, b: float, rng: Rng, *, limit: int | None = None, pending: bool = True
     ) -> Arm | None:
         """Return the best arm that was found, and whether it is the best of all in `exact`."""
         belief = self.belief
+        limit = self.limit if limit is None else limit
         self.random = generator(rng)
         self.kind = kind
         self.b = b
         self.pending = pending and kind in (UPPER, UNKNOWN) and belief.pending > 0
         C = belief.propagation.covariance_with_pending() if self.pending else None
-        self.labels = Labels(belief.effects, belief.effects.posterior[1] if C is None else C)
+        self.labels = Labels(self.effects, self.effects.posterior[1] if C is None else C)
         self.awaited = set(belief.propagation.awaited()) if kind == UNKNOWN else set()
         self.increments = np.asarray(belief.kernel.increments(belief.tree.depth))
         self.below = np.append(np.cumsum(self.increments[:0:-1])[::-1], 0.0)
-        self.strengths = belief.effects.depth_strengths
+        self.strengths = self.effects.depth_strengths
         self.label_variance = self._label_variance()
-        total = float(self.increments.sum()) + float((self.strengths**2).sum()) * self.label_variance
+        total = (
+            float(self.increments.sum()) + float((self.strengths**2).sum()) * self.label_variance
+        )
         self.least = KNOWN * math.sqrt(total)
         self.best: State | None = None
         self.touched = 0
         self.exact = False
         self.proving = False
         self.bound = math.inf
-        if belief.effects.model.of_leaves:
+        if self.effects.model.of_leaves:
             self._complete_at_random()
         elif total - float(self.increments.sum()) < USELESS * total and not limit:
             return self._plain(b)
@@ -233,8 +242,7 @@ class LabeledArmSearch:
         if self.kind == UNKNOWN:
             found = self.plain.highest_upper_unknown(b, self.random)
         elif self.kind == UPPER:
-            search = self.plain.highest_upper if self.pending else self.plain.highest_upper_of_all
-            found = search(b, self.random) if self.pending else search(b)
+            found = self.plain.highest_upper(b, self.random)
         elif self.kind == LOWER:
             found = self.plain.highest_lower(-b, self.random)
         else:
@@ -247,7 +255,7 @@ class LabeledArmSearch:
         return _bounded(arm, math.sqrt(state.variance) if self.pending else arm.std, abs(self.b))
 
     def _root(self) -> State:
-        m, V, phi, smooth = self.belief.effects.state_of(0)
+        m, V, phi, smooth = self.effects.state_of(0)
         root = State((), 0, m, V, phi, smooth)
         self._rate([root])
         return root
@@ -271,7 +279,7 @@ class LabeledArmSearch:
     def _children(self, state: State) -> list[State]:
         """Return the children of a node, each with its value."""
         belief, tree = self.belief, self.belief.tree
-        effects = belief.effects
+        effects = self.effects
         self.touched += 1
         width = tree.children(state.path)
         children = []
@@ -304,9 +312,7 @@ class LabeledArmSearch:
                     m_path += mean(path) - here
                 phi_path = state.phi + s * row
                 extra = state.extra + s * s * extra
-                children.append(
-                    State(path, -1, m_path, state.V + v, phi_path, state.smooth, extra)
-                )
+                children.append(State(path, -1, m_path, state.V + v, phi_path, state.smooth, extra))
         self._rate(children)
         return children
 
@@ -320,7 +326,9 @@ class LabeledArmSearch:
             return [k for k in range(count) if k not in taken]
         if self.random is None:
             first = range(count)
-            return [k for k, _ in zip((k for k in first if k not in taken), range(128), strict=False)]
+            return [
+                k for k, _ in zip((k for k in first if k not in taken), range(128), strict=False)
+            ]
         drawn = {self.random.below(count) for _ in range(MOST_CHILDREN_SEEN)}
         return sorted(drawn - taken)
 
@@ -350,8 +358,7 @@ class LabeledArmSearch:
     def _find_elite(self) -> dict[int, list[State]]:
         """Return the explored nodes to start from, by depth; consider those that are arms."""
         count = len(self.belief)
-        effects = self.belief.effects
-        assert effects is not None
+        effects = self.effects
         if count >= self.renewal or count < self.renewal / GROWTH**2:
             self.renewal = max(count + 1, math.ceil(GROWTH * count))
             numbers, values = effects.values_of_arms(
@@ -420,7 +427,9 @@ class LabeledArmSearch:
         root = self._root()
         states = [
             State(path, -1, root.m + mean, root.V, row, root.smooth, extra)
-            for path, row, mean, extra in zip(keys, rows, means.tolist(), rest.tolist(), strict=True)
+            for path, row, mean, extra in zip(
+                keys, rows, means.tolist(), rest.tolist(), strict=True
+            )
         ]
         prior = self.belief.mean
         if callable(prior):
@@ -435,7 +444,7 @@ class LabeledArmSearch:
     def _branch_and_bound(self, limit: int) -> None:
         """Look for better arms, the highest bound first, until there can be none or at a limit."""
         root = self._root()
-        if self._is_arm(root) or self.belief.effects.model.of_leaves:
+        if self._is_arm(root) or self.effects.model.of_leaves:
             self.exact = self._is_arm(root)
             self.bound = root.value if self.exact else math.inf
             return

@@ -464,10 +464,14 @@ class Evidence:
         mean: cython.double[:, ::1] = means
         step_mean: cython.double[:, ::1] = step_means
         step_variance: cython.double[::1] = step_variances
-        at_step: cython.double[::1] = np.zeros(size)  # the share of `step` in what is expected of it
+        at_step: cython.double[::1] = np.zeros(
+            size
+        )  # the share of `step` in what is expected of it
         r_step: cython.double[::1] = np.zeros(size)
         z_step: cython.double[::1] = np.zeros(size)
-        own: cython.double[::1] = np.full(size, INF)  # variance and mean of observations of the step
+        own: cython.double[::1] = np.full(
+            size, INF
+        )  # variance and mean of observations of the step
         seen: cython.double[::1] = np.zeros(size)
         row: cython.int = 0
         k: cython.int
@@ -538,7 +542,7 @@ class Evidence:
             mu = self._mu(k)
             x = seen[k] - mu
             y = self.Z[k] - m_above - mu
-            # The precisions of what is known of the step, and of F below, in the force: see `_derive`.
+            # The weights of what is known of the step, and of F below: see `_derive`.
             of_step: cython.double = 0.0
             of_value: cython.double = 0.0
             w: cython.double = 0.0

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from bough.belief.belief import Belief
 
+Array = NDArray[np.float64]
+
 class Evidence:
     def __init__(self, belief: Belief, shift: float, scale: float) -> None: ...
     @property
@@ -21,6 +23,21 @@ class Evidence:
     def restriction(self) -> float: ...
     @property
     def node(self) -> Sequence[int]: ...
+    parent: Array
+    slot: Array
+    rise: Array
+    weight: Array
+    value: Array
+    m: Array
+    V: Array
+    tops: Sequence[int]
+    bottoms: Sequence[int]
+    has_steps: bool
+    common: int
+    scatter: float
+    def columns(
+        self, values: Array, steps: Array
+    ) -> tuple[Array, Array, Array, Array, Array, Array]: ...
     def set_heights(self, heights: NDArray[np.float64]) -> None: ...
     def likelihood(
         self,

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.belief.rng import SplitMix64
 from bough.trees import Path, Tree
 
 NODE: np.dtype[np.void]
@@ -27,5 +28,6 @@ class Nodes:
     used: int
     records: NDArray[np.void]
     def path_to(self, n: int) -> list[int]: ...
+    def complete(self, n: int, rng: SplitMix64 | None) -> list[int]: ...
     def state(self) -> Any: ...
     def restore(self, state: Any) -> None: ...

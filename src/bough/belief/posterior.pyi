@@ -6,7 +6,9 @@ from typing import Any, SupportsFloat
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.belief.effects import Effects
 from bough.belief.nodes import Nodes
+from bough.kernels import LabelModel
 from bough.trees import Path
 
 Array = NDArray[np.float64]
@@ -14,7 +16,7 @@ Array = NDArray[np.float64]
 OBSERVATION: np.dtype[np.void]
 
 class Posterior:
-    def __init__(self, nodes: Nodes, noise: float) -> None: ...
+    def __init__(self, nodes: Nodes, noise: float, effects: Effects | None = None) -> None: ...
     noise: float
     count: int
     pending: int
@@ -54,6 +56,9 @@ class Posterior:
         noise: float,
         mean: float | Callable[[Path], float],
         likelihood: float,
+        labels: LabelModel | None = None,
     ) -> None: ...
+    def covariance_with_pending(self) -> Array: ...
+    def awaited(self) -> list[Path]: ...
     def state(self) -> Any: ...
     def restore(self, state: Any) -> None: ...

@@ -176,8 +176,9 @@ class Matern(LabelKernel):
     def matrix(self, labels: Sequence[Any], others: Sequence[Any] | None = None) -> Array:  # noqa: D102
         length, variance = self._numbers()
         r = np.sqrt(2 * self.nu * _squares(labels, others)) / length
-        polynomial = {0.5: 1.0, 1.5: 1.0 + r, 2.5: 1.0 + r + r**2 / 3}[self.nu]
-        return variance * polynomial * np.exp(-r)
+        polynomial = 1.0 + (r if self.nu > 0.5 else 0.0) + (r**2 / 3 if self.nu > 1.5 else 0.0)
+        found: Array = variance * polynomial * np.exp(-r)
+        return found
 
     def gradients(self, labels: Sequence[Any]) -> dict[str, Array]:  # noqa: D102
         length, variance = self._numbers()
@@ -210,7 +211,9 @@ class Carried(LabelKernel):
     def _known(self) -> tuple[dict[Any, int], Array, Array, Array]:
         """Places of the known labels, mean, covariance, and the inverse of their prior."""
         place = {label: i for i, label in enumerate(self.labels)}
-        inverse = np.linalg.pinv(self.base.matrix(self.labels), rcond=1e-12, hermitian=True)
+        inverse: Array = np.linalg.pinv(
+            self.base.matrix(self.labels), rcond=1e-12, hermitian=True
+        ).astype(np.float64)
         return place, np.array(self.mean), np.array(self.covariance), inverse
 
     def _weights(self, labels: Sequence[Any]) -> Array:
@@ -228,9 +231,9 @@ class Carried(LabelKernel):
         place, _, covariance, _ = self._known
         left, right = self._weights(labels), self._weights(others)
         found: Array = left @ covariance @ right.T
-        new = [[label not in place for label in both] for both in (labels, others)]
+        new = [np.array([label not in place for label in both]) for both in (labels, others)]
         rest = self.base.matrix(labels, others) - left @ self.base.matrix(self.labels, others)
-        return found + np.where(np.outer(*new), rest, 0.0)
+        return found + np.where(np.outer(new[0], new[1]), rest, 0.0)
 
     def means(self, labels: Sequence[Any]) -> Array:  # noqa: D102
         return self._weights(labels) @ self._known[1]
@@ -486,7 +489,7 @@ def _features(label: Any, name: str) -> tuple[float, ...]:
     try:
         given = np.asarray(label, dtype=np.float64)
     except (TypeError, ValueError):
-        given = None  # type: ignore[assignment]
+        given = None
     if given is None or given.ndim > 1 or (given.ndim == 1 and not len(given)):
         raise TypeError(
             f"{name} must be a vector of features, which this kernel compares, got {label!r}; "

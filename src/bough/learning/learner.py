@@ -29,6 +29,8 @@ MANY = 500
 FEW = 30
 #: The change of the logarithm of the noise for another start, as long as repeated rewards agree.
 LITTLE_NOISE = -4.0
+#: Up to this many observations a fit with labels also starts from effects whose variance is less.
+MANY_LABELED, FEW_EFFECTS = 100, -5.0
 #: The cost of a Newton step grows with the number of parameters; above this number L-BFGS-B goes
 #: first, and few Newton steps follow.
 NEWTON_PARAMETERS = 8
@@ -203,6 +205,10 @@ class Learner:
             # Outliers look like noise, repeated rewards do not: there may be two maxima.
             starts.append(model.start.copy())
             starts[-1][model.kernel_size] += LITTLE_NOISE
+        if model.label_slots and len(belief) <= MANY_LABELED:
+            # What labels explain the tree may explain too: there may be two maxima.
+            starts.append(model.start.copy())
+            starts[-1][[i for i, name in model.label_slots if name == "variance"]] += FEW_EFFECTS
         best = max((_ascend(posterior, x) for x in starts), key=lambda optimum: optimum.density)
         values = model.values(best.theta, *posterior.units)
         now = model.settings(values)

@@ -267,9 +267,7 @@ def _kernel_slots(kernel: Any, depth: int, first: int, prior: Prior) -> Iterator
 def _filled(kernel: Any, values: Iterator[float], depth: int, first: int) -> Any:
     """Return the kernel with the next values in place of each None."""
     if isinstance(kernel, Labeled):
-        tree_kernel, between = (
-            _filled(part, values, depth, first) for _, part in _parts(kernel)
-        )
+        tree_kernel, between = (_filled(part, values, depth, first) for _, part in _parts(kernel))
         kernel = replace(kernel, tree_kernel=tree_kernel, between=between)
     if isinstance(kernel, Sum):
         return Sum(tuple(_filled(term, values, depth, first) for term in kernel.terms))
@@ -278,7 +276,7 @@ def _filled(kernel: Any, values: Iterator[float], depth: int, first: int) -> Any
     if isinstance(kernel, Chi) and kernel.values is None:
         return Chi.of_increments([0.0] * first + [next(values) for _ in range(first, depth + 1)])
     missing = {name: next(values) for name in _missing(kernel)}
-    return replace(kernel, **missing) if missing else kernel  # type: ignore[type-var]
+    return replace(kernel, **missing) if missing else kernel
 
 
 def _gradients(template: Any, kernel: Any, depth: int, first: int) -> list[Array]:

@@ -156,6 +156,11 @@ class GPTS(Searcher):
             first = self._learner.first()
         arms: Literal["leaves", "nodes"] = "leaves" if growth == "complete" else "nodes"
         self.belief = Belief(tree, first.kernel, first.noise, mean=first.mean, arms=arms)
+        if growth == "rollout" and self.belief.effects is not None:
+            raise ValueError(
+                'growth="rollout" observes unknown nodes, whose labels are unknown: with labels '
+                'use "complete" or "deepening"'
+            )
         self._random = new_generator(rng)
         self._exact = self.belief.noise == 0.0
         self._asked: Path | None = None  # asked for, and not yet counted as pending
@@ -207,7 +212,7 @@ class GPTS(Searcher):
                 if leader is not None and leader.path not in self._pending:
                     return leader.path
             b = self.confidence.scale * (math.sqrt(2.0 * math.log(t)) + EXPLORATION)
-        search = belief.arm_search
+        search = belief.quick_search
         choose = search.highest_upper_unknown if skip and t > 1 else search.highest_upper
         arm = choose(b, self._random)
         if arm is None:
