@@ -45,6 +45,7 @@ cdef class Effects:
     cdef void check_labels(self)
     cdef int _take_labels(self) except -1
     cdef void _extend(self, int i, int n) noexcept
+    cdef void _message(self, int i, int n) noexcept
     cdef void open(self) noexcept
     cdef void reach(self) noexcept
     cdef void use_step(self) noexcept

@@ -140,14 +140,19 @@ class Effects:
         steps = nodes.path(length)
         ends = nodes.widths[length] == 0 or length == nodes.depth
         keys = self.model.keys(steps, ends)
-        new = [key for key in keys if key is not None and key not in self.number]
-        if new:
+        try:
+            numbers = list(map(self.number.get, keys))
+        except TypeError:  # a label cannot be hashed: say which
+            keys = [self.model.key(steps[:k], ends and k == length) for k in range(1, length + 1)]
+            raise
+        if None in numbers:
+            new = [key for key in keys if key is not None and key not in self.number]
             self.register(list(dict.fromkeys(new)))
+            numbers = [NONE if key is None else self.number[key] for key in keys]
         # (The user's function may have used this belief.)
         length = nodes.read(steps)
         for i in range(length):
-            key = keys[i]
-            self.ids[i + 1] = NONE if key is None else self.number[key]
+            self.ids[i + 1] = numbers[i]
         self.named = length
         return 0
 
@@ -269,7 +274,7 @@ class Effects:
     # ------------------------------------------------------------------ along a path
 
     def _extend(self, i, n):
-        """Find phi, the message and the smoothed phi of the node at place i of the trail."""
+        """Find phi and the smoothed phi of the node at place i of the trail."""
         nodes = self.nodes
         m = self.size
         named = self.label[n]
@@ -281,7 +286,6 @@ class Effects:
         share = s * self.kappa[n]
         # (Rows of their own, so that the C compiler can vectorize.)
         phi: cython.double[::1] = self.phi[i]
-        eta: cython.double[::1] = self.eta[i]
         column: cython.double[::1] = self.columns[n]
         smooth: cython.double[::1] = self.smooth
         above: cython.double[::1] = self.above
@@ -303,20 +307,41 @@ class Effects:
         if own + sub < INF:
             gv = g * v
             for j in range(m):
-                h = own * phi[j] + column[j]
-                eta[j] = g * h
-                smooth[j] = g * smooth[j] + gv * h
+                smooth[j] = g * smooth[j] + gv * (own * phi[j] + column[j])
             if share != 0.0:
-                back = g * (own + sub) * share
                 share *= g
                 for j in range(m):
-                    eta[j] -= back * psi[j]
                     smooth[j] += share * psi[j]
-            return
-        for j in range(m):
-            smooth[j] = phi[j] if own == INF else column[j]
-            eta[j] = smooth[j] - share * psi[j]
-        if v > 0.0:
+        else:
+            for j in range(m):
+                smooth[j] = phi[j] if own == INF else column[j]
+
+    def _message(self, i, n):
+        """Find the message of the node at place i of the trail, whose phi is known."""
+        nodes = self.nodes
+        m = self.size
+        named = self.label[n]
+        own = nodes.array[n].own_precision
+        sub = nodes.array[n].sub_precision
+        g = nodes.array[n].g
+        v = nodes.array[n].v
+        phi: cython.double[::1] = self.phi[i]
+        eta: cython.double[::1] = self.eta[i]
+        column: cython.double[::1] = self.columns[n]
+        if own + sub < INF:
+            for j in range(m):
+                eta[j] = g * (own * phi[j] + column[j])
+            back = g * (own + sub)
+        else:
+            for j in range(m):
+                eta[j] = phi[j] if own == INF else column[j]
+            back = 1.0
+        if named != NONE and nodes.array[n].count != GROUP and self.kappa[n] != 0.0:
+            back *= self.strengths[nodes.array[n].depth] * self.kappa[n]
+            psi: cython.double[::1] = self.psi[named]
+            for j in range(m):
+                eta[j] -= back * psi[j]
+        if own + sub == INF and v > 0.0:
             for j in range(m):
                 eta[j] /= v
 
@@ -327,6 +352,7 @@ class Effects:
             self.smooth[j] = 0.0
         for i in range(nodes.trailed):
             self._extend(i, nodes.trail[i])
+            self._message(i, nodes.trail[i])
         for j in range(self.size):
             self.c[j] = self.phi[nodes.trailed - 1, j] - self.smooth[j]
 
@@ -420,7 +446,7 @@ class Effects:
         column: cython.double[::1] = self.columns[p]
         for j in range(self.size):
             before[j] = eta[j]
-        self._extend(i, n)
+        self._message(i, n)
         if tau < INF:
             for j in range(self.size):
                 column[j] += eta[j] - before[j]
@@ -456,6 +482,7 @@ class Effects:
         c = nodes.array[n].child
         while c != NONE:
             self._extend(last, c)
+            self._message(last, c)
             P = nodes.array[c].own_precision + nodes.array[c].sub_precision
             tau = P * nodes.array[c].g
             if P == INF:

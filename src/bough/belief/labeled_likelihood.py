@@ -45,6 +45,8 @@ class LabeledEvidence:
         self.observations = self.tree.observations
         self.node = np.asarray(self.tree.node)
         self.restriction = 0.0
+        #: Whether the derivative by the decay is needed.
+        self.decay_is_free = False
         #: Derivatives by the logarithms of the hyperparameters of labels, by name.
         self.by_labels: dict[str, float] = {}
         #: The variance of the effects on an average path, and its derivatives.
@@ -115,20 +117,24 @@ class LabeledEvidence:
         of_steps = self._columns(strengths, of_steps=True) @ basis
         slope = np.arange(-1.0, self._depth)  # d log s_d / d log decay
         slope[0] = 0.0
-        by_decay = self._columns(strengths * slope, of_steps=False) @ basis
-        steps_by_decay = self._columns(strengths * slope, of_steps=True) @ basis
         size = S.shape[0]
         ones = np.ones((len(phi), 1))
+        columns, step_columns = [phi, ones], [of_steps, 0.0 * ones]
+        if self.decay_is_free:
+            columns.append(self._columns(strengths * slope, of_steps=False) @ basis)
+            step_columns.append(self._columns(strengths * slope, of_steps=True) @ basis)
         G, forces, weights, means, step_means, step_variances = tree.columns(
-            np.hstack([phi, ones, by_decay]),
-            np.hstack([of_steps, 0.0 * ones, steps_by_decay]),
+            np.hstack(columns), np.hstack(step_columns)
         )
         gram = G.T @ G
         b, B = gram[1 : size + 1, 0], gram[1 : size + 1, 1 : size + 1]
         b_1, B_11 = gram[1 : size + 1, size + 1], gram[size + 1, size + 1]
         # The posterior of the effects: mean w and covariance omega.
-        values, vectors = np.linalg.eigh(S)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        if between.independent:
+            root = np.diag(np.sqrt(np.diag(S)))
+        else:
+            values, vectors = np.linalg.eigh(S)
+            root = vectors * np.sqrt(np.maximum(values, 0.0))
         A = np.eye(size) + root.T @ B @ root
         chol = np.linalg.cholesky(A)
         half = np.linalg.solve(chol, root.T)
@@ -174,10 +180,11 @@ class LabeledEvidence:
         at = gram[1 : size + 2, 1 : size + 1]  # of effects and mean, with effects
         inner = np.outer(q, q) - (B - at.T @ joint @ at)
         self.by_labels = {name: 0.5 * float((inner * dS).sum()) for name, dS in slopes.items()}
-        decay = gram[size + 2 :, :]
-        pull = decay[:, 0] - decay[:, 1 : size + 1] @ w
-        trace = decay[:, 1 : size + 1] - decay[:, 1 : size + 2] @ joint @ at
-        self.by_labels["decay"] = float(pull @ w) - float((trace * S).sum())
+        if self.decay_is_free:
+            decay = gram[size + 2 :, :]
+            pull = decay[:, 0] - decay[:, 1 : size + 1] @ w
+            trace = decay[:, 1 : size + 1] - decay[:, 1 : size + 2] @ joint @ at
+            self.by_labels["decay"] = float(pull @ w) - float((trace * S).sum())
         self._find_label_variance(S, slopes, basis, strengths, slope)
         return density, found, by_noise, float(force[0]), by_factor
 

@@ -299,6 +299,9 @@ class LabelModel:
         None for a node without a label. `ends` says whether the path is complete.
         """
         last = len(path)
+        if type(self.between) is Same:  # whose keys are the labels, once they have been hashed
+            labels = self.labels
+            return [labels(path[:i]) for i in range(1, last + 1)]
         return [self.key(path[:i], ends and i == last) for i in range(1, last + 1)]
 
     def key(self, path: Path, ends: bool) -> Key | None:

@@ -239,6 +239,8 @@ class Learner:
 
 def _ascend(posterior: LogPosterior, start: Array) -> Optimum:
     """Maximize the density from a start, by Newton's method if that is cheap and succeeds."""
+    if posterior.model.label_slots:  # a likelihood costs more than with the tree alone
+        return lbfgs(posterior, start)
     if len(start) <= NEWTON_PARAMETERS:
         optimum = newton(posterior, posterior.at(posterior.clip(start)), tolerance=TOLERANCE)
         if optimum.converged:

@@ -58,6 +58,8 @@ class LogPosterior:
         self._center = np.array([math.log(p.median) if p else 0.0 for p in priors])
         self._precision = np.array([1.0 / p.sigma**2 if p else 0.0 for p in priors])
         kinds = [slot.kind for slot in model.slots]
+        if isinstance(evidence, LabeledEvidence):
+            evidence.decay_is_free = "decay" in [name for _, name in model.label_slots]
         self._has_variance = "variance" in kinds or "increment" in kinds
         self._scales = [i for i, kind in enumerate(kinds) if kind == "scale"]
         # The entries of the increments of each `Chi(None)`, without the root.
