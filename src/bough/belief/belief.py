@@ -40,7 +40,7 @@ class Effect:
     visits: int
 
 
-PARTS = ("node_array", "effects", "propagation", "arm_search")
+PARTS = ("node_array", "effects", "propagation", "arm_search", "quick_search")
 
 
 class Belief:
@@ -632,7 +632,7 @@ class Belief:
 
     def __getstate__(self) -> dict[str, Any]:
         own = ("tree", "kernel", "mean", "arms")
-        parts = {name: part.state() for name in PARTS if (part := self.__dict__[name]) is not None}
+        parts = {name: self.__dict__[name].state() for name in self._parts}
         return {name: self.__dict__[name] for name in own} | {"parts": parts}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -640,8 +640,13 @@ class Belief:
         saved = state.pop("parts")
         self.__dict__.update(state)
         self._make_parts(0.0, 0.0)
-        for name, part in saved.items():
-            self.__dict__[name].restore(part)
+        for name in self._parts:
+            self.__dict__[name].restore(saved[name])
+
+    @property
+    def _parts(self) -> tuple[str, ...]:
+        """The names of the parts that a belief has."""
+        return PARTS if self.effects is not None else (PARTS[0], *PARTS[2:4])
 
     def __repr__(self) -> str:
         return (

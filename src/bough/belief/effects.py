@@ -420,7 +420,11 @@ class Effects:
         if variance == 0.0 and self.is_certain():
             self.variance = 0.0
             return
-        self.variance += variance
+        # C is not known to more digits than this.
+        least: cython.double = 0.0
+        for j in range(self.size):
+            least += self.phi[self.nodes.trailed - 1, j] * self.phi[self.nodes.trailed - 1, j]
+        self.variance += max(variance, CERTAIN * least)
         if self.variance <= 0.0:
             return
         share = self.residual / self.variance

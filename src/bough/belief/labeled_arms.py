@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: The number of nodes that a beam search keeps at each depth.
-WIDTH = 8
+#: The least and the largest number of nodes that a beam search keeps at each depth. It keeps more
+#: while it finds no arm whose upper bound is above the mean of the best one explored.
+WIDTH, MOST_WIDTH = 8, 64
 #: The most children of a node that are looked at, others are left to chance.
 MOST_CHILDREN_SEEN = 128
 #: The number of nodes whose children the exact search looks at before it gives up.
@@ -56,9 +57,13 @@ USELESS = 1e-3
 #: The number of explored nodes from which a beam search also goes down: those with the highest
 #: mean + b std. They are chosen again when the observations have grown by this factor.
 ELITE, GROWTH = 16, 1.1
+#: The most beams for an arm that is not known; each finds nodes where none is left.
+MOST_BEAMS = 20
 #: An arm with less than this share of the prior standard deviation is known.
 KNOWN = 1e-6
 
+#: The number of the root.
+ROOT = 0
 #: What the search looks for.
 UPPER, UNKNOWN, LOWER, MEAN = "upper", "unknown", "lower", "mean"
 
@@ -135,6 +140,10 @@ class LabeledArmSearch:
         self.effects = effects
         self.limit = limit
         self.plain = ArmSearch(belief.node_array)
+        #: Explored nodes below which all arms are known.
+        self.exhausted: set[int] = set()
+        self.known_with: Any = None  # the kernel and noise with which they are known
+        self.width = WIDTH
         self.elite: list[int] = []
         self.renewal = 0  # the number of observations at which the elite is chosen again
         self.exact = False
@@ -149,9 +158,38 @@ class LabeledArmSearch:
         return arm
 
     def highest_upper_unknown(self, sqrt_beta: Any, rng: Rng) -> Arm | None:
-        """Return the same of the arms that are neither known exactly nor pending, or None."""
+        """Return the same of the arms neither observed exactly nor pending, or None."""
         b = at_least_zero(sqrt_beta, "sqrt_beta")
-        return self._search(UNKNOWN, b, rng) or self._search(UNKNOWN, b, rng, limit=LIMIT)
+        for _ in range(MOST_BEAMS):
+            exhausted = len(self.exhausted)
+            arm = self._search(UNKNOWN, b, rng)
+            if arm is not None or len(self.exhausted) == exhausted or ROOT in self.exhausted:
+                break  # another beam would find the same
+        if arm is None and ROOT not in self.exhausted and self.random is not None:
+            arm = self._random_unknown(b)
+        return arm
+
+    def _random_unknown(self, b: float) -> Arm | None:
+        """Return the best arm of some random ones that are not known, or None."""
+        random, tree = self.random, self.belief.tree
+        assert random is not None
+        paths = []
+        for _ in range(COMPLETIONS):
+            path: Path = ()
+            while (width := tree.children(path)) > 0:
+                path += (random.below(int(width)) if width < math.inf else 0,)
+            paths.append(path)
+        means, stds = self.belief.posterior(paths)
+        explored = self.belief.explored_steps
+        unknown = [
+            i
+            for i, path in enumerate(paths)
+            if (stds[i] > self.least or explored(path) < len(path)) and path not in self.awaited
+        ]
+        if not unknown:
+            return None
+        best = max(unknown, key=lambda i: float(means[i] + b * stds[i]))
+        return _bounded(self.belief.arm(paths[best]), float(stds[best]), b)
 
     def highest_upper_of_all(self, sqrt_beta: Any) -> Arm:
         """Return the same by observations only; `bound` is an upper bound of all arms."""
@@ -203,6 +241,9 @@ class LabeledArmSearch:
         self.pending = pending and kind in (UPPER, UNKNOWN) and belief.pending > 0
         C = belief.propagation.covariance_with_pending() if self.pending else None
         self.labels = Labels(self.effects, self.effects.posterior[1] if C is None else C)
+        if self.known_with != (belief.kernel, belief.noise) or not len(belief):
+            self.known_with = (belief.kernel, belief.noise)
+            self.exhausted.clear()
         self.awaited = set(belief.propagation.awaited()) if kind == UNKNOWN else set()
         self.increments = np.asarray(belief.kernel.increments(belief.tree.depth))
         self.below = np.append(np.cumsum(self.increments[:0:-1])[::-1], 0.0)
@@ -343,9 +384,7 @@ class LabeledArmSearch:
 
     def _consider(self, state: State) -> None:
         """Take an arm for the best if it is."""
-        if self.kind == UNKNOWN and (
-            math.sqrt(state.variance) <= self.least or state.path in self.awaited
-        ):
+        if self.kind == UNKNOWN and (self._is_known(state) or state.path in self.awaited):
             return
         if self.proving and state.extra > 0.0:
             # Labels that are not known yet may be correlated, or come more than once.
@@ -371,7 +410,10 @@ class LabeledArmSearch:
             path = tuple(self.belief.node_array.path_to(n))
             state = State(path, n, *effects.state_of(n))
             found.setdefault(len(path), []).append(state)
-        self._rate([state for states in found.values() for state in states])
+        states = [state for states in found.values() for state in states]
+        self._rate(states)
+        arms = [state.mean for state in states if self._is_arm(state)]
+        self.incumbent = max(arms, default=-math.inf)
         return found
 
     def _beam(self) -> None:
@@ -394,14 +436,36 @@ class LabeledArmSearch:
             depth += 1
             nodes = []
             for state in beam:
-                for child in self._children(state):
+                children = self._children(state)
+                if self.kind == UNKNOWN:
+                    children = self._open_children(state, children)
+                for child in children:
                     if self._is_arm(child):
                         self._consider(child)
                     else:
                         nodes.append(child)
             if self.random is not None:  # ties
                 nodes = [nodes[i] for i in _shuffled(len(nodes), self.random)]
-            beam = heapq.nlargest(WIDTH, nodes, key=self._rank)
+            beam = heapq.nlargest(self.width, nodes, key=self._rank)
+        if self.kind in (UPPER, UNKNOWN):
+            found = self.best is not None and self.best.value > self.incumbent
+            self.width = max(WIDTH, self.width // 2) if found else min(MOST_WIDTH, 2 * self.width)
+
+    def _open_children(self, state: State, children: list[State]) -> list[State]:
+        """Return the children of a node at or below which some arms may not be known."""
+        found = [child for child in children if not self._is_exhausted(child)]
+        width = self.belief.tree.children(state.path)
+        if not found and len(children) == width and state.node >= 0:
+            self.exhausted.add(state.node)
+        return found
+
+    def _is_exhausted(self, state: State) -> bool:
+        known = self._is_known(state) and self._is_arm(state) and not self.pending
+        return state.node in self.exhausted or known
+
+    def _is_known(self, state: State) -> bool:
+        """Return whether an arm was observed exactly; what labels say of others is to be seen."""
+        return state.node >= 0 and math.sqrt(state.variance) <= self.least
 
     def _complete_at_random(self) -> None:
         """Compare the explored paths with random completions of prefixes."""
@@ -520,11 +584,25 @@ class LabeledArmSearch:
 
     # ------------------------------------------------------------------ saving
 
-    def state(self) -> None:
-        """Return what `restore` needs: nothing is kept."""
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` needs, as plain objects and arrays."""
+        return {
+            "plain": self.plain.state(),
+            "exhausted": set(self.exhausted),
+            "known_with": self.known_with,
+            "width": self.width,
+            "elite": list(self.elite),
+            "renewal": self.renewal,
+        }
 
-    def restore(self, state: None) -> None:
-        """Take the state of another search."""
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take the state of the search of an equal belief."""
+        self.plain.restore(state["plain"])
+        self.exhausted = set(state["exhausted"])
+        self.known_with = state["known_with"]
+        self.width = state["width"]
+        self.elite = list(state["elite"])
+        self.renewal = state["renewal"]
 
 
 def _bounded(arm: Arm, std: float, b: float) -> Arm:

@@ -5,10 +5,14 @@
     K_0    covariance of the observations without labels, their noise included: see `likelihood.py`
     Phi    strengths of the labels on the path of each observation; S covariance of the effects w
     Psi    a root of S: S = Psi Psi'
-    B, b   Phi' K_0^-1 Phi and Phi' K_0^-1 (y - mean), from one pass over the tree
-    A      I + Psi' B Psi
+    G, e   roots of K_0^-1, from one pass over the tree: G'G = Phi' K_0^-1 Phi, and e the same for
+           y - mean
+    F, A   G Psi, and I + F'F
 
-    log N(y; mean, K) = log N(y; mean, K_0) + (Psi'b)' A^-1 (Psi'b) / 2 - log det A / 2
+    (y - mean)' K^-1 (y - mean) = min over u of |e - F u|^2 + |u|^2;  det K = det K_0 det A
+
+The minimum is computed as it stands: the difference of the two quadratic forms in K_0^-1 would lose
+all digits where the noise is small and labels explain nearly everything.
 
 Gradients are those of -(log det K + y'K^-1 y)/2: for a parameter t, (a' dK a - tr(K^-1 dK))/2 with
 a = K^-1 (y - mean). A mean that is unknown is one more column of Phi, of ones, with a flat prior.
@@ -30,6 +34,8 @@ Array = NDArray[np.float64]
 
 #: The least variance of the noise, in units of the variance of the rewards: K_0 is inverted.
 LEAST_NOISE = 1e-10
+#: The largest entry of A for a Cholesky factor.
+LARGE = 1e6
 LOG_TWO_PI = math.log(2 * math.pi)
 
 
@@ -110,7 +116,8 @@ class LabeledEvidence:
         """
         tree, between = self.tree, model.between
         s2 = max(noise_variance, LEAST_NOISE)
-        density = tree.likelihood(increments, s2, mean, factor)[0]
+        if tree.likelihood(increments, s2, mean, factor)[0] == -math.inf:
+            return -math.inf, np.zeros(self._depth + 1), 0.0, 0.0, 0.0
         strengths = model.strengths(self._depth)
         basis, S, slopes, prior = self._effects(between)
         phi = self._columns(strengths, of_steps=False) @ basis
@@ -126,34 +133,33 @@ class LabeledEvidence:
         G, forces, weights, means, step_means, step_variances = tree.columns(
             np.hstack(columns), np.hstack(step_columns)
         )
-        gram = G.T @ G
-        b, B = gram[1 : size + 1, 0], gram[1 : size + 1, 1 : size + 1]
-        b_1, B_11 = gram[1 : size + 1, size + 1], gram[size + 1, size + 1]
+        e, G = G[:, 0], G[:, 1:]
         # The posterior of the effects: mean w and covariance omega.
         if between.independent:
             root = np.diag(np.sqrt(np.diag(S)))
         else:
             values, vectors = np.linalg.eigh(S)
             root = vectors * np.sqrt(np.maximum(values, 0.0))
-        A = np.eye(size) + root.T @ B @ root
-        chol = np.linalg.cholesky(A)
-        half = np.linalg.solve(chol, root.T)
-        omega = half.T @ half
-        excess = b - B @ prior
-        w = prior + omega @ excess
-        density += 0.5 * float(excess @ omega @ excess) - float(np.log(np.diag(chol)).sum())
-        density += float(prior @ b) - 0.5 * float(prior @ B @ prior)
+        inverse = Inverse(G[:, :size] @ root)
+        excess = e - G[:, :size] @ prior
+        u = inverse.solve(excess)
+        w = prior + root @ u
+        left = excess - G[:, :size] @ (root @ u)
+        density = tree.determinant - 0.5 * tree.square - inverse.log_root
+        density -= 0.5 * float(left @ left + u @ u)
+        omega = inverse.covariance(root)
         # An unknown mean: its variance, and the covariance of it and the effects.
         self.restriction = 0.0
         joint = np.zeros((size + 1, size + 1))
         joint[:size, :size] = omega
-        precision = B_11 - float(b_1 @ omega @ b_1)
-        if mean_is_free and precision > 0.0:
-            doubt = 1.0 / precision
+        P = inverse.rest(G)  # G'(I + F F')^-1 G
+        if mean_is_free and P[size, size] > 0.0:
+            doubt = 1.0 / P[size, size]
             self.restriction = 0.5 * (LOG_TWO_PI + math.log(doubt))
             density += self.restriction
-            direction = np.append(-omega @ b_1, 1.0)
+            direction = np.append(-omega @ (G[:, :size].T @ G[:, size]), 1.0)
             joint += doubt * np.outer(direction, direction)
+            P = P - doubt * np.outer(P[size], P[size])
         # By increments, mean and factor.
         known, both = forces[:, 1 : size + 1], forces[:, 1 : size + 2]
         force = forces[:, 0] - known @ w
@@ -176,15 +182,12 @@ class LabeledEvidence:
             squares += float(np.asarray(tree.weight)[1] @ (gap * gap + variance))
         by_noise = 0.5 * (squares / s2 - tree.common) / s2 if noise_variance >= s2 else 0.0
         # By the covariance of the effects, and by their decay.
-        q = b - B @ w
-        at = gram[1 : size + 2, 1 : size + 1]  # of effects and mean, with effects
-        inner = np.outer(q, q) - (B - at.T @ joint @ at)
+        pull = G.T @ left
+        inner = np.outer(pull[:size], pull[:size]) - P[:size, :size]
         self.by_labels = {name: 0.5 * float((inner * dS).sum()) for name, dS in slopes.items()}
         if self.decay_is_free:
-            decay = gram[size + 2 :, :]
-            pull = decay[:, 0] - decay[:, 1 : size + 1] @ w
-            trace = decay[:, 1 : size + 1] - decay[:, 1 : size + 2] @ joint @ at
-            self.by_labels["decay"] = float(pull @ w) - float((trace * S).sum())
+            trace = float((P[size + 1 :, :size] * S).sum())
+            self.by_labels["decay"] = float(pull[size + 1 :] @ w) - trace
         self._find_label_variance(S, slopes, basis, strengths, slope)
         return density, found, by_noise, float(force[0]), by_factor
 
@@ -220,3 +223,58 @@ class LabeledEvidence:
             name: average(dS) * float(squares.sum()) for name, dS in slopes.items()
         }
         self.by_label_variance["decay"] = average(S) * float(2.0 * slope @ squares)
+
+
+class Inverse:
+    """The inverse of A = I + F'F, and of I + F F'.
+
+    By a Cholesky factor; where entries are of very different size by singular values, which keep
+    their digits.
+    """
+
+    def __init__(self, F: Array) -> None:
+        self.F = F
+        A = np.eye(F.shape[1]) + F.T @ F
+        self.is_plain = bool(A.size and np.diag(A).max() < LARGE)
+        if self.is_plain:
+            chol: Any = np.linalg.cholesky(A)
+            self.log_root = float(np.log(np.diag(chol)).sum())
+            self._half: Array = np.linalg.inv(chol).astype(np.float64)
+        else:
+            self.U, values, vectors = np.linalg.svd(F, full_matrices=False)
+            self._shrunk: Array = 1.0 / (1.0 + values**2)
+            self._values, self._vectors = values, vectors
+            self.log_root = -0.5 * float(np.log(self._shrunk).sum())
+
+    def solve(self, e: Array) -> Array:
+        """Return A^-1 F'e, the minimizer of |e - F u|^2 + |u|^2."""
+        found: Array
+        if self.is_plain:
+            found = self._half.T @ (self._half @ (self.F.T @ e))
+        else:
+            found = self._vectors.T @ (self._values * self._shrunk * (self.U.T @ e))
+        return found
+
+    def covariance(self, root: Array) -> Array:
+        """Return root A^-1 root'."""
+        found: Array
+        if self.is_plain:
+            half = self._half @ root.T
+            found = half.T @ half
+        else:
+            inside = root @ self._vectors.T
+            outside = root - inside @ self._vectors
+            found = (inside * self._shrunk) @ inside.T + outside @ outside.T
+        return found
+
+    def rest(self, G: Array) -> Array:
+        """Return G'(I + F F')^-1 G."""
+        found: Array
+        if self.is_plain:
+            half = self._half @ (self.F.T @ G)
+            found = G.T @ G - half.T @ half
+        else:
+            inside = self.U.T @ G
+            outside = G - self.U @ inside
+            found = inside.T @ (self._shrunk[:, None] * inside) + outside.T @ outside
+        return found

@@ -54,7 +54,8 @@ cdef class Evidence:
     cdef double z
     cdef double r
     cdef long long factors
-    cdef double square
+    cdef readonly double square
+    cdef readonly double determinant  # the density without the squares of what y misses
     cdef double product
     cdef double logs
     cdef bint impossible

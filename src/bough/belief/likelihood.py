@@ -316,10 +316,17 @@ class Evidence:
         density = self.constant - 0.5 * (
             LOG_TWO_PI * self.factors + self.square + self.logs + log(self.product)
         )
+        self.determinant = self.constant - 0.5 * (
+            LOG_TWO_PI * self.factors + self.logs + log(self.product)
+        )
         self.densities = self.factors + self.settled
         if self.merged > 0 and self.s2 > 0.0:
             density -= 0.5 * (self.merged * (LOG_TWO_PI + log(self.s2)) + self.scatter / self.s2)
             density += self.shared
+            self.determinant -= 0.5 * (
+                self.merged * (LOG_TWO_PI + log(self.s2)) + self.scatter / self.s2
+            )
+            self.determinant += self.shared
             self.densities += self.merged
         return -INF if self.impossible else density
 
@@ -438,7 +445,7 @@ class Evidence:
         -------
         factors
             A matrix G, the first column for y, with G'G = Z'K^-1 Z for Z = (y, columns); but for
-            repeated observations, which add to its first entry alone.
+            repeated observations, which add to its first entry alone, as `square`.
         forces
             1_k'K^-1 Z, a row for each edge.
         weights
@@ -477,6 +484,7 @@ class Evidence:
         k: cython.int
         p: cython.int
         j: cython.int
+        self.square = 0.0  # of repeated observations alone
         for k in range(size):
             self._own(0, k)
             self.R[k] = self.r

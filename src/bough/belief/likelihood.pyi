@@ -35,6 +35,8 @@ class Evidence:
     has_steps: bool
     common: int
     scatter: float
+    square: float
+    determinant: float
     def columns(
         self, values: Array, steps: Array
     ) -> tuple[Array, Array, Array, Array, Array, Array]: ...
