@@ -1,7 +1,7 @@
 """The generative model of a planner: a simulator with all optional members filled in."""
 
 import copy
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -92,7 +92,11 @@ class GenerativeModel:
         self.actions = listed(simulator.actions, "simulator.actions")
         if not self.actions:
             raise ValueError("simulator.actions must hold at least one action, got none")
-        self.deterministic = bool(getattr(simulator, "deterministic", False))
+        self.deterministic = getattr(simulator, "deterministic", False)
+        if not isinstance(self.deterministic, bool):
+            raise TypeError(
+                f"simulator.deterministic must be True or False, got {self.deterministic!r}"
+            )
         self.how = str(getattr(simulator, "how", type(simulator).__name__))
         self.snapshot: Callable[[], Any] = simulator.snapshot
         self.restore: Callable[[Any], None] = simulator.restore
@@ -292,9 +296,9 @@ class GenerativeModel:
             self.actions.append(action)
         return index
 
-    def drop_actions(self, count: int) -> None:
-        """Keep only the first actions of a Box, `count` of them."""
-        del self.actions[count:]
+    def keep_actions(self, indices: Iterable[int]) -> None:
+        """Keep only these actions of a Box, which are numbered in this order."""
+        self.actions[:] = [self.actions[k] for k in indices]
         self._indices.clear()
 
     def index(self, action: Any) -> int:
@@ -358,14 +362,19 @@ class GenerativeModel:
 
     def _legal(self, flags: Any) -> tuple[int, ...] | None:
         flags = listed(flags, "a mask of actions")
-        is_complete = len(flags) == len(self.actions)
-        legal = tuple(k for k, flag in enumerate(flags) if flag) if is_complete else ()
+        is_valid = len(flags) == len(self.actions) and _are_flags(flags)
+        legal = tuple(k for k, flag in enumerate(flags) if flag) if is_valid else ()
         if not legal:
             raise ValueError(
                 f"a mask must hold one boolean for each of the {len(self.actions)} actions, and "
                 f"one action at least must be legal unless the episode has ended, got {flags}"
             )
         return legal if len(legal) < len(flags) else None
+
+    @property
+    def knows_legal(self) -> bool:
+        """Whether illegal actions would be known."""
+        return self._mask is not None or self.legal is not None or self.low is not None
 
     def take_replayed(self) -> int:
         """Return the number of steps since the last call that led back to a state, or checked."""
@@ -374,6 +383,14 @@ class GenerativeModel:
         else:
             count, self.simulator.replayed = self.simulator.replayed, 0
         return count
+
+
+def _are_flags(flags: list[Any]) -> bool:
+    """Return whether these are booleans, or 0 and 1."""
+    try:
+        return set(flags) <= {0, 1}
+    except TypeError:  # arrays
+        return False
 
 
 def _itself(snapshot: Any) -> Hashable:
