@@ -939,3 +939,9 @@ def test_errors_of_a_simulated_step_say_so(mask, repeat):
 def test_ends_may_be_zero_or_one(end):
     for rest in ((end,), (end, {}), (end, end, {})):
         assert planning.plan(ending(*rest), budget=10, rng=0).calls == 10
+
+
+@pytest.mark.parametrize("kind", [Corridor, gymnasium.Env])
+def test_a_class_is_not_an_environment(kind):
+    with pytest.raises(TypeError, match=f"got the class {kind.__name__}: call it"):
+        planning.plan(kind, budget=10)

@@ -23,6 +23,15 @@ LEAST_WEIGHT = 0.1
 DEPTH_FACTOR = 1.2
 
 
+def called(hook: Any, name: str, observation: Any) -> Any:
+    """Return what a function of the user returns; an error gets a note with its name."""
+    try:
+        return hook(observation)
+    except Exception as error:  # anything that it may raise
+        error.add_note(f"raised by {name}(observation)")
+        raise
+
+
 @dataclass(frozen=True)
 class Hooks:
     """Functions of the user about a state, given its observation; None where there is none.
@@ -43,11 +52,11 @@ class Hooks:
 
     def estimate(self, observation: Any) -> float:
         """Return the value of a state."""
-        return _finite(self.value(observation), "value(observation)")  # type: ignore[misc]
+        return _finite(called(self.value, "value", observation), "value(observation)")
 
     def weights(self, observation: Any, actions: int) -> list[float]:
         """Return the weight of each action in a state."""
-        given = listed(self.policy(observation), "policy(observation)")  # type: ignore[misc]
+        given = listed(called(self.policy, "policy", observation), "policy(observation)")
         weights = [_finite(weight, "policy(observation)") for weight in given]
         if len(weights) != actions or min(weights) < 0.0 or sum(weights) <= 0.0:
             raise ValueError(

@@ -246,7 +246,10 @@ def actions_of(space: Any, values: int | None = None) -> list[Any]:
         ranges = [[0, 1]] * int(np.prod(space.shape))
     elif kind == "Box":
         if not space.is_bounded():
-            raise ValueError(f"a Box of actions must be bounded, got {space}")
+            raise ValueError(
+                f"a Box of actions must be bounded, got {space}: leave out a wrapper that removes "
+                "its bounds, or use one that sets some, such as gymnasium.wrappers.RescaleAction"
+            )
         low, high = bounds_of(space)
         if values is None and low.size > max(VALUES):
             _check_count(space, 2 * low.size + 1)

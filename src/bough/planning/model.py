@@ -17,6 +17,7 @@ from bough.planning.copies import (
     pickled,
     reachable,
 )
+from bough.planning.decision import called
 from bough.planning.environments import (
     FloatArray,
     Outcome,
@@ -80,6 +81,11 @@ class GenerativeModel:
             )
         if mask is not None and not callable(mask):
             raise TypeError(f"mask must be a function of the observation or None, got {mask!r}")
+        if isinstance(env_or_simulator, type):
+            raise TypeError(
+                "an environment or a simulator must be an object, got the class "
+                f"{env_or_simulator.__name__}: call it"
+            )
         is_env = is_environment(env_or_simulator)
         simulator = simulator_of(env_or_simulator, mask=mask) if is_env else env_or_simulator
         for name in ("snapshot", "restore", "step", "actions"):
@@ -203,7 +209,7 @@ class GenerativeModel:
     def _observed_key(self, snapshot: Any) -> Hashable:
         if self.observation is None:  # unknown
             return object()
-        key = self._merge_states(self.observation)  # type: ignore[operator, misc]
+        key = called(self._merge_states, "merge_states", self.observation)
         try:
             hash(key)
         except TypeError:
@@ -352,7 +358,8 @@ class GenerativeModel:
                 if self.step != self._first_step:
                     self.step = self._step_and_observe
         else:
-            flags = None if observation is None or ended else self._mask(observation)
+            unknown = observation is None or ended
+            flags = None if unknown else called(self._mask, "mask", observation)
         if flags is not None and not ended:
             self.legal = self._legal(flags)
 

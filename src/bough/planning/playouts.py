@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough._validation import real, shown
-from bough.planning.decision import LARGEST, Hooks, PlanSettings
+from bough.planning.decision import LARGEST, Hooks, PlanSettings, called
 from bough.planning.environments import InvalidOutcome, checked_flag
 from bough.planning.model import GenerativeModel
 from bough.planning.rollouts import RolloutPolicy
@@ -215,7 +215,7 @@ class Simulation:
 
     def rollout_action(self, legal: Sequence[int]) -> int:
         """Return the action of the user's rollout policy in the state after the last step."""
-        given = self.hooks.rollout(self.observation)  # type: ignore[misc]
+        given = called(self.hooks.rollout, "rollout", self.observation)
         action = self.model.index(given)
         if self.model.low is None and action not in legal:
             raise ValueError(f"rollout(observation) must return a legal action, got {given!r}")
