@@ -209,7 +209,7 @@ class GenerativeModel:
     def _observed_key(self, snapshot: Any) -> Hashable:
         if self.observation is None:  # unknown
             return object()
-        key = called(self._merge_states, "merge_states", self.observation)
+        key: Hashable = called(self._merge_states, "merge_states", self.observation)
         try:
             hash(key)
         except TypeError:
