@@ -10,6 +10,7 @@ import pytest
 from worlds import Chain, best_value
 
 from bough import planning
+from bough.planning.planner import Planner
 
 
 def test_a_simulator_that_was_moved_is_restored():
@@ -341,6 +342,37 @@ def test_actions_of_a_box_do_not_accumulate_within_an_episode(monkeypatch):
     assert agent.surprises == 0
     assert agent.last.kept > 0
     assert max(counts[30:]) <= max(counts[:30]) + 10
+
+
+class Toll(Chain):
+    """A walk to an end beyond the depth of the tree that is not worth its cost."""
+
+    end = 15
+
+    def __init__(self):
+        super().__init__([0.0])
+
+    def step(self, action):
+        self.state += action
+        return self.state, -float(action), self.state == self.end
+
+
+def test_an_end_without_worth_does_not_stop_scouts(monkeypatch):
+    scouts = []
+    scout = Planner._scout
+
+    def recorded(self, budget):
+        scouts.append(scout(self, budget))
+        return scouts[-1]
+
+    monkeypatch.setattr(Planner, "_scout", recorded)
+    world = Toll()
+    agent = planning.Agent(world, budget=60, merge_states=False, rng=0)
+    for _ in range(50):
+        world.step(agent.act())
+    assert any(playout.ended for playout in scouts[:-3])
+    assert len(scouts) == 10
+    assert world.state < 3
 
 
 def test_a_hand_of_blackjack_is_short():

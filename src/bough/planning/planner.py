@@ -35,8 +35,8 @@ SPARE = 1.3
 #: The newest playouts are reused for the next decision: at most this many times the number of new
 #: ones of the last decision, since observing them again takes time.
 MOST_REUSED = 4
-#: As long as no playout has ended, one decision of this many begins with a long playout, which
-#: repeats its last action with this probability.
+#: As long as no playout has ended, one decision of this many begins with a scout: a long playout,
+#: which repeats its last action with this probability.
 SCOUT_EVERY = 5
 PERSISTENCE = 0.9
 #: The time that the slowest end of a decision took counts for less after every further decision.
@@ -250,7 +250,10 @@ class Planner:
                 break
         if budget is None and not self._stage / 2 < calls < self._stage:
             self._stage = max(int(SPARE * calls), FIRST_STAGE * self.settings.repeat)
-        self._saw_end = self._saw_end or any(playout.ended for playout in policy.playouts)
+        # (An end farther away, which a scout has found, need not be worth anything.)
+        near = self._usual_depth(stage)
+        ends = (p.ended and len(p.rewards) <= near for p in policy.playouts)
+        self._saw_end = self._saw_end or any(ends)
         return policy, kept, stopped, calls
 
     def _scouts(self) -> bool:
@@ -258,13 +261,15 @@ class Planner:
         self._decisions += 1
         settings = self.settings
         is_possible = self.model.deterministic and self._uses_gpts and settings.depth is None
-        return is_possible and not self._saw_end and self._decisions % SCOUT_EVERY == 0
+        has_end = self._saw_end or self._to_end > 0
+        return is_possible and not has_end and self._decisions % SCOUT_EVERY == 0
 
     def _scout(self, budget: int) -> Playout:
         """Simulate a long playout of persistent actions.
 
-        As long as no playout has ended, there may be a goal beyond the depth of the tree, which
-        random actions, that cancel each other, hardly ever reach.
+        As long as no playout has ended, or only a scout that was not worth following, there may be
+        a goal beyond the depth of the tree, which random actions, that cancel each other, hardly
+        ever reach.
         """
         simulation, rng = self.simulation, self._rng
         simulation.set_budget(budget)
@@ -278,7 +283,6 @@ class Planner:
             path.append(action)
         playout = simulation.play(tuple(path), len(path))
         if playout.ended:
-            self._saw_end = True
             weights = self.settings.action_discount ** np.arange(len(playout.rewards))
             center, _ = self._scale.fitted()
             average = center / (1.0 - min(self.settings.action_discount, 0.999))
@@ -287,13 +291,17 @@ class Planner:
         return playout
 
     def _depth(self, budget: int) -> int:
-        """Return the depth of the tree for a budget."""
+        """Return the depth of the tree for a budget, which reaches the end of the last plan."""
+        depth = self._usual_depth(budget)
+        is_free = self.settings.depth is None and self.settings.searcher not in PLANNERS
+        return max(depth, self._to_end) if is_free else depth
+
+    def _usual_depth(self, budget: int) -> int:
         settings = self.settings
         discount, plays = settings.action_discount, budget // settings.repeat
         if settings.depth is None and settings.searcher in PLANNERS:
             return OLOP(Tree(1, 0), budget=plays, discount=discount).horizon
-        depth = horizon(settings.depth, len(self.model.actions), discount, plays)
-        return max(depth, self._to_end) if settings.depth is None else depth
+        return horizon(settings.depth, len(self.model.actions), discount, plays)
 
     def _can_deepen(self, stopped: str, policy: TreePolicy, stage: int) -> bool:
         """Return whether a deeper tree has more to find, if this one is exhausted."""
