@@ -286,6 +286,8 @@ class Planner:
             weights = self.settings.action_discount ** np.arange(len(playout.rewards))
             center, _ = self._scale.fitted()
             average = center / (1.0 - min(self.settings.action_discount, 0.999))
+            if playout.rewards[-1] <= average:  # it would be better to continue: no goal
+                self._saw_end = True
             if float(weights @ np.array(playout.rewards)) > average:
                 self._to_end = len(playout.rewards)
         return playout
