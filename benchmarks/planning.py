@@ -1,4 +1,4 @@
-"""Returns and costs of planners: `python -m benchmarks.planning episodes|tree|overhead|soak`.
+"""Returns and costs of planners: `python -m benchmarks.planning COMMAND`.
 
 Finished episodes are stored in a file of JSON lines; a run with the same file resumes, and repeats
 those that failed. Reported seeds start at 0, development seeds at 1000 (`--first-seed`).
@@ -19,6 +19,7 @@ import numpy as np
 from tqdm import tqdm
 
 import bough
+from benchmarks.blackjack import losses
 from benchmarks.planning_table import BASELINES, Interval, Results, Row, interval, shown
 from benchmarks.planning_tasks import TASKS, Task
 from bough import planning
@@ -311,6 +312,19 @@ def tree(seeds: int, first_seed: int) -> None:
         numbers = range(first_seed, first_seed + seeds)
         cells = [shown(tree_regrets(name, paths, numbers)) for paths in TREE_PATHS]
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+@main.command()
+@click.option("--hands", type=click.IntRange(2), default=1000, show_default=True)
+@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True)
+def blackjack(hands: int, first_seed: int) -> None:
+    """Print the losses in hands of Blackjack by actions that are not optimal."""
+    names = [name for name in COMPETITORS if name not in DETERMINISTIC_ONLY]
+    print("| steps a decision | " + " | ".join(names) + " |")
+    print("|" + "---|" * (1 + len(names)))
+    for budget in (100, 300):
+        found = [losses(hands, first_seed, COMPETITORS[c] | {"budget": budget}) for c in names]
+        print(f"| {budget} | " + " | ".join(shown(interval(loss)) for loss in found) + " |")
 
 
 @main.command()

@@ -223,6 +223,17 @@ def test_a_function_that_returns_something_else(hooks):
     assert "value(observation) must be one real number, got None" in run.output
 
 
+def test_errors_of_a_simulated_step_are_explained(monkeypatch):
+    def broken(self, action):
+        raise AssertionError("an illegal action")
+
+    monkeypatch.setattr("bough.planning.simulator.NativeSimulator.step", broken)
+    run = bough("CartPole-v1", "--budget", "10")
+    assert run.exit_code == 1
+    assert "an illegal action" in run.output
+    assert "raised by a simulated step(" in run.output
+
+
 def test_ends_and_merged_states_are_printed():
     words = ("FrozenLake-v1", "--budget", "20", "--most-steps", "2", "--episodes", "2",
              "--compare", "uct")  # fmt: skip

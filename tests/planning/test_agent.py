@@ -1,5 +1,6 @@
 """Agents: receding-horizon control, reuse of playouts, surprises, repeated actions."""
 
+import copy
 import gc
 import itertools
 import math
@@ -9,6 +10,7 @@ import pytest
 from worlds import Chain, best_value
 
 from bough import planning
+from bough.planning.planner import Planner
 
 
 def test_a_simulator_that_was_moved_is_restored():
@@ -317,6 +319,60 @@ def test_actions_of_a_box_do_not_accumulate_over_episodes():
         agent.run(1, seed=0, most_steps=10, progress=False)
         counts.append(len(agent.last.available))
     assert max(counts) <= 5 + 10 * 4  # two at random and two near the best path, in each decision
+
+
+def test_actions_of_a_box_do_not_accumulate_within_an_episode(monkeypatch):
+    """Those that are on no known path are dropped: plans are still what was simulated."""
+    monkeypatch.setattr("bough.planning.planner.MOST_ADDED", 10)
+    env = pytest.importorskip("gymnasium").make("Pendulum-v1")
+    agent = planning.Agent(env, budget=60, rng=0)
+    env.reset(seed=0)
+    counts = []
+    for k in range(60):
+        action = agent.act()
+        plan = agent.last
+        if k % 6 == 0:
+            twin = copy.deepcopy(env)
+            rewards = [twin.step(each)[1] for each in plan.actions]
+            value = sum(0.95**i * reward for i, reward in enumerate(rewards))
+            assert value == pytest.approx(plan.value, rel=1e-9)
+        assert all(env.action_space.contains(each) for each in plan.available)
+        counts.append(len(plan.available))
+        env.step(action)
+    assert agent.surprises == 0
+    assert agent.last.kept > 0
+    assert max(counts[30:]) <= max(counts[:30]) + 10
+
+
+class Toll(Chain):
+    """A walk to an end beyond the depth of the tree that is not worth its cost."""
+
+    end = 15
+
+    def __init__(self):
+        super().__init__([0.0])
+
+    def step(self, action):
+        self.state += action
+        return self.state, -float(action), self.state == self.end
+
+
+def test_an_end_without_worth_does_not_stop_scouts(monkeypatch):
+    scouts = []
+    scout = Planner._scout
+
+    def recorded(self, budget):
+        scouts.append(scout(self, budget))
+        return scouts[-1]
+
+    monkeypatch.setattr(Planner, "_scout", recorded)
+    world = Toll()
+    agent = planning.Agent(world, budget=60, merge_states=False, rng=0)
+    for _ in range(50):
+        world.step(agent.act())
+    assert any(playout.ended for playout in scouts[:-3])
+    assert len(scouts) == 10
+    assert world.state < 3
 
 
 def test_a_hand_of_blackjack_is_short():

@@ -223,6 +223,16 @@ def test_hooks_must_be_functions(name):
     assert world.steps == 0
 
 
+@pytest.mark.parametrize("name", ["value", "policy", "rollout", "mask", "merge_states"])
+def test_errors_of_a_function_name_it(name):
+    def broken(place):
+        raise KeyError("height")
+
+    with pytest.raises(KeyError, match="height") as caught:
+        planning.plan(Line(), budget=20, observation=0, rng=0, **{name: broken})
+    assert caught.value.__notes__[0] == f"raised by {name}(observation)"
+
+
 def test_puct_is_its_formula():
     """On two actions: the first plays by hand, with c = 1 and rewards between 0 and 1."""
     search = PUCT(Tree(2, 1), lambda path: [3.0, 1.0], seed=0)

@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -322,3 +323,27 @@ def test_invalid_rng(rng):
         with pytest.raises(TypeError, match=r"rng must be a numpy.random.Generator, an int"):
             call(world, budget=10, rng=rng)
     assert world.steps == 0
+
+
+@pytest.mark.parametrize("table", [[0.0] * 5, [2.0] * 5])
+def test_equal_rewards_certify_nothing(table):
+    """Nothing is known of how much other paths may differ: bounds would be a guess."""
+    world = Chain(table, 3)
+    found = planning.plan(world, budget=30, rng=0, merge_states=False)
+    assert found.stopped_by == "budget"
+    assert found.certificate is None
+    assert "certificate" not in repr(found)
+    assert planning.plan(Chain(table, 3), budget=200, depth=3).certificate.gap == 0.0
+
+
+def test_a_plan_without_time_certifies_nothing():
+    found = planning.plan(Chain([0.0, 1.0, 0.5], 3), seconds=1e-9, rng=0, merge_states=False)
+    assert (found.calls, found.plays, found.certificate) == (0, 0, None)
+
+
+@pytest.mark.parametrize("executor", [None, "threads"])
+def test_errors_of_many_plans_name_the_environment(executor):
+    pool = None if executor is None else ThreadPoolExecutor(2)
+    with pytest.raises(TypeError, match="a simulator must have") as caught:
+        planning.plan_many([Chain([0.0]), "no environment"], budget=10, executor=pool)
+    assert caught.value.__notes__ == ["raised in planning for environments[1]"]

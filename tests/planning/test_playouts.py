@@ -18,8 +18,9 @@ from bough.planning.playouts import Playout, Simulation
 
 @pytest.fixture
 def source(monkeypatch):
-    """Plan with the module as plain Python, and return it."""
+    """Plan with the compiled modules as plain Python, and return the last one."""
     module = load("bough.planning.playouts")
+    module.RolloutPolicy = load("bough.planning.rollouts").RolloutPolicy
     monkeypatch.setattr("bough.planning.planner.Simulation", module.Simulation)
     return module
 

@@ -16,8 +16,9 @@ from bough import planning
 from bough.planning.decision import PlanSettings
 from bough.planning.model import GenerativeModel
 from bough.planning.planner import Planner
-from bough.planning.playouts import PAIRS, STEPS, Playout, RolloutPolicy
+from bough.planning.playouts import Playout
 from bough.planning.rewards import RewardScale, StepNoise
+from bough.planning.rollouts import PAIRS, STEPS, RolloutPolicy
 
 plays_of_paths = st.lists(
     st.tuples(

@@ -733,7 +733,13 @@ def test_a_mask_by_a_function_of_the_observation():
         assert model.legal == (1, 2)
 
 
-@pytest.mark.parametrize("flags", [[], [True], [True] * 4, [False] * 3, np.zeros(3, np.int8)])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        [], [True], [True] * 4, [False] * 3, np.zeros(3, np.int8), ["no"] * 3, [0, 1, 2],
+        [None, True, True], np.ones((3, 2), bool),
+    ],
+)  # fmt: skip
 def test_masks_without_a_legal_action_are_refused(flags):
     model = GenerativeModel(Corridor(), mask=lambda place: flags)
     with pytest.raises(ValueError, match="one boolean for each of the 3 actions"):
@@ -887,7 +893,55 @@ def test_ends_must_be_booleans(end, name, rest):
     assert world.place == 0
 
 
+@pytest.mark.parametrize("repeat", [1, 2])
+@pytest.mark.parametrize("end", WRONG)
+def test_later_ends_must_be_booleans_too(end, repeat):
+    class Late(Corridor):
+        steps = 0
+
+        def step(self, action):
+            self.steps += 1
+            return *super().step(action)[:2], end if self.steps > 9 else False
+
+    world = Late()
+    with pytest.raises(TypeError, match="step must return True or False as the end"):
+        planning.plan(world, budget=40, repeat=repeat)
+    assert world.place == 0
+
+
+@pytest.mark.parametrize("deterministic", ["no", 1, lambda: False])
+def test_deterministic_must_be_a_bool(deterministic):
+    world = Corridor()
+    world.deterministic = deterministic
+    with pytest.raises(TypeError, match="deterministic must be True or False, got"):
+        planning.plan(world, budget=10)
+    with pytest.raises(TypeError, match="deterministic must be True, False or None, got"):
+        planning.simulator_of(made("CartPole-v1"), deterministic=deterministic)
+
+
+@pytest.mark.parametrize("repeat", [1, 2])
+@pytest.mark.parametrize("mask", [None, lambda place: [place > -9, True, True]])
+def test_errors_of_a_simulated_step_say_so(mask, repeat):
+    class Fragile(Corridor):
+        def step(self, action):
+            if self.place == -2:
+                raise RuntimeError("out of bounds")
+            return super().step(action)
+
+    with pytest.raises(RuntimeError, match="out of bounds") as caught:
+        planning.plan(Fragile(), budget=200, repeat=repeat, mask=mask, observation=0, rng=0)
+    (note,) = caught.value.__notes__
+    assert note.startswith("raised by a simulated step('")
+    assert ("pass mask=" in note) == (mask is None)
+
+
 @pytest.mark.parametrize("end", [np.bool_(False), 0, np.int64(0), False])
 def test_ends_may_be_zero_or_one(end):
     for rest in ((end,), (end, {}), (end, end, {})):
         assert planning.plan(ending(*rest), budget=10, rng=0).calls == 10
+
+
+@pytest.mark.parametrize("kind", [Corridor, gymnasium.Env])
+def test_a_class_is_not_an_environment(kind):
+    with pytest.raises(TypeError, match=f"got the class {kind.__name__}: call it"):
+        planning.plan(kind, budget=10)

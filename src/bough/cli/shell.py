@@ -189,6 +189,7 @@ class Shell(click.Group):
                 _print_traceback(error)
             named = isinstance(error, EXPECTED) or type(error).__module__.startswith("bough.")
             message = str(error) if named and str(error) else repr(error)
+            message = "; ".join([message, *getattr(error, "__notes__", [])])
             message += "" if named else " (--traceback shows where it comes from)"
             raise click.ClickException(safe(message)) from error
 

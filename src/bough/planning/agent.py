@@ -11,11 +11,10 @@ import numpy as np
 
 from bough._validation import whole
 from bough.exceptions import Unfaithful
-from bough.planning.decision import Plan, PlanSettings
+from bough.planning.decision import Hooks, Plan, PlanSettings
 from bough.planning.environments import is_environment
 from bough.planning.model import GenerativeModel
 from bough.planning.planner import Planner
-from bough.planning.playouts import Hooks
 from bough.planning.simulator import recorded
 from bough.run.progress import Bar
 

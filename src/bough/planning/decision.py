@@ -1,12 +1,12 @@
 """Decisions: the settings and the results of planning one."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from bough._validation import above_zero, real, whole
-from bough.planning.playouts import Hooks
+from bough._validation import above_zero, listed, real, shown, whole
 from bough.searchers.base import Certificate, Searcher
 from bough.searchers.registry import PLANNERS, SEARCHERS
 from bough.theory.depth import paper_depth
@@ -14,11 +14,64 @@ from bough.trees import Path
 
 #: Names of the searchers for planning.
 NAMES = ("best_first", "gpts", "kl_olop", "olop", "random", "uct")
+#: Maximum size of a reward: its square must be finite too.
+LARGEST = 1e50
 #: Weight of a reward at the horizon.
 LEAST_WEIGHT = 0.1
 #: Default depth of paths: this many times the square root of the budget, so that as the budget
 #: grows there are more paths and longer ones. (Chosen on CartPole and Pendulum.)
 DEPTH_FACTOR = 1.2
+
+
+def called(hook: Any, name: str, observation: Any) -> Any:
+    """Return what a function of the user returns; an error gets a note with its name."""
+    try:
+        return hook(observation)
+    except Exception as error:  # anything that it may raise
+        error.add_note(f"raised by {name}(observation)")
+        raise
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Functions of the user about a state, given its observation; None where there is none.
+
+    `value` returns the discounted sum of rewards to expect from there, `policy` a weight of at
+    least 0 for each action, `rollout` the action to take in a playout.
+    """
+
+    value: Callable[[Any], float] | None = None
+    policy: Callable[[Any], Sequence[float]] | None = None
+    rollout: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("value", "policy", "rollout"):
+            hook = getattr(self, name)
+            if hook is not None and not callable(hook):
+                raise TypeError(f"{name} must be a function of the observation, got {hook!r}")
+
+    def estimate(self, observation: Any) -> float:
+        """Return the value of a state."""
+        return _finite(called(self.value, "value", observation), "value(observation)")
+
+    def weights(self, observation: Any, actions: int) -> list[float]:
+        """Return the weight of each action in a state."""
+        given = listed(called(self.policy, "policy", observation), "policy(observation)")
+        weights = [_finite(weight, "policy(observation)") for weight in given]
+        if len(weights) != actions or min(weights) < 0.0 or sum(weights) <= 0.0:
+            raise ValueError(
+                f"policy(observation) must return {actions} weights, one for each action, of at "
+                f"least 0 and not all 0, got {shown(given)}"
+            )
+        return weights
+
+
+def _finite(number: Any, name: str) -> float:
+    """Return what a hook returned as a float, or raise an error that names the hook."""
+    value = real(number, name)
+    if not -LARGEST <= value <= LARGEST:
+        raise ValueError(f"{name} must be finite and at most {LARGEST:.0e}, got {shown(number)}")
+    return value
 
 
 @dataclass(frozen=True)

@@ -202,15 +202,20 @@ def check_ends(outcome: Any) -> None:
     count = len(outcome) if isinstance(outcome, (tuple, list)) else 0
     names = {3: ("ended",), 4: ("done",), 5: ("terminated", "truncated")}.get(count, ())
     for name, flag in zip(names, outcome[2:] if names else (), strict=False):
-        is_number = isinstance(flag, (int, np.integer)) and flag in (0, 1)
-        if not (isinstance(flag, (bool, np.bool_)) or is_number):
-            raise InvalidOutcome(f"step must return True or False as `{name}`, got {shown(flag)}")
+        checked_flag(flag, f"`{name}`")
 
 
-def step_in(env: Any, action: Any) -> Outcome:
-    """Take a step with a copy of the action: some environments change the array in place."""
-    observation, reward, terminated, truncated, _ = env.step(copy.copy(action))
-    return observation, reward, terminated or truncated
+def checked_flag(flag: Any, name: str) -> bool:
+    """Return what a step returned for the end of the episode as a bool."""
+    is_number = isinstance(flag, (int, np.integer)) and flag in (0, 1)
+    if not (isinstance(flag, (bool, np.bool_)) or is_number):
+        raise InvalidOutcome(f"step must return True or False as {name}, got {shown(flag)}")
+    return bool(flag)
+
+
+def own_action(action: Any) -> Any:
+    """Return a copy of an action for a step: some environments change arrays in place."""
+    return action if type(action) is int else copy.copy(action)
 
 
 # ---------------------------------------------------------------------- actions
@@ -241,7 +246,10 @@ def actions_of(space: Any, values: int | None = None) -> list[Any]:
         ranges = [[0, 1]] * int(np.prod(space.shape))
     elif kind == "Box":
         if not space.is_bounded():
-            raise ValueError(f"a Box of actions must be bounded, got {space}")
+            raise ValueError(
+                f"a Box of actions must be bounded, got {space}: leave out a wrapper that removes "
+                "its bounds, or use one that sets some, such as gymnasium.wrappers.RescaleAction"
+            )
         low, high = bounds_of(space)
         if values is None and low.size > max(VALUES):
             _check_count(space, 2 * low.size + 1)

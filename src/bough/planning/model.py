@@ -1,7 +1,7 @@
 """The generative model of a planner: a simulator with all optional members filled in."""
 
 import copy
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from bough.planning.copies import (
     pickled,
     reachable,
 )
+from bough.planning.decision import called
 from bough.planning.environments import (
     FloatArray,
     Outcome,
@@ -80,6 +81,11 @@ class GenerativeModel:
             )
         if mask is not None and not callable(mask):
             raise TypeError(f"mask must be a function of the observation or None, got {mask!r}")
+        if isinstance(env_or_simulator, type):
+            raise TypeError(
+                "an environment or a simulator must be an object, got the class "
+                f"{env_or_simulator.__name__}: call it"
+            )
         is_env = is_environment(env_or_simulator)
         simulator = simulator_of(env_or_simulator, mask=mask) if is_env else env_or_simulator
         for name in ("snapshot", "restore", "step", "actions"):
@@ -92,7 +98,11 @@ class GenerativeModel:
         self.actions = listed(simulator.actions, "simulator.actions")
         if not self.actions:
             raise ValueError("simulator.actions must hold at least one action, got none")
-        self.deterministic = bool(getattr(simulator, "deterministic", False))
+        self.deterministic = getattr(simulator, "deterministic", False)
+        if not isinstance(self.deterministic, bool):
+            raise TypeError(
+                f"simulator.deterministic must be True or False, got {self.deterministic!r}"
+            )
         self.how = str(getattr(simulator, "how", type(simulator).__name__))
         self.snapshot: Callable[[], Any] = simulator.snapshot
         self.restore: Callable[[Any], None] = simulator.restore
@@ -199,7 +209,7 @@ class GenerativeModel:
     def _observed_key(self, snapshot: Any) -> Hashable:
         if self.observation is None:  # unknown
             return object()
-        key = self._merge_states(self.observation)  # type: ignore[operator, misc]
+        key: Hashable = called(self._merge_states, "merge_states", self.observation)
         try:
             hash(key)
         except TypeError:
@@ -292,9 +302,9 @@ class GenerativeModel:
             self.actions.append(action)
         return index
 
-    def drop_actions(self, count: int) -> None:
-        """Keep only the first actions of a Box, `count` of them."""
-        del self.actions[count:]
+    def keep_actions(self, indices: Iterable[int]) -> None:
+        """Keep only these actions of a Box, which are numbered in this order."""
+        self.actions[:] = [self.actions[k] for k in indices]
         self._indices.clear()
 
     def index(self, action: Any) -> int:
@@ -348,7 +358,8 @@ class GenerativeModel:
                 if self.step != self._first_step:
                     self.step = self._step_and_observe
         else:
-            flags = None if observation is None or ended else self._mask(observation)
+            unknown = observation is None or ended
+            flags = None if unknown else called(self._mask, "mask", observation)
         if flags is not None and not ended:
             self.legal = self._legal(flags)
 
@@ -358,14 +369,19 @@ class GenerativeModel:
 
     def _legal(self, flags: Any) -> tuple[int, ...] | None:
         flags = listed(flags, "a mask of actions")
-        is_complete = len(flags) == len(self.actions)
-        legal = tuple(k for k, flag in enumerate(flags) if flag) if is_complete else ()
+        is_valid = len(flags) == len(self.actions) and _are_flags(flags)
+        legal = tuple(k for k, flag in enumerate(flags) if flag) if is_valid else ()
         if not legal:
             raise ValueError(
                 f"a mask must hold one boolean for each of the {len(self.actions)} actions, and "
                 f"one action at least must be legal unless the episode has ended, got {flags}"
             )
         return legal if len(legal) < len(flags) else None
+
+    @property
+    def knows_legal(self) -> bool:
+        """Whether illegal actions would be known."""
+        return self._mask is not None or self.legal is not None or self.low is not None
 
     def take_replayed(self) -> int:
         """Return the number of steps since the last call that led back to a state, or checked."""
@@ -374,6 +390,14 @@ class GenerativeModel:
         else:
             count, self.simulator.replayed = self.simulator.replayed, 0
         return count
+
+
+def _are_flags(flags: list[Any]) -> bool:
+    """Return whether these are booleans, or 0 and 1."""
+    try:
+        return set(flags) <= {0, 1}
+    except TypeError:  # arrays
+        return False
 
 
 def _itself(snapshot: Any) -> Hashable:

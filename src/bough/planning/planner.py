@@ -13,10 +13,10 @@ import numpy as np
 
 from bough._validation import listed, whole
 from bough.exceptions import Exhausted
-from bough.planning.decision import Plan, PlanSettings, discount_horizon, horizon
+from bough.planning.decision import Hooks, Plan, PlanSettings, discount_horizon, horizon
 from bough.planning.graph import GraphPolicy
 from bough.planning.model import GenerativeModel
-from bough.planning.playouts import Hooks, Playout, Simulation
+from bough.planning.playouts import Playout, Simulation
 from bough.planning.policies import BaselinePolicy, GPTSPolicy, TreePolicy
 from bough.planning.rewards import RewardScale
 from bough.searchers.base import new_generator
@@ -35,8 +35,8 @@ SPARE = 1.3
 #: The newest playouts are reused for the next decision: at most this many times the number of new
 #: ones of the last decision, since observing them again takes time.
 MOST_REUSED = 4
-#: As long as no playout has ended, one decision of this many begins with a long playout, which
-#: repeats its last action with this probability.
+#: As long as no playout has ended, one decision of this many begins with a scout: a long playout,
+#: which repeats its last action with this probability.
 SCOUT_EVERY = 5
 PERSISTENCE = 0.9
 #: The time that the slowest end of a decision took counts for less after every further decision.
@@ -47,6 +47,8 @@ MOST_UNCOLLECTED = 1.0
 #: those near the best path, as a share of the range.
 NEW_ACTIONS = 1
 NEARNESS = 0.1
+#: Those that are on no known path any more are dropped if more than this many were added.
+MOST_ADDED = 1000
 #: Number of actions if the user's rollouts add them, more than they ever do.
 MOST_ACTIONS = 10**9
 
@@ -153,8 +155,11 @@ class Planner:
         self._decisions = self._to_end = 0
         self._saw_end = False
         if self.model.low is not None:
-            self.model.drop_actions(self._anchors)
-            self.simulation.rollout_policy.drop_actions(self._anchors)
+            rollouts = self.simulation.rollout_policy
+            rollouts.start_decision()
+            rollouts.clear()
+            self.model.keep_actions(range(self._anchors))
+            rollouts.renumber({k: k for k in range(self._anchors)})
         if self._graph is not None:
             self._graph.clear()
 
@@ -217,6 +222,8 @@ class Planner:
         if reused is None:
             self.simulation.start(snapshot)
         if self.model.low is not None and self._uses_gpts:
+            if reused and len(self.model.actions) - self._anchors > MOST_ADDED:
+                reused = self._drop_unused(reused)
             self._add_actions()
         stage = self._stage if budget is None else budget
         found = list(reused or ())
@@ -243,7 +250,10 @@ class Planner:
                 break
         if budget is None and not self._stage / 2 < calls < self._stage:
             self._stage = max(int(SPARE * calls), FIRST_STAGE * self.settings.repeat)
-        self._saw_end = self._saw_end or any(playout.ended for playout in policy.playouts)
+        # (An end farther away, which a scout has found, need not be worth anything.)
+        near = self._usual_depth(stage)
+        ends = (p.ended and len(p.rewards) <= near for p in policy.playouts)
+        self._saw_end = self._saw_end or any(ends)
         return policy, kept, stopped, calls
 
     def _scouts(self) -> bool:
@@ -251,13 +261,15 @@ class Planner:
         self._decisions += 1
         settings = self.settings
         is_possible = self.model.deterministic and self._uses_gpts and settings.depth is None
-        return is_possible and not self._saw_end and self._decisions % SCOUT_EVERY == 0
+        has_end = self._saw_end or self._to_end > 0
+        return is_possible and not has_end and self._decisions % SCOUT_EVERY == 0
 
     def _scout(self, budget: int) -> Playout:
         """Simulate a long playout of persistent actions.
 
-        As long as no playout has ended, there may be a goal beyond the depth of the tree, which
-        random actions, that cancel each other, hardly ever reach.
+        As long as no playout has ended, or only a scout that was not worth following, there may be
+        a goal beyond the depth of the tree, which random actions, that cancel each other, hardly
+        ever reach.
         """
         simulation, rng = self.simulation, self._rng
         simulation.set_budget(budget)
@@ -271,22 +283,27 @@ class Planner:
             path.append(action)
         playout = simulation.play(tuple(path), len(path))
         if playout.ended:
-            self._saw_end = True
             weights = self.settings.action_discount ** np.arange(len(playout.rewards))
             center, _ = self._scale.fitted()
             average = center / (1.0 - min(self.settings.action_discount, 0.999))
+            if playout.rewards[-1] <= average:  # it would be better to continue: no goal
+                self._saw_end = True
             if float(weights @ np.array(playout.rewards)) > average:
                 self._to_end = len(playout.rewards)
         return playout
 
     def _depth(self, budget: int) -> int:
-        """Return the depth of the tree for a budget."""
+        """Return the depth of the tree for a budget, which reaches the end of the last plan."""
+        depth = self._usual_depth(budget)
+        is_free = self.settings.depth is None and self.settings.searcher not in PLANNERS
+        return max(depth, self._to_end) if is_free else depth
+
+    def _usual_depth(self, budget: int) -> int:
         settings = self.settings
         discount, plays = settings.action_discount, budget // settings.repeat
         if settings.depth is None and settings.searcher in PLANNERS:
             return OLOP(Tree(1, 0), budget=plays, discount=discount).horizon
-        depth = horizon(settings.depth, len(self.model.actions), discount, plays)
-        return max(depth, self._to_end) if settings.depth is None else depth
+        return horizon(settings.depth, len(self.model.actions), discount, plays)
 
     def _can_deepen(self, stopped: str, policy: TreePolicy, stage: int) -> bool:
         """Return whether a deeper tree has more to find, if this one is exhausted."""
@@ -311,6 +328,15 @@ class Planner:
             points = points[size // 2 :]
         added = [model.add_action(point) for point in points]
         self.simulation.choices = tuple(dict.fromkeys([*range(self._anchors), *added]))
+
+    def _drop_unused(self, reused: list[Playout]) -> list[Playout]:
+        """Drop actions of a Box that are on no known path; return playouts with the new numbers."""
+        used = self.simulation.actions_below().union(*(playout.path for playout in reused))
+        kept = sorted(used.union(range(self._anchors)))
+        index = {old: new for new, old in enumerate(kept)}
+        self.model.keep_actions(kept)
+        self.simulation.renumber(index)
+        return [p._replace(path=tuple(index[action] for action in p.path)) for p in reused]
 
     def _new_policy(self, budget: int, playouts: Sequence[Playout]) -> TreePolicy:
         settings, depth = self.settings, self._depth(budget)
@@ -534,7 +560,7 @@ def plan_many(
     seeds = [int(s.generate_state(1)[0]) for s in np.random.SeedSequence(rng).spawn(len(worlds))]
     jobs = list(zip(worlds, seeds, strict=True))
     if executor is None:
-        return [plan(world, rng=seed, **options) for world, seed in jobs]
+        return [_plan_one(k, options, world, seed) for k, (world, seed) in enumerate(jobs)]
     pool: Any = executor
     if not hasattr(executor, "submit"):
         try:
@@ -544,7 +570,9 @@ def plan_many(
                 "worker processes need loky: pip install 'bough[parallel]', or pass an executor"
             ) from None
         pool = get_reusable_executor(max_workers=executor)
-    futures = [pool.submit(_plan_detached, world, seed, options) for world, seed in jobs]
+    futures = [
+        pool.submit(_plan_detached, k, options, world, seed) for k, (world, seed) in enumerate(jobs)
+    ]
     try:
         return [future.result() for future in futures]
     finally:
@@ -552,5 +580,13 @@ def plan_many(
             future.cancel()
 
 
-def _plan_detached(world: Any, seed: int, options: dict[str, Any]) -> Plan:
-    return plan(world, rng=seed, **options).detached()
+def _plan_one(number: int, options: dict[str, Any], world: Any, seed: int) -> Plan:
+    try:
+        return plan(world, rng=seed, **options)
+    except Exception as error:  # anything that an environment may raise
+        error.add_note(f"raised in planning for environments[{number}]")
+        raise
+
+
+def _plan_detached(number: int, options: dict[str, Any], world: Any, seed: int) -> Plan:
+    return _plan_one(number, options, world, seed).detached()

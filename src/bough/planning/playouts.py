@@ -1,51 +1,29 @@
 # cython: language_level=3, annotation_typing=False
 """Playouts: paths of actions that are simulated, every step counted and none repeated needlessly.
 
-A tree policy chooses the first actions of a playout; where nothing was simulated yet, a rollout
-policy completes it. Compiled, since it runs for every step of the simulator.
+A tree policy chooses the first actions of a playout, and a rollout policy the others. Compiled,
+since it runs for every step of the simulator.
 """
 
 import math
 import random
 import sys
-from collections import deque
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough._validation import listed, real, shown
+from bough._validation import real, shown
+from bough.planning.decision import LARGEST, Hooks, PlanSettings, called
+from bough.planning.environments import InvalidOutcome, checked_flag
 from bough.planning.model import GenerativeModel
+from bough.planning.rollouts import RolloutPolicy
 from bough.trees import Path
-
-if TYPE_CHECKING:
-    from bough.planning.decision import PlanSettings
 
 #: Maximum number of snapshots for a decision; more would only save steps that are seldom taken.
 MOST_SNAPSHOTS = 10_000
 #: The same if each is a copy of a whole environment.
 MOST_HEAVY = 1_000
-#: Maximum size of a reward: its square must be finite too.
-LARGEST = 1e50
-#: Probability of a random action in the rollout policy.
-EPSILON = 0.05
-#: Styles of rollouts: averages over pairs of actions, the rest of the best path, averages by step.
-PAIRS, BEST, STEPS = range(3)
-ANY = -1
-#: Number of playouts before averages by step are used: those of few are misleading.
-LEAST_RETURNS = 20
-#: Width of the random perturbation of averages by step, in standard deviations of a return.
-PERTURBATION = 0.7
-#: The success of a style of rollouts is judged by this many of the last playouts, at least by so
-#: many; its average moves by a share at a time, and this much is added to its probability.
-RECENT, LEAST_RECENT = 40, 8
-LEARNING_RATE = 0.1
-LEAST_SUCCESS = 0.1
-#: Maximum discount in the rollout policy: the loss by an early end must be finite.
-MOST_DISCOUNT = 0.99
-#: Number of playouts after which older ones count for less in the rollout policy.
-MEMORY = 2000
 
 
 class Playout(NamedTuple):
@@ -67,7 +45,8 @@ class Playout(NamedTuple):
 
     def after_first_action(self) -> "Playout":
         """Return the playout from the state that the first action led to."""
-        return self._replace(path=self.path[1:], rewards=self.rewards[1:], states=self.states[1:])
+        path, rewards, ended, states, bootstrap = self
+        return Playout(path[1:], rewards[1:], ended, states[1:], bootstrap)
 
     def truncated(self, depth: int) -> "Playout":
         """Return the first steps of the playout, up to a depth."""
@@ -75,251 +54,6 @@ class Playout(NamedTuple):
             return self
         ended = self.ended and len(self.rewards) <= depth
         return Playout(self.path[:depth], self.rewards[:depth], ended, self.states[:depth])
-
-
-@dataclass(frozen=True)
-class Hooks:
-    """Functions of the user about a state, given its observation; None where there is none.
-
-    `value` returns the discounted sum of rewards to expect from there, `policy` a weight of at
-    least 0 for each action, `rollout` the action to take in a playout.
-    """
-
-    value: Callable[[Any], float] | None = None
-    policy: Callable[[Any], Sequence[float]] | None = None
-    rollout: Callable[[Any], Any] | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("value", "policy", "rollout"):
-            hook = getattr(self, name)
-            if hook is not None and not callable(hook):
-                raise TypeError(f"{name} must be a function of the observation, got {hook!r}")
-
-    def estimate(self, observation: Any) -> float:
-        """Return the value of a state."""
-        return _finite(self.value(observation), "value(observation)")  # type: ignore[misc]
-
-    def weights(self, observation: Any, actions: int) -> list[float]:
-        """Return the weight of each action in a state."""
-        given = listed(self.policy(observation), "policy(observation)")  # type: ignore[misc]
-        weights = [_finite(weight, "policy(observation)") for weight in given]
-        if len(weights) != actions or min(weights) < 0.0 or sum(weights) <= 0.0:
-            raise ValueError(
-                f"policy(observation) must return {actions} weights, one for each action, of at "
-                f"least 0 and not all 0, got {shown(given)}"
-            )
-        return weights
-
-
-class Average:
-    """A running mean."""
-
-    __slots__ = ("count", "mean")
-
-    def __init__(self) -> None:
-        self.count = 0.0
-        self.mean = 0.0
-
-    def add(self, value: float, most: float) -> None:
-        """Add a value; with more than `most` of them, older ones count for less."""
-        if self.count < most:
-            self.count += 1.0
-        self.mean += (value - self.mean) / self.count
-
-
-class StepReturns:
-    """Returns from one step of a decision on: their mean, variance and averages by action."""
-
-    __slots__ = ("by_action", "count", "mean", "squares")
-
-    def __init__(self) -> None:
-        self.count = self.mean = self.squares = 0.0
-        self.by_action: dict[int, Average] = {}
-
-    def add(self, action: int, value: float) -> None:
-        """Add the return of a playout that took an action in this step."""
-        change = value - self.mean
-        self.count += 1.0
-        self.mean += change / self.count
-        self.squares += change * (value - self.mean)
-        found = self.by_action.get(action)
-        if found is None:
-            found = self.by_action[action] = Average()
-        found.add(value, math.inf)
-
-    def best(self, choices: Sequence[int], uniform: Callable[[], float]) -> int:
-        """Return the action with the highest average, shrunk toward the mean and perturbed."""
-        spread = PERTURBATION * math.sqrt(self.squares / self.count)
-        best, top = choices[0], -math.inf
-        for action in choices:
-            score, count = 0.0, 1.0
-            found = self.by_action.get(action)
-            if found is not None:
-                count += found.count
-                score = found.count * (found.mean - self.mean) / count
-            score += spread * (uniform() - 0.5) / math.sqrt(count)
-            if score > top:
-                best, top = action, score
-        return best
-
-
-class RolloutPolicy:
-    """Completes paths beyond the simulated states.
-
-    There are three styles. Each rollout has one of them, more often one whose playouts are more
-    often among the best quarter.
-
-    *Averages over pairs of actions.* Random actions soon drop a pole, and then say little about the
-    steps before them. In games rollouts are guided by averages over moves (Finnsson and Bjornsson
-    2008) and over sequences of moves (Tak, Winands and Bjornsson 2012), wherever they were made.
-    Here the averages are over an action and the one before it, and of ends only: how soon a playout
-    ended afterwards, and how much better or worse that was than to continue. Other rewards are left
-    to the belief. If no episode ends, all actions are equally likely.
-
-    *The rest of the best path.* Where actions compensate each other, a change of the best path is
-    most useful if its other steps stay as they are.
-
-    *Averages by step.* Where each action contributes its share, whatever the others are, the best
-    path has the best action of every step. The averages are over the returns from a step on, so
-    they hold for the decisions that follow.
-    """
-
-    def __init__(self, simulation: "Simulation", discount: float, rng: random.Random) -> None:
-        self._simulation = simulation
-        self._discount = min(discount, MOST_DISCOUNT)
-        self._rng = rng
-        #: By the previous action: the average value of ends of each action after it.
-        self._after: dict[int, dict[int, Average]] = {}
-        self.returns: list[StepReturns] = []  # of each step from the root on
-        self._style = PAIRS  # of the last rollout
-        self._follows = False  # whether rollouts may follow values
-        self._success = [0.5, 0.5, 0.5]  # of each style
-        self._bar = -math.inf  # the least value of the best quarter of these:
-        self._recent: deque[float] = deque(maxlen=RECENT)  # values of playouts
-        self.start_decision()
-
-    def start_decision(self) -> None:
-        """Forget the best path."""
-        self.best: Path | None = None
-        self.best_value = -math.inf
-
-    def advance(self) -> None:
-        """Move to the state after the first step."""
-        del self.returns[:1]
-
-    def clear(self) -> None:
-        """Forget the averages by step, for a state that no playout has led to."""
-        self.returns.clear()
-
-    def drop_actions(self, count: int) -> None:
-        """Forget all actions but the first ones, `count` of them."""
-        self.start_decision()
-        self.clear()
-        self._after = {
-            before: {action: average for action, average in known.items() if action < count}
-            for before, known in self._after.items()
-            if before < count
-        }
-
-    def consider(self, path: Path, value: float) -> None:
-        """Take a path as the best one if its value is the highest."""
-        if value > self.best_value:
-            self.best, self.best_value = path, value
-
-    def add(self, playout: Playout, center: float) -> None:
-        """Learn from a playout; `center` is the expected reward of a step."""
-        discount, path, rewards = self._discount, playout.path, playout.rewards
-        after, returns = self._after, self.returns
-        length = len(rewards)
-        while len(returns) < length:
-            returns.append(StepReturns())
-        # What is missed after an end. The value of an end is that and its reward; each step before
-        # it is one step farther away.
-        missed = -center / (1.0 - discount) if playout.ended else 0.0
-        value = missed + rewards[length - 1] if playout.ended else 0.0
-        total = missed
-        for i in range(length - 1, -1, -1):  # the last ones first
-            action = path[i]
-            total = rewards[i] - center + discount * total
-            step = returns[i]
-            step.add(action, total)
-            if i > 0:
-                known = after.get(path[i - 1])
-                if known is None:
-                    known = after[path[i - 1]] = {}
-                found = known.get(action)
-                if found is None:
-                    found = known[action] = Average()
-                found.add(value, MEMORY)
-                value *= discount
-
-    def score(self, path: Path, value: float, follows: bool) -> None:
-        """Record the value of a whole playout that `complete` has made.
-
-        Further rollouts may follow values if `follows`: the best path, or averages by step.
-        """
-        self._follows = follows
-        if len(self._recent) >= LEAST_RECENT:
-            bar = self._bar = sorted(self._recent)[(3 * len(self._recent)) // 4]
-            success = 1.0 if value > bar else 0.5 if value == bar else 0.0
-            self._success[self._style] += LEARNING_RATE * (success - self._success[self._style])
-        self._recent.append(value)
-        if follows:
-            self.consider(path, value)
-
-    def complete(self, path: Path, depth: int, style: int = ANY) -> Path:
-        """Return a path of that depth that begins with this one, which is not empty."""
-        choices, uniform, returns = self._simulation.choices, self._rng.random, self.returns
-        count, known = len(choices), len(path)
-        self._style = self._draw_style() if style == ANY else style
-        steps = list(path)
-        if self._style == BEST:
-            steps += self.best[known:depth]  # type: ignore[index]
-            for i in range(known, depth):
-                if i >= len(steps):
-                    steps.append(choices[int(count * uniform())])
-                elif uniform() < EPSILON:
-                    steps[i] = choices[int(count * uniform())]
-            return tuple(steps)
-        found: dict[int, list[int] | None] = {}  # by the previous action
-        action = path[known - 1]
-        for i in range(known, depth):
-            usual = None
-            if self._style == PAIRS:
-                if action not in found:
-                    found[action] = self.best_after(action)
-                usual = found[action]
-            if usual is not None and uniform() >= EPSILON:
-                action = usual[int(len(usual) * uniform())]
-            elif self._style == STEPS and i < len(returns) and uniform() >= EPSILON:
-                step = returns[i]
-                action = step.best(choices, uniform)
-            else:
-                action = choices[int(count * uniform())]
-            steps.append(action)
-        return tuple(steps)
-
-    def _draw_style(self) -> int:
-        weights = [LEAST_SUCCESS + success for success in self._success]
-        # (If many paths are as good as the best one, others that are unlike it say more.)
-        if self.best is None or self.best_value <= self._bar:
-            weights[BEST] = 0.0
-        if not (self._follows and self.returns and self.returns[0].count >= LEAST_RETURNS):
-            weights[STEPS] = 0.0
-        left = self._rng.random() * sum(weights)
-        for style in (PAIRS, BEST):
-            left -= weights[style]
-            if left < 0.0:
-                return style
-        return STEPS
-
-    def best_after(self, action: int) -> list[int] | None:
-        """Return the best actions after one; None if some were never tried there."""
-        known = self._after.get(action, {})
-        if len(known) < len(self._simulation.choices):
-            return None
-        top = max([average.mean for average in known.values()])
-        return [after for after, average in known.items() if average.mean == top]
 
 
 class State:
@@ -348,7 +82,7 @@ class Simulation:
     """
 
     def __init__(
-        self, model: GenerativeModel, settings: "PlanSettings", rng: np.random.Generator
+        self, model: GenerativeModel, settings: PlanSettings, rng: np.random.Generator
     ) -> None:
         self.model = model
         self.repeat = repeat = settings.repeat
@@ -391,6 +125,23 @@ class Simulation:
         if self._merged is None:
             self._snapshots = 0
 
+    def renumber(self, index: dict[int, int]) -> None:
+        """Give new numbers to the actions of the states below the root, and forget all others."""
+        states = [self.root]
+        for state in states:
+            state.children = {index[action]: child for action, child in state.children.items()}
+            states += [child for _, child in state.children.values()]
+        self.rollout_policy.renumber(index)
+
+    def actions_below(self) -> set[int]:
+        """Return the actions that were taken in the states below the root."""
+        found: set[int] = set()
+        states = [self.root]
+        for state in states:
+            found.update(state.children)
+            states += [child for _, child in state.children.values()]
+        return found
+
     def set_budget(self, budget: int) -> None:
         """Allow a number of further steps."""
         self.calls, self.budget = 0, budget
@@ -405,19 +156,37 @@ class Simulation:
         chosen = self.model.actions[action]
         if self.repeat > 1:
             return self._take_repeatedly(chosen)
-        self.observation, reward, ended = self.model.step(chosen)
+        try:
+            self.observation, reward, ended = self.model.step(chosen)
+        except Exception as error:  # anything that a simulator may raise
+            self._explain(error, chosen)
+            raise
         self.calls += 1
         if type(reward) is not float or not -LARGEST <= reward <= LARGEST:
             reward = _checked(reward, chosen)
+        if ended is not True and ended is not False:
+            ended = checked_flag(ended, "the end of the episode")
         return reward, ended
+
+    def _explain(self, error: Exception, action: Any) -> None:
+        """Add to an error of the simulator where it came from."""
+        if error.__cause__ is None and not isinstance(error, InvalidOutcome):
+            advice = "if not every action is legal in every state, pass mask="
+            note = f"raised by a simulated step({action!r})"
+            error.add_note(note if self.model.knows_legal else f"{note}; {advice}")
 
     def _take_repeatedly(self, action: Any) -> tuple[float, bool]:
         total = 0.0
         ended = False
         for weight in self._weights:
-            self.observation, reward, ended = self.model.step(action)
+            try:
+                self.observation, reward, flag = self.model.step(action)
+            except Exception as error:  # anything that a simulator may raise
+                self._explain(error, action)
+                raise
             self.calls += 1
             total += weight * _checked(reward, action)
+            ended = checked_flag(flag, "the end of the episode")
             if ended:
                 break
         return total, ended
@@ -446,7 +215,7 @@ class Simulation:
 
     def rollout_action(self, legal: Sequence[int]) -> int:
         """Return the action of the user's rollout policy in the state after the last step."""
-        given = self.hooks.rollout(self.observation)  # type: ignore[misc]
+        given = called(self.hooks.rollout, "rollout", self.observation)
         action = self.model.index(given)
         if self.model.low is None and action not in legal:
             raise ValueError(f"rollout(observation) must return a legal action, got {given!r}")
@@ -678,14 +447,6 @@ class Simulation:
             path.append(action)
             state = state.children[action][1]
         return best[self.root][0] + cost * state.ended, tuple(path)
-
-
-def _finite(number: Any, name: str) -> float:
-    """Return what a hook returned as a float, or raise an error that names the hook."""
-    value = real(number, name)
-    if not -LARGEST <= value <= LARGEST:
-        raise ValueError(f"{name} must be finite and at most {LARGEST:.0e}, got {shown(number)}")
-    return value
 
 
 def _checked(reward: Any, action: Any) -> float:

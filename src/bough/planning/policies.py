@@ -71,7 +71,7 @@ class PathPolicy:
     @property
     def reach(self) -> str:
         """The length of the plans that values are about."""
-        return f"{self.tree.depth} steps"
+        return f"{self.tree.depth} step{'s' * (self.tree.depth != 1)}"
 
     @property
     def plays(self) -> int:
@@ -137,8 +137,14 @@ class GPTSPolicy(PathPolicy):
         self._spread = scale.spread
         self._kernel = Discounted(self.discount, 1.0 / self._spread**2)
         self._step_noise = StepNoise()
-        for playout in self.playouts if self._is_exact else ():
+        #: With random transitions: the actions that playouts began with, and if hooks choose the
+        #: actions beyond them, all beginnings.
+        self._played = {playout.path[0] for playout in reused}
+        self._beginnings: set[Path] = set()
+        for playout in reused if self._is_exact else ():
             self._step_noise.add(playout)
+        for playout in reused if simulated.guides else ():
+            self._add_beginnings(playout)
         self.noise = scale.noise or SUM_NOISE
         self._next = 2 * len(self.playouts) or 1  # number of playouts to check the units again
         self._belief: Belief | None = None
@@ -237,7 +243,7 @@ class GPTSPolicy(PathPolicy):
             path = self.belief.highest_upper(RANDOM_EXPLORATION, rng=self._selection_rng).path
             # (The first action is the one that is taken: each is played once before any other is
             # played again.)
-            unplayed = set(simulated.legal(simulated.root)) - {p.path[0] for p in self.playouts}
+            unplayed = set(simulated.legal(simulated.root)) - self._played
             if unplayed and path[0] not in unplayed:
                 path = (sorted(unplayed)[int(self._rng.integers(len(unplayed)))], *path[1:])
             self._record(simulated.play(path, self._known_steps(path)))
@@ -261,9 +267,12 @@ class GPTSPolicy(PathPolicy):
         if not self._simulated.guides:
             return self.tree.depth
         for known in range(1, len(path)):
-            if all(playout.path[:known] != path[:known] for playout in self.playouts):
+            if path[:known] not in self._beginnings:
                 return known
         return len(path)
+
+    def _add_beginnings(self, playout: Playout) -> None:
+        self._beginnings.update(playout.path[:known] for known in range(1, len(playout.path) + 1))
 
     def _record(self, playout: Playout) -> None:
         """Record a playout, and rebuild the belief if the units of rewards have changed."""
@@ -273,6 +282,10 @@ class GPTSPolicy(PathPolicy):
         self.playouts.append(playout)
         if self._deterministic:
             self._simulated.rollout_policy.add(playout, self.center)
+        else:
+            self._played.add(playout.path[0])
+            if self._simulated.guides:
+                self._add_beginnings(playout)
         self.scale.add(rewards, playout.ended)
         if self._is_exact:
             self._step_noise.add(playout)
@@ -391,7 +404,9 @@ class GPTSPolicy(PathPolicy):
         return paths[k], float(self.offset + self.unit * mean[k]), float(self.unit * std[k])
 
     def certificate(self) -> Certificate | None:
-        """Return bounds of the best path, in the units of the user."""
+        """Return bounds of the best path, in the units of the user; None if these are a guess."""
+        if not self.scale.is_fitted:
+            return None
         found = self.searcher.certificate
         path, lower, upper = found.path, found.lower, found.upper
         known = self.known_values() if self._deterministic else []

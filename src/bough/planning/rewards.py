@@ -83,19 +83,33 @@ class RewardScale:
         low, high = self._range
         return low == high > 0.0
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether sums have varied, so that their unit is not an assumption."""
+        return self._origin is not None and self._moments()[1] > self._negligible
+
     def fitted(self) -> tuple[float, float]:
         """Return the expected reward of a step, and the standard deviation of a playout's sum."""
         if self._origin is None:
             return 0.0, (self._largest or 1.0) * self.spread
-        mean = self._sum / self._steps
-        step = math.sqrt(max(self._squares / self._steps - mean * mean, 0.0))
-        center = self._origin + mean
-        total = math.sqrt(max(self._variance(center * self.beyond), 0.0))
-        unit = max(total, step * self.spread)
+        center, unit = self._moments()
         # Equal rewards say nothing about the variation of others: assume that it is large.
-        if unit <= 1e-9 * self._largest * self.spread:
+        if unit <= self._negligible:
             unit = (self._largest or 1.0) * self.spread
         return center, max(unit, LEAST_UNIT)
+
+    @property
+    def _negligible(self) -> float:
+        """The standard deviation of equal sums, which is due to rounding."""
+        return 1e-9 * self._largest * self.spread
+
+    def _moments(self) -> tuple[float, float]:
+        """Return the mean of rewards, and the larger estimate of the deviation of their sums."""
+        mean = self._sum / self._steps
+        step = math.sqrt(max(self._squares / self._steps - mean * mean, 0.0))
+        center = self._origin + mean  # type: ignore[operator]
+        total = math.sqrt(max(self._variance(center * self.beyond), 0.0))
+        return center, max(total, step * self.spread)
 
     def _variance(self, lost: float) -> float:
         """Return the variance of sums, less what is lost by each that has ended."""

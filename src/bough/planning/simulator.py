@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
+from operator import attrgetter
 from typing import Any, Protocol, runtime_checkable
 
 from bough.exceptions import Unfaithful
@@ -21,7 +22,7 @@ from bough.planning.environments import (
     actions_of,
     is_deterministic,
     known_of,
-    step_in,
+    own_action,
     why_not_underway,
     wrappers_of,
 )
@@ -95,11 +96,12 @@ class EnvironmentSimulator:
 
     def step(self, action: Any) -> Outcome:
         """Take an action in the model."""
-        return step_in(self._model, action)
+        observation, reward, terminated, truncated, _ = self._model.step(own_action(action))
+        return observation, reward, terminated or truncated
 
     def step_with_info(self, action: Any) -> Any:
         """Take an action in the model, and return the outcome in the form of Gymnasium."""
-        return self._model.step(copy.copy(action))
+        return self._model.step(own_action(action))
 
     def reseed(self, seed: int) -> None:
         """Let the model draw other random numbers than the environment will."""
@@ -127,13 +129,16 @@ class NativeSimulator(EnvironmentSimulator):
         self._names = known_of(env).attributes
         self.key = known_of(env).key
         self._owners = [bare] * len(self._names)
+        self._read = attrgetter(*self._names)
+        self._is_one = len(self._names) == 1
 
     def _read_env(self) -> Any:
         return tuple(getattr(self.env.unwrapped, name) for name in self._names)
 
     def snapshot(self) -> Any:
         """Return the attributes that hold the state of the model."""
-        return tuple(map(getattr, self._owners, self._names))
+        found = self._read(self._model.unwrapped)
+        return (found,) if self._is_one else found
 
     def restore(self, snapshot: Any) -> None:
         """Set these attributes."""
@@ -271,6 +276,8 @@ def simulator_of(
     """
     if how not in (None, "native", "copy", "replay"):
         raise ValueError(f'how must be "native", "copy", "replay" or None, got {how!r}')
+    if deterministic is not None and not isinstance(deterministic, bool):
+        raise TypeError(f"deterministic must be True, False or None, got {deterministic!r}")
     if hasattr(env, "single_action_space"):
         raise TypeError(f"env must be one environment, not a vector of several, got {env}")
     actions = actions_of(env.action_space, values)
