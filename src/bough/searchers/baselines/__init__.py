@@ -9,11 +9,12 @@ from bough.searchers.baselines.hoo import HOO
 from bough.searchers.baselines.linrel import LinRel
 from bough.searchers.baselines.olop import KLOLOP, OLOP, BestFirst
 from bough.searchers.baselines.random_search import RandomSearch
+from bough.searchers.baselines.rave import RAVE
 from bough.searchers.baselines.ucb import UCB1, UCBAIR
 from bough.searchers.baselines.uct import UCT
 
 __all__ = [
-    "BAST", "GPB", "HOO", "KLOLOP", "OLOP", "UCB1", "UCBAIR", "UCT", "BestFirst", "LinRel",
+    "BAST", "GPB", "HOO", "KLOLOP", "OLOP", "RAVE", "UCB1", "UCBAIR", "UCT", "BestFirst", "LinRel",
     "RandomSearch",
 ]  # fmt: skip
 
@@ -27,6 +28,7 @@ BASELINES: dict[str, Callable[..., Searcher]] = {
     "linrel": LinRel,
     "olop": OLOP,
     "random": RandomSearch,
+    "rave": RAVE,
     "ucb1": UCB1,
     "ucb_air": UCBAIR,
     "uct": UCT,
