@@ -18,6 +18,7 @@ from bough.theory.depth import (
     useful_depth,
 )
 from bough.theory.gain import Count, greedy_counts, information_gain
+from bough.theory.labels import Product, Siblings
 from bough.theory.peers import bast_bound, olop_rate, olop_rate_bound, smoothness, ucb_bound
 from bough.theory.regret import (
     empirical_regret_bounds,
@@ -30,6 +31,8 @@ from bough.theory.spectrum import Spectrum, spectrum
 __all__ = [
     "Count",
     "PlanningRates",
+    "Product",
+    "Siblings",
     "Spectrum",
     "bast_bound",
     "empirical_regret_bounds",
