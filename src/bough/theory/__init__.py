@@ -19,6 +19,7 @@ from bough.theory.depth import (
 )
 from bough.theory.gain import Count, greedy_counts, information_gain
 from bough.theory.labels import Product, Siblings
+from bough.theory.nodes import node_regret_bound
 from bough.theory.peers import bast_bound, olop_rate, olop_rate_bound, smoothness, ucb_bound
 from bough.theory.regret import (
     empirical_regret_bounds,
@@ -38,6 +39,7 @@ __all__ = [
     "empirical_regret_bounds",
     "greedy_counts",
     "information_gain",
+    "node_regret_bound",
     "olop_rate",
     "olop_rate_bound",
     "paper_depth",

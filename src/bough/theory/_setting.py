@@ -86,14 +86,14 @@ def check_noise(noise: Any, variance: float) -> float:
             "noise must be above zero, got 0: exact observations give infinite information, and "
             "no bound is finite; pass the smallest noise that the rewards may have"
         )
-    noise = above_zero(noise, "noise")
-    if variance and not LEAST_NOISE <= noise / math.sqrt(variance) <= 1 / LEAST_NOISE:
+    number = above_zero(noise, "noise")
+    if variance and not LEAST_NOISE <= number / math.sqrt(variance) <= 1 / LEAST_NOISE:
         raise ValueError(
             f"noise must be between {LEAST_NOISE:g} and {1 / LEAST_NOISE:g} times the prior "
-            f"standard deviation of an arm, {math.sqrt(variance):g}, got {noise:g}; it is a "
+            f"standard deviation of an arm, {math.sqrt(variance):g}, got {number:g}; it is a "
             "standard deviation, in the units of the rewards"
         )
-    return noise
+    return number
 
 
 def check_branching(branching: Any, least: int = 1) -> int:

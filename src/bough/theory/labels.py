@@ -37,8 +37,9 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bough._validation import above_zero, at_least_zero, listed
+from bough._validation import above_zero, at_least_zero
 from bough.kernels import Chi, Kernel, check_kernel
 from bough.theory._decimals import CONTEXT, Array, decimal_eigenvalues, decimal_increments
 
@@ -72,7 +73,7 @@ class Structure(ABC):
     def symmetric(self, branching: int) -> bool:
         """Return whether maps of the tree to itself carry every arm to every other."""
 
-    def as_tree_kernel(self, depth: int) -> Kernel | None:  # noqa: ARG002
+    def as_tree_kernel(self, depth: int) -> Kernel | None:
         """Return the kernel of prefixes that is equal to this one, if there is one."""
         return None
 
@@ -102,10 +103,10 @@ class Exchangeable(Structure):
     decay: float = 1.0
     by_depth: bool = True
 
-    def check(self, branching: int, depth: int) -> None:  # noqa: ARG002, D102 - as above
+    def check(self, branching: int, depth: int) -> None:  # noqa: D102 - as above
         self.kernel.increments(depth)  # raises if a hyperparameter is missing
 
-    def symmetric(self, branching: int) -> bool:  # noqa: ARG002, D102
+    def symmetric(self, branching: int) -> bool:  # noqa: D102
         return self.by_depth
 
     def _strengths(self, depth: int) -> list[Decimal]:
@@ -117,7 +118,7 @@ class Exchangeable(Structure):
         s = self._strengths(depth)
         return _total(_times(x, x) for x in s) if self.by_depth else _times(_total(s), _total(s))
 
-    def variance(self, branching: int, depth: int) -> float:  # noqa: ARG002, D102
+    def variance(self, branching: int, depth: int) -> float:  # noqa: D102
         # With labels that are indices, paths of equal steps vary most.
         labels = self.effect * float(self._strength_of_equal_steps(depth))
         return math.fsum([*self.kernel.increments(depth).tolist(), labels])
@@ -273,11 +274,11 @@ class Siblings(Structure):
         _check_size(self.array, branching)
         self.kernel.increments(depth)
 
-    def variance(self, branching: int, depth: int) -> float:  # noqa: ARG002, D102
+    def variance(self, branching: int, depth: int) -> float:  # noqa: D102
         steps = self.kernel.increments(depth)
         return float(steps[0]) + float(self.array.diagonal().max()) * math.fsum(steps[1:].tolist())
 
-    def symmetric(self, branching: int) -> bool:  # noqa: ARG002, D102
+    def symmetric(self, branching: int) -> bool:  # noqa: D102
         return _is_circulant(self.array)
 
     def as_tree_kernel(self, depth: int) -> Kernel | None:
@@ -298,12 +299,19 @@ class Siblings(Structure):
 
     def classes(self, branching: int, depth: int) -> Classes:  # noqa: D102
         B, D = branching, depth
-        row, contrasts = _constant_and_contrasts(self.array)
         steps = decimal_increments(self.kernel, self.kernel.increments(D).tolist())
+        if D > 0 and not any(steps[:-1]):  # blocks of K~, whatever it is
+            return _merged(
+                [
+                    (_times(steps[D], Decimal(mu)), count * B ** (D - 1))
+                    for mu, count in _grouped(np.linalg.eigvalsh(self.array))
+                ]
+            )
+        row, contrasts = _constant_and_contrasts(self.array)
         found = []
         below = Decimal(0)  # the sum over k > i
         for i in range(D, 0, -1):
-            power = CONTEXT.power(Decimal(B), D - i) if D > i else Decimal(1)
+            power = CONTEXT.power(Decimal(B), D - i) if i < D else Decimal(1)
             here = _times(steps[i], power)
             found += [
                 (CONTEXT.add(_times(here, Decimal(mu)), below), count * B ** (i - 1))
@@ -354,15 +362,17 @@ class Product(Structure):
                 f"than {MOST_CLASSES:,} different ones: take a smaller depth"
             )
 
-    def variance(self, branching: int, depth: int) -> float:  # noqa: ARG002, D102
+    def variance(self, branching: int, depth: int) -> float:  # noqa: D102
         return float(self.array.diagonal().max()) ** depth
 
-    def symmetric(self, branching: int) -> bool:  # noqa: ARG002, D102
+    def symmetric(self, branching: int) -> bool:  # noqa: D102
         return _is_circulant(self.array)
 
-    def classes(self, branching: int, depth: int) -> Classes:  # noqa: ARG002, D102
+    def classes(self, branching: int, depth: int) -> Classes:  # noqa: D102
         found = []
-        for chosen in combinations_with_replacement(_grouped(np.linalg.eigvalsh(self.array)), depth):
+        for chosen in combinations_with_replacement(
+            _grouped(np.linalg.eigvalsh(self.array)), depth
+        ):
             value, ways = Decimal(1), math.factorial(depth)
             for (mu, count), times in Counter(chosen).items():
                 value = _times(value, CONTEXT.power(Decimal(mu), times))
@@ -379,8 +389,7 @@ def _checked_matrix(given: Any) -> tuple[tuple[float, ...], ...]:
         matrix = np.zeros(0)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
         raise ValueError(
-            "matrix must be square, a row of covariances for each child of a node, got "
-            f"{given!r}"
+            f"matrix must be square, a row of covariances for each child of a node, got {given!r}"
         )
     if not np.isfinite(matrix).all():
         raise ValueError("matrix must contain finite numbers")
@@ -417,7 +426,7 @@ def _constant_and_contrasts(matrix: Array) -> tuple[float, list[tuple[float, int
     return max(row, 0.0), _grouped(np.linalg.eigvalsh(centered), drop=1)
 
 
-def _grouped(eigenvalues: Array, drop: int = 0) -> list[tuple[float, int]]:
+def _grouped(eigenvalues: NDArray[np.floating[Any]], drop: int = 0) -> list[tuple[float, int]]:
     """Return eigenvalues with multiplicities, without `drop` of those that are 0."""
     scale = float(eigenvalues.max(initial=0.0))
     found: list[tuple[float, int]] = []

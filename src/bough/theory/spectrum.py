@@ -16,7 +16,6 @@ from functools import cached_property
 
 import numpy as np
 
-from bough import kernels
 from bough._validation import shown, whole
 from bough.kernels import Kernel
 from bough.theory._decimals import (

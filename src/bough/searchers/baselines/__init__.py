@@ -7,6 +7,7 @@ from bough.searchers.baselines.bast import BAST
 from bough.searchers.baselines.gpb import GPB
 from bough.searchers.baselines.hoo import HOO
 from bough.searchers.baselines.linrel import LinRel
+from bough.searchers.baselines.node_bandits import NodeBandits
 from bough.searchers.baselines.olop import KLOLOP, OLOP, BestFirst
 from bough.searchers.baselines.random_search import RandomSearch
 from bough.searchers.baselines.rave import RAVE
@@ -15,7 +16,7 @@ from bough.searchers.baselines.uct import UCT
 
 __all__ = [
     "BAST", "GPB", "HOO", "KLOLOP", "OLOP", "RAVE", "UCB1", "UCBAIR", "UCT", "BestFirst", "LinRel",
-    "RandomSearch",
+    "NodeBandits", "RandomSearch",
 ]  # fmt: skip
 
 #: The baselines by name; `registry.SEARCHERS` has all searchers.
@@ -26,6 +27,7 @@ BASELINES: dict[str, Callable[..., Searcher]] = {
     "hoo": HOO,
     "kl_olop": KLOLOP,
     "linrel": LinRel,
+    "node_bandits": NodeBandits,
     "olop": OLOP,
     "random": RandomSearch,
     "rave": RAVE,

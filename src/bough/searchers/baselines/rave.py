@@ -9,9 +9,10 @@ from bough.searchers.baselines.amaf import LabeledTallies
 from bough.searchers.baselines.counting import CountingSearcher
 from bough.trees import Path, Tree
 
+#: The constants with the best average over sixteen problems with additive effects of labels, a
+#: share of 0, 0.3, 0.7 or 1 of the variance.
 BIAS = 0.1
-EXPLORATION = 0.1
-REFERENCE = 0
+EXPLORATION = 0.05
 
 
 class RAVE(CountingSearcher):
@@ -64,7 +65,7 @@ class RAVE(CountingSearcher):
         bias: float = BIAS,
         equivalence: float | None = None,
         exploration: float = EXPLORATION,
-        reference: int = REFERENCE,
+        reference: int = 0,
         reward_range: tuple[float, float] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
