@@ -34,13 +34,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._validation import above_zero, at_least_zero
-from bough.kernels import Chi, Kernel, check_kernel
+from bough.kernels import Chi, Kernel, Labeled, Same, check_kernel
 from bough.theory._decimals import CONTEXT, Array, decimal_eigenvalues, decimal_increments
 
 #: Eigenvalues with their multiplicities, increasing.
@@ -141,10 +140,10 @@ class Exchangeable(Structure):
         return _merged(found)
 
 
-def exchangeable(kernel: Any, branching: int, depth: int) -> Exchangeable:
+def exchangeable(kernel: Labeled, branching: int, depth: int) -> Exchangeable:
     """Return the structure of a `kernels.Labeled`; other labels than those above are refused."""
     between = kernel.between
-    if not getattr(between, "independent", False):
+    if not isinstance(between, Same):
         raise ValueError(
             "between must be kernels.Same() for a spectrum in closed form: the effects of labels "
             f"are exchangeable; got {between!r}"
@@ -152,9 +151,9 @@ def exchangeable(kernel: Any, branching: int, depth: int) -> Exchangeable:
     for name, value in (("variance", between.variance), ("decay", kernel.decay)):
         if value is None:
             raise ValueError(f"{name} is None, so it is to be fitted: a bound needs a number")
-    effect = at_least_zero(between.variance, "variance")
     by_depth = _is_by_depth(kernel.labels, branching, depth)
-    return Exchangeable(kernel.tree_kernel, effect, above_zero(kernel.decay, "decay"), by_depth)
+    effect, decay = cast(float, between.variance), cast(float, kernel.decay)
+    return Exchangeable(kernel.tree_kernel, effect, decay, by_depth)
 
 
 def _is_by_depth(labels: Callable[[tuple[int, ...]], Any], B: int, D: int) -> bool:
@@ -482,10 +481,10 @@ def structure_of(kernel: Any, branching: int, depth: int) -> Structure | None:
     if isinstance(kernel, Structure):
         kernel.check(branching, depth)
         return kernel
-    if hasattr(kernel, "tree_kernel"):
+    if isinstance(kernel, Labeled):
         structure = exchangeable(kernel, branching, depth)
         structure.check(branching, depth)
         return structure
-    if getattr(check_kernel(kernel), "label_model", None) is not None:
+    if check_kernel(kernel).label_model is not None:
         raise ValueError(f"the spectrum of {kernel!r} has no closed form")
     return None

@@ -6,7 +6,7 @@ on B children, with covariances c_i K~, and every play observes all D terms, wit
 event that every child of every node lies within its confidence interval at all times, and for the
 path with the highest sum of upper bounds,
 
-    f(x*) - f(x_t)  <=  sum over i of  (upper bound - f_n)(x_t, i)  <=  2 sqrt(beta_t) sum of sigma_i,
+    f(x*) - f(x_t)  <=  sum over i of (upper bound - f_n)(x_t)  <=  2 sqrt(beta_t) sum of sigma_i,
 
 so that the regret is at most the sum over the depths of the bounds for the B^(i-1) bandits there.
 Together these are a bandit with B^i arms whose kernel matrix has blocks c_i K~. The event has

@@ -292,7 +292,9 @@ class PriorCovariances(Protocol):
 
     variances: Floats
 
-    def column(self, k: int) -> Floats: ...
+    def column(self, k: int) -> Floats:
+        """Return the covariances of an arm with all arms."""
+        ...
 
 
 class ArmPosterior:

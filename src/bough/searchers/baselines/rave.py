@@ -34,7 +34,7 @@ class RAVE(CountingSearcher):
         child.
     bias : float
         b, the expected difference between `amaf` and the expected reward of the child, in units of
-        the range of rewards: beta = m / (n + m + 4 b^2 n m), which minimizes the mean squared error.
+        the range of rewards: beta = m / (n + m + 4 b^2 n m), of minimum mean squared error.
     equivalence : float, optional
         k instead of b: beta = sqrt(k / (3 n + k)), so that both averages count alike at n = k.
     exploration : float
