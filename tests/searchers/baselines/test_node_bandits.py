@@ -1,5 +1,6 @@
 """NodeBandits against dense algebra and enumeration, its fit, bad input."""
 
+import functools
 import itertools
 import math
 
@@ -51,7 +52,7 @@ def dense_upper(K, plays, noise, variance, center, width):
 @given(
     st.sampled_from(list(BETWEEN)),
     st.booleans(),
-    st.sampled_from([(3, 2), (4, 3), (2, 4)]),
+    st.sampled_from([(3, 2), (3, 3), (2, 4)]),
     st.integers(0, 99),
 )
 def test_paths_have_the_highest_bounds(kind, stepwise, size, seed):
@@ -69,9 +70,10 @@ def test_paths_have_the_highest_bounds(kind, stepwise, size, seed):
     )
     log_children = math.log(sum(B**i for i in range(1, D + 1)))
     K, told = gram(kind, B), []
-    for t in range(12):
+    for t in range(10):
         path = search.ask()
 
+        @functools.cache
         def upper(node, told=tuple(told)):
             plays = [
                 (p[len(node)], rewards[len(node)] if stepwise else sum(rewards))
@@ -188,7 +190,8 @@ def test_values_after_steps():
         else:
             search.tell(path, math.fsum(steps))
     for _ in range(10):
-        assert (path := search.ask()) == other.ask()
+        path = search.ask()
+        assert path == other.ask()
         for one in (search, other):
             one.tell(path, float(sum(path)))
 

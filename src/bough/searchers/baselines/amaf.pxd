@@ -39,6 +39,7 @@ cdef class LabeledTallies(Tallies):
     cdef int _number(self, tuple path) except -1
     cpdef int node_at(self, tuple path)
     cdef _list_children(self, int n, tuple path)
+    cdef unsigned long long _key(self, int n, int label) noexcept
     cdef unsigned long long _home(self, unsigned long long key) noexcept
     cdef long long _slot(self, int n, int label) noexcept
     cdef _add_to_cell(self, int n, int label, double reward)

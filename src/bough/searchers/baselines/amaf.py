@@ -134,15 +134,19 @@ class LabeledTallies(Tallies):
         return int(self.cells[i].count), float(self.cells[i].average)
 
     @cython.final
+    def _key(self, n, label):
+        node = cython.cast(cython.ulonglong, n)
+        return (node << 32) + cython.cast(cython.ulonglong, label) + 1
+
+    @cython.final
     def _home(self, key):
         """Return the position at which the search for a key begins."""
-        return ((key * GOLDEN) & MASK) >> self.shift
+        return ((cython.cast(cython.ulonglong, key) * GOLDEN) & MASK) >> self.shift
 
     @cython.final
     def _slot(self, n, label):
         """Return the position of the cell of a node and a label, or of the empty one to fill."""
-        key: cython.ulonglong = n
-        key = (key << 32) + label + 1
+        key = self._key(n, label)
         mask: cython.ulonglong = self.cells.shape[0] - 1
         i: cython.ulonglong = self._home(key)
         while self.cells[i].key != 0 and self.cells[i].key != key:
@@ -152,8 +156,7 @@ class LabeledTallies(Tallies):
     def _add_to_cell(self, n, label, reward):
         i = self._slot(n, label)
         if self.cells[i].key == 0:
-            key: cython.ulonglong = n
-            self.cells[i].key = (key << 32) + label + 1
+            self.cells[i].key = self._key(n, label)
             self.filled += 1
         self.cells[i].count += 1
         self.cells[i].average += (reward - self.cells[i].average) / self.cells[i].count
