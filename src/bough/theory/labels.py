@@ -271,7 +271,8 @@ class Siblings(Structure):
 
     def check(self, branching: int, depth: int) -> None:  # noqa: D102 - as above
         _check_size(self.array, branching)
-        self.kernel.increments(depth)
+        if self.kernel.increments(depth)[:-1].any():
+            _constant_and_contrasts(self.array)  # raises unless it has equal sums
 
     def variance(self, branching: int, depth: int) -> float:  # noqa: D102
         steps = self.kernel.increments(depth)

