@@ -38,6 +38,7 @@ class Spectrum:
 
     Examples
     --------
+    >>> from bough import kernels
     >>> s = spectrum(kernels.Linear(), branching=2, depth=3)
     >>> s.eigenvalues
     array([0.25, 0.75, 1.75, 3.75])
@@ -135,6 +136,7 @@ def spectrum(kernel: Kernel | Structure, branching: int, depth: int) -> Spectrum
 
     Examples
     --------
+    >>> from bough import kernels
     >>> s = spectrum(kernels.Gaussian(5.0), branching=200, depth=10)
     >>> f"{s.eigenvalue(200**10):.6f} {s.eigenvalue(1):.4g} {sum(s.multiplicities) == 200**10}"
     '0.039211 6.865e+22 True'

@@ -49,12 +49,12 @@ class RAVE(CountingSearcher):
     Examples
     --------
     >>> import bough
-    >>> search = bough.baselines.RAVE(bough.Tree(10, 6), rng=0)
+    >>> search = bough.baselines.RAVE(bough.Tree(3, 4), rng=0)
     >>> for _ in range(100):
     ...     path = search.ask()
-    ...     search.tell(path, -sum(path) / 6)
-    >>> search.best("mean").path
-    (0, 0, 0, 0, 0, 0)
+    ...     search.tell(path, -sum(path) / 4)
+    >>> search.best().path
+    (0, 0, 0, 0)
     """
 
     def __init__(
