@@ -3,16 +3,68 @@
 import math
 import pathlib
 
+import numpy as np
 import pytest
 
 from bough import GPB, GPTS, UCT, Arm, RandomSearch, kernels, testing
-from bough.baselines import BAST, HOO, KLOLOP, OLOP, UCB1, UCBAIR, BestFirst, LinRel
+from bough.baselines import (
+    BAST,
+    HOO,
+    KLOLOP,
+    OLOP,
+    RAVE,
+    UCB1,
+    UCBAIR,
+    BestFirst,
+    LinRel,
+    NodeBandits,
+)
 from bough.testing import SearcherConformance
 
 
 class TestUCT(SearcherConformance):
     def make(self, tree, rng):
         return UCT(tree, rng=rng)
+
+
+class TestRAVE(SearcherConformance):
+    def make(self, tree, rng):
+        return RAVE(tree, rng=rng)
+
+
+def depth_and_index(path):
+    return len(path), path[-1]
+
+
+class TestGRAVE(SearcherConformance):
+    def make(self, tree, rng):
+        return RAVE(tree, labels=depth_and_index, reference=5, equivalence=10.0, rng=rng)
+
+
+class TestNodeBandits(SearcherConformance):
+    def make(self, tree, rng):
+        return NodeBandits(tree, rng=rng)
+
+
+class Near:
+    """A kernel between labels: near ones are alike."""
+
+    def matrix(self, labels):
+        x = np.array([label[-1] for label in labels], dtype=float)
+        return np.exp(-((x[:, None] - x) ** 2) / 2)
+
+
+class TestNodeBanditsWithLabels(SearcherConformance):
+    def make(self, tree, rng):
+        return NodeBandits(tree, labels=depth_and_index, between=Near(), rng=rng)
+
+
+class TestNodeBanditsWithKnownHyperparameters(SearcherConformance):
+    def make(self, tree, rng):
+        return self.make_scaled(tree, rng, 1.0)
+
+    def make_scaled(self, tree, rng, factor):
+        return NodeBandits(tree, mean=0.0, variance=factor**2, noise=0.25 * factor, rng=rng)
 
 
 class TestBAST(SearcherConformance):

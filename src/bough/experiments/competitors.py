@@ -62,6 +62,10 @@ GRIDS: dict[str, dict[str, Grid]] = {
         "regularization": Grid((0.03, 0.1, 0.3), (0.01, 0.003, 0.001), (1.0, 3.0, 10.0)),
     },
     "olop": {"exploration": _EXPLORATION, "discount": _DISCOUNT},
+    "rave": {
+        "exploration": _EXPLORATION,
+        "bias": Grid((0.03, 0.1, 0.3), (0.01, 0.0), (1.0, 3.0)),
+    },
     "ucb1": {"exploration": Grid((0.1, 0.3, 1.0), (0.03, 0.01, 0.0), (3.0, 10.0))},
     "ucb_air": {"rarity": Grid((0.5, 1.0, 2.0), (0.3, 0.1, 0.03), (5.0, 10.0, 30.0))},
     "uct": {"exploration": Grid((0.1, 0.2, 0.4), (0.05, 0.02, 0.01, 0.0), (0.8, 1.6, 3.2, 6.4))},

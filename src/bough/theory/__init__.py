@@ -18,6 +18,8 @@ from bough.theory.depth import (
     useful_depth,
 )
 from bough.theory.gain import Count, greedy_counts, information_gain
+from bough.theory.labels import Product, Siblings
+from bough.theory.nodes import node_regret_bound
 from bough.theory.peers import bast_bound, olop_rate, olop_rate_bound, smoothness, ucb_bound
 from bough.theory.regret import (
     empirical_regret_bounds,
@@ -30,11 +32,14 @@ from bough.theory.spectrum import Spectrum, spectrum
 __all__ = [
     "Count",
     "PlanningRates",
+    "Product",
+    "Siblings",
     "Spectrum",
     "bast_bound",
     "empirical_regret_bounds",
     "greedy_counts",
     "information_gain",
+    "node_regret_bound",
     "olop_rate",
     "olop_rate_bound",
     "paper_depth",

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough._validation import above_zero, whole
-from bough.kernels import Kernel, check_kernel
+from bough.kernels import Kernel
+from bough.theory.labels import Structure, structure_of
 
 Array = NDArray[np.float64]
 
@@ -29,13 +30,18 @@ LEAST_NOISE = 1e-75
 class Setting:
     """A tree of B^D arms, the prior of their rewards, and the noise of a play."""
 
-    kernel: Kernel
+    kernel: Kernel | Structure
     branching: int
     depth: int
     noise: float
-    variance: float  # of an arm: kappa0 = chi_0
+    variance: float  # of an arm, the largest if they differ: kappa0 = chi_0
     steps: tuple[float, ...]  # variance that each depth adds, in units of kappa0; they sum to 1
     signal: float  # kappa0 / noise^2; 0 if the kernel has no variance
+
+    @property
+    def structure(self) -> Structure | None:
+        """The kernel, if it is not one of common prefixes; `steps` is then empty."""
+        return self.kernel if isinstance(self.kernel, Structure) else None
 
     @property
     def log_arms(self) -> float:
@@ -54,8 +60,25 @@ def check_setting(kernel: Any, branching: Any, depth: Any, noise: Any) -> Settin
     """Return the validated setting."""
     branching = check_branching(branching)
     depth = whole(depth, "depth", least=0)
-    steps = check_kernel(kernel).increments(depth)
-    variance = math.fsum(steps.tolist())
+    structure = structure_of(kernel, branching, depth)
+    if structure is not None:
+        kernel = structure.as_tree_kernel(depth) or structure
+    if isinstance(kernel, Structure):
+        variance, steps = kernel.variance(branching, depth), np.zeros(0)
+    else:
+        steps = kernel.increments(depth)
+        variance = math.fsum(steps.tolist())
+    noise = check_noise(noise, variance)
+    if variance == 0.0:
+        return Setting(kernel, branching, depth, noise, 0.0, (0.0,) * len(steps), 0.0)
+    relative = noise / math.sqrt(variance)
+    signal = 1.0 / relative / relative
+    shares = tuple((steps / variance).tolist())
+    return Setting(kernel, branching, depth, noise, variance, shares, signal)
+
+
+def check_noise(noise: Any, variance: float) -> float:
+    """Return the noise, which must suit the variance of an arm."""
     if noise is None:
         raise TypeError("noise is None: a bound needs the standard deviation of a reward")
     if isinstance(noise, (int, float)) and noise == 0:
@@ -63,19 +86,14 @@ def check_setting(kernel: Any, branching: Any, depth: Any, noise: Any) -> Settin
             "noise must be above zero, got 0: exact observations give infinite information, and "
             "no bound is finite; pass the smallest noise that the rewards may have"
         )
-    noise = above_zero(noise, "noise")
-    if variance == 0.0:
-        return Setting(kernel, branching, depth, noise, 0.0, (0.0,) * (depth + 1), 0.0)
-    relative = noise / math.sqrt(variance)
-    if not LEAST_NOISE <= relative <= 1 / LEAST_NOISE:
+    number = above_zero(noise, "noise")
+    if variance and not LEAST_NOISE <= number / math.sqrt(variance) <= 1 / LEAST_NOISE:
         raise ValueError(
             f"noise must be between {LEAST_NOISE:g} and {1 / LEAST_NOISE:g} times the prior "
-            f"standard deviation of an arm, {math.sqrt(variance):g}, got {noise:g}; it is a "
+            f"standard deviation of an arm, {math.sqrt(variance):g}, got {number:g}; it is a "
             "standard deviation, in the units of the rewards"
         )
-    signal = 1.0 / relative / relative
-    shares = tuple((steps / variance).tolist())
-    return Setting(kernel, branching, depth, noise, variance, shares, signal)
+    return number
 
 
 def check_branching(branching: Any, least: int = 1) -> int:

@@ -23,6 +23,14 @@ from decimal import Decimal
 from typing import Any
 
 from bough.kernels import Kernel
+from bough.theory._decimals import (
+    CONTEXT,
+    decimal_eigenvalues,
+    decimal_increments,
+    log1p,
+    multiplicities,
+    scaled_eigenvalues,
+)
 from bough.theory._setting import (
     Setting,
     check_all_plays,
@@ -31,14 +39,7 @@ from bough.theory._setting import (
     check_setting,
     shaped,
 )
-from bough.theory.spectrum import (
-    CONTEXT,
-    decimal_eigenvalues,
-    decimal_increments,
-    log1p,
-    multiplicities,
-    scaled_eigenvalues,
-)
+from bough.theory.labels import Structure, classes_of
 
 #: A smaller sigma^2 / lambda counts as 0; these are ordered by their eigenvalues.
 TINY = 1e-300
@@ -108,11 +109,17 @@ class _Class:
 
 def _classes(setting: Setting) -> list[_Class]:
     """Return the classes of positive eigenvalues, the largest first."""
-    steps = decimal_increments(setting.kernel, setting.steps, setting.variance)
-    eigenvalues = decimal_eigenvalues(steps, setting.branching)
-    counts = multiplicities(setting.branching, setting.depth)
+    if isinstance(setting.kernel, Structure):
+        unit = Decimal(setting.variance)
+        known = classes_of(setting.kernel, setting.branching, setting.depth)
+        eigenvalues = [CONTEXT.divide(value, unit) for value, _ in known] if unit else []
+        counts = tuple(count for _, count in known)
+    else:
+        steps = decimal_increments(setting.kernel, setting.steps, setting.variance)
+        eigenvalues = decimal_eigenvalues(steps, setting.branching)
+        counts = multiplicities(setting.branching, setting.depth)
     classes: list[_Class] = []
-    for i in range(setting.depth + 1, 0, -1):
+    for i in range(len(eigenvalues), 0, -1):
         ratio = CONTEXT.multiply(eigenvalues[i - 1], Decimal(setting.signal))
         if counts[i - 1] == 0 or ratio == 0:
             continue
@@ -205,6 +212,8 @@ def uniform(setting: Setting, plays: int) -> float:
     An upper bound for every T, equal to I*(T) when N divides T.
     """
     B, signal = setting.branching, setting.signal
+    if setting.structure is not None:
+        return _uniform_by_classes(setting, plays)
     scaled = [float(u) for u in scaled_eigenvalues(list(map(Decimal, setting.steps)), B)]
     total = math.log1p(signal * scaled[-1] * plays)
     power = 1
@@ -215,6 +224,44 @@ def uniform(setting: Setting, plays: int) -> float:
         ratio = math.log1p(each) / each if each > 0.0 else 1.0
         total += (B - 1) / B * signal * u * plays * ratio
     return total / 2
+
+
+def _uniform_by_classes(setting: Setting, plays: int) -> float:
+    share = CONTEXT.divide(Decimal(plays), Decimal(setting.branching**setting.depth))
+    total = Decimal(0)
+    for group in _classes(setting):
+        each = CONTEXT.multiply(group.ratio, share)
+        # log(1 + x) = x to all digits where x may underflow
+        log = Decimal(log1p(each)) if each.adjusted() > -30 else each
+        total = CONTEXT.add(total, CONTEXT.multiply(Decimal(group.multiplicity), log))
+    return float(total) / 2
+
+
+def least(setting: Setting, plays: int) -> float:
+    """Return I*(T) where it is known, and the least upper bound on it elsewhere."""
+    return min(METHODS[name](setting, plays) for name in _valid_methods(setting))
+
+
+def _valid_methods(setting: Setting) -> tuple[str, ...]:
+    structure = setting.structure
+    if structure is None:
+        return ("exact",)
+    with_uniform = structure.symmetric(setting.branching)
+    return ("greedy", "uniform", "hadamard") if with_uniform else ("greedy", "hadamard")
+
+
+def check_method(method: Any, name: str, setting: Setting) -> Callable[[Setting, int], float]:
+    """Return the function of a method, which must hold for the kernel."""
+    if method is None:
+        return least
+    check_choice(method, name, tuple(METHODS))
+    if setting.structure is not None and method not in (*_valid_methods(setting), "waterfilling"):
+        raise ValueError(
+            f"{name} {method!r} does not hold for {type(setting.kernel).__name__} with these "
+            f"arguments; leave it out, or pass one of {', '.join(_valid_methods(setting))}, "
+            "waterfilling"
+        )
+    return METHODS[method]
 
 
 def hadamard(setting: Setting, plays: int) -> float:
@@ -233,28 +280,30 @@ METHODS: dict[str, Callable[[Setting, int], float]] = {
 
 
 def information_gain(
-    kernel: Kernel,
+    kernel: Kernel | Structure,
     branching: int,
     depth: int,
     noise: float,
     plays: Any,
-    method: str = "exact",
+    method: str | None = None,
 ) -> Any:
     """Return the largest information gain of T plays, or an upper bound on it, in nats.
 
     Parameters
     ----------
     kernel, branching, depth
-        The prior and the tree, which has branching^depth arms.
+        The prior, as for `spectrum`, and the tree, which has branching^depth arms.
     noise : float
         The standard deviation of a reward, above zero.
     plays : int or array of int
         T, up to 10^100; a whole float such as 1e9 is converted.
-    method : str
-        `"exact"`: I*(T) itself, in O(depth). Upper bounds on it: `"greedy"` (over eigenvectors of
-        the kernel matrix), `"waterfilling"` (over all weight vectors of norm 1), `"uniform"` (equal
-        to I* when N divides T), `"hadamard"` (any kernel of the same variance). Always exact <=
-        greedy <= waterfilling <= greedy / (1 - 1/e), and exact <= the others.
+    method : str, optional
+        `"exact"`: I*(T) itself, in O(depth), for kernels of common prefixes. Upper bounds on it:
+        `"greedy"` (over eigenvectors of the kernel matrix), `"waterfilling"` (over all weight
+        vectors of norm 1), `"uniform"` (equal to I* when N divides T; where all arms are alike),
+        `"hadamard"` (any kernel of the same variance). Always exact <= greedy <= waterfilling <=
+        greedy / (1 - 1/e), and exact <= the others. By default `"exact"`, and the least of the
+        bounds for kernels with labels.
 
     Returns
     -------
@@ -269,7 +318,7 @@ def information_gain(
     14179295307
     """
     setting = check_setting(kernel, branching, depth, noise)
-    compute = METHODS[check_choice(method, "method", tuple(METHODS))]
+    compute = check_method(method, "method", setting)
     counts, shape = check_all_plays(plays, 0)
     return shaped([compute(setting, n) for n in counts], shape)
 
@@ -288,7 +337,11 @@ def greedy_counts(
     [(4, 0, 0), (2, 0, 2), (1, 1, 0), (1, 1, 1)]
     """
     setting = check_setting(kernel, branching, depth, noise)
-    counts = [Count(number, 0) for number in multiplicities(branching, depth)]
+    if isinstance(setting.kernel, Structure):
+        numbers = tuple(n for _, n in classes_of(setting.kernel, branching, depth))
+    else:
+        numbers = multiplicities(branching, depth)
+    counts = [Count(number, 0) for number in numbers]
     for group, picks, extra in _greedy_picks(setting, check_plays(plays)):
         counts[group.index - 1] = Count(group.multiplicity, picks, extra)
     return tuple(counts)

@@ -30,6 +30,7 @@ from bough.theory._setting import (
     shaped,
     smallest_enough,
 )
+from bough.theory.labels import Structure
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def _agnostic(x: Terms, delta: float, norm: float) -> float:
 
 
 def regret_bound(
-    kernel: Kernel,
+    kernel: Kernel | Structure,
     branching: int,
     depth: int,
     noise: float,
@@ -152,7 +153,7 @@ def regret_bound(
     delta: float = 0.05,
     method: str = "best",
     *,
-    gain: str = "exact",
+    gain: str | None = None,
     norm: float | None = None,
     breakdown: bool = False,
 ) -> Any:
@@ -171,8 +172,8 @@ def regret_bound(
         reward function whose norm in the kernel's Hilbert space is at most `norm`, and noise that
         is any martingale difference bounded by `noise` (their Theorem 3, for the searcher that uses
         its beta).
-    gain : str
-        The method of `information_gain` to use.
+    gain : str, optional
+        The method of `information_gain` to use; by default as there.
     norm : float, optional
         The norm for `"agnostic"`.
     breakdown : bool
@@ -194,7 +195,7 @@ def regret_bound(
     setting = check_setting(kernel, branching, depth, noise)
     confidence = Confidence(delta)
     check_choice(method, "method", (*METHODS, "best", "agnostic"))
-    compute_gain = gains.METHODS[check_choice(gain, "gain", tuple(gains.METHODS))]
+    compute_gain = gains.check_method(gain, "gain", setting)
     names = [*METHODS, "best"]
     if norm is not None:
         norm = at_least_zero(norm, "norm")
@@ -224,7 +225,7 @@ def regret_bound(
 
 
 def simple_regret_bound(
-    kernel: Kernel,
+    kernel: Kernel | Structure,
     branching: int,
     depth: int,
     noise: float,
@@ -232,7 +233,7 @@ def simple_regret_bound(
     delta: float = 0.05,
     method: str = "best",
     *,
-    gain: str = "exact",
+    gain: str | None = None,
     norm: float | None = None,
 ) -> Any:
     """Return a bound on f* - max f(x_t), the regret of the best arm played: R_T / T.
@@ -249,7 +250,7 @@ def simple_regret_bound(
 
 
 def empirical_regret_bounds(
-    kernel: Kernel,
+    kernel: Kernel | Structure,
     branching: int,
     depth: int,
     noise: float,
@@ -258,7 +259,7 @@ def empirical_regret_bounds(
     method: str = "best",
     *,
     noise_delta: float = 0.05,
-    gain: str = "exact",
+    gain: str | None = None,
     norm: float | None = None,
 ) -> tuple[float, float]:
     """Return bounds on f* - y_best and on y_best - f*, where y_best is the highest reward seen.
@@ -282,7 +283,7 @@ def empirical_regret_bounds(
 
 
 def plays_needed(
-    kernel: Kernel,
+    kernel: Kernel | Structure,
     branching: int,
     depth: int,
     noise: float,
@@ -290,7 +291,7 @@ def plays_needed(
     delta: float = 0.05,
     method: str = "best",
     *,
-    gain: str = "exact",
+    gain: str | None = None,
     norm: float | None = None,
 ) -> int:
     """Return the number of plays after which the average regret is at most `regret`.

@@ -7,14 +7,16 @@ from bough.searchers.baselines.bast import BAST
 from bough.searchers.baselines.gpb import GPB
 from bough.searchers.baselines.hoo import HOO
 from bough.searchers.baselines.linrel import LinRel
+from bough.searchers.baselines.node_bandits import NodeBandits
 from bough.searchers.baselines.olop import KLOLOP, OLOP, BestFirst
 from bough.searchers.baselines.random_search import RandomSearch
+from bough.searchers.baselines.rave import RAVE
 from bough.searchers.baselines.ucb import UCB1, UCBAIR
 from bough.searchers.baselines.uct import UCT
 
 __all__ = [
-    "BAST", "GPB", "HOO", "KLOLOP", "OLOP", "UCB1", "UCBAIR", "UCT", "BestFirst", "LinRel",
-    "RandomSearch",
+    "BAST", "GPB", "HOO", "KLOLOP", "OLOP", "RAVE", "UCB1", "UCBAIR", "UCT", "BestFirst", "LinRel",
+    "NodeBandits", "RandomSearch",
 ]  # fmt: skip
 
 #: The baselines by name; `registry.SEARCHERS` has all searchers.
@@ -25,8 +27,10 @@ BASELINES: dict[str, Callable[..., Searcher]] = {
     "hoo": HOO,
     "kl_olop": KLOLOP,
     "linrel": LinRel,
+    "node_bandits": NodeBandits,
     "olop": OLOP,
     "random": RandomSearch,
+    "rave": RAVE,
     "ucb1": UCB1,
     "ucb_air": UCBAIR,
     "uct": UCT,

@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -287,6 +287,16 @@ def _matrix(kernel: Any, arms: int) -> Floats:
     return matrix
 
 
+class PriorCovariances(Protocol):
+    """The prior variances of arms, and their covariances one column at a time."""
+
+    variances: Floats
+
+    def column(self, k: int) -> Floats:
+        """Return the covariances of an arm with all arms."""
+        ...
+
+
 class ArmPosterior:
     """The Gaussian posterior of all arms, updated by one observation at a time.
 
@@ -304,7 +314,7 @@ class ArmPosterior:
         For a prior mean m the posterior means are `of_rewards + m (1 - of_ones)`.
     """
 
-    def __init__(self, prior: Covariances) -> None:
+    def __init__(self, prior: PriorCovariances) -> None:
         self.prior = prior
         arms = len(prior.variances)
         self.variances: Floats = prior.variances.copy()
