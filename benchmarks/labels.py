@@ -46,10 +46,15 @@ Job = tuple[str, str, int]  # problem, competitor, seed
 
 def labeled_gpts(problem: Any, rng: int) -> bough.Searcher:
     """Return GPTS with the labels of the problem: exchangeable, or vectors of features."""
-    between = {"MDP, linear": "LinearFeatures", "MDP, rbf": "RBF"}.get(problem.name)
-    options = {} if between is None else {"between": getattr(kernels, between)()}
-    tree_kernel = kernels.Geometric(None, variance=None)
-    kernel = kernels.Labeled(tree_kernel, labels=problem.label, **options)
+    between: dict[str, kernels.LabelKernel] = {
+        "MDP, linear": kernels.LinearFeatures(), "MDP, rbf": kernels.RBF(),
+    }  # fmt: skip
+    kernel = kernels.Labeled(
+        kernels.Geometric(None, variance=None),
+        labels=problem.label,
+        between=between.get(problem.name, kernels.Same()),
+        decay=getattr(problem, "discount", 1.0),
+    )
     return bough.GPTS(problem.tree, kernel, rng=rng)
 
 

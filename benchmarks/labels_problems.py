@@ -6,6 +6,7 @@ step of a path.
 
 import functools
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -95,8 +96,10 @@ class Ehrlich(Problem):
     def __init__(
         self, states: int, length: int, motifs: int, motif_length: int, *, seed: int
     ) -> None:
-        import torch
-        from holo.test_functions.closed_form import Ehrlich as Function
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what the packages deprecate in each other
+            import torch
+            from holo.test_functions.closed_form import Ehrlich as Function
 
         super().__init__(Tree.strings(range(states), length), noise=0.0, seed=seed)
         torch.set_num_threads(1)
@@ -171,7 +174,7 @@ class FeatureMDP(Problem):
     The value of a path is the discounted sum of the rewards of the states that its actions lead
     to; `reward` is "linear" in the features or "rbf", a draw from a Gaussian process with the
     squared exponential kernel of length 2. The optimum is found by dynamic programming. The label
-    of a step is the vector of features of the state, for "linear" times the discount.
+    of a step is the vector of features of the state that it leads to.
     """
 
     def __init__(
@@ -207,8 +210,7 @@ class FeatureMDP(Problem):
         return state
 
     def label(self, path: Path) -> Any:
-        factor = self.discount ** (len(path) - 1) if self.reward == "linear" else 1.0
-        return tuple((factor * self.features[self.state(path)]).tolist())
+        return tuple(self.features[self.state(path)].tolist())
 
     def _value(self, path: Path) -> float:
         state, total, weight = 0, 0.0, 1.0
@@ -238,7 +240,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "additive 0.3": functools.partial(Additive, 0.3),
     "additive 0.7": functools.partial(Additive, 0.7),
     "additive 1": functools.partial(Additive, 1.0),
-    "Ehrlich 4^12": functools.partial(Ehrlich, 4, 12, 2, 3),
+    "Ehrlich 6^15": functools.partial(Ehrlich, 6, 15, 3, 3),
     "Ehrlich 8^16": functools.partial(Ehrlich, 8, 16, 2, 4),
     "NK 20, 2": functools.partial(NK, 2),
     "NK 20, 4": functools.partial(NK, 4),
