@@ -8,8 +8,8 @@ ends, so that it can be interrupted; `table` writes the simple regrets of the re
     python -m benchmarks.labels run --problems "tour of 12" --plays 300 --first-seed 1000 --seeds 2
     python -m benchmarks.labels table
 
-The Ehrlich functions need `pip install torch botorch pandas pooch` and `pip install --no-deps
-pytorch-holo`, which asks for an older NumPy than it needs.
+The Ehrlich functions need the extra `holo`; with NumPy 2 `pip install torch botorch pandas pooch`
+and `pip install --no-deps pytorch-holo`, which asks for an older NumPy than it needs.
 """
 
 import functools
