@@ -1,18 +1,19 @@
 """Trees: the number of children of every node, and the labels of paths."""
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from bough._validation import listed, real, whole
+from bough.structures import Grammar, Graph, Permutations, Strings, Structure, Subsets
+from bough.structures import structure as _structure
 
-Path = tuple[int, ...]
+Path = _structure.Path
 
+MOST_DEPTH = _structure.MOST_DEPTH
 #: Children are numbered in 32 bits.
 MOST_CHILDREN = 2**31 - 2
-#: Every belief keeps some memory for each depth.
-MOST_DEPTH = 1_000_000
 
 
 class Tree:
@@ -46,7 +47,13 @@ class Tree:
     >>> ragged = Tree(lambda path: 0 if path == (1,) else 2, 3)
     >>> ragged.is_leaf((1,)), ragged.is_leaf((0,))
     (True, False)
+
+    Trees whose paths stand for something are made by `permutations`, `subsets`, `strings`,
+    `grammar` and `graph`.
     """
+
+    #: What paths stand for, on a tree that one of these made.
+    structure: Structure | None = None
 
     def __init__(
         self,
@@ -74,6 +81,142 @@ class Tree:
                 raise ValueError(
                     f"log_arms must not be negative (there is at least one arm), got {log_arms!r}"
                 )
+
+    @classmethod
+    def of(cls, structure: Structure) -> "Tree":
+        """Return the tree of a structure."""
+        tree = cls(structure.branching, structure.steps, labels=structure.name_of)
+        tree.structure = structure
+        return tree
+
+    @classmethod
+    def permutations(cls, items: Sequence[Hashable], *, label: str = "position") -> "Tree":
+        """Return the tree of the orders of items: each step takes one of those that are left.
+
+        Parameters
+        ----------
+        items
+            Different hashable items.
+        label
+            The label of a step: `"position"`, for schedules, where it matters how early an item
+            comes, is (position, item); `"pair"`, for tours, where it matters what follows what, is
+            (item before, item), and (item,) at the first step.
+
+        Examples
+        --------
+        >>> tree = Tree.permutations(["wash", "peel", "cut", "cook"])
+        >>> tree.decode((1, 0, 1, 0)), tree.arms
+        (['peel', 'wash', 'cook', 'cut'], 24)
+        >>> tree.label((1, 0)), Tree.permutations("abcd", label="pair").label((1, 0))
+        ((1, 'wash'), ('b', 'a'))
+        """
+        return cls.of(Permutations(items, label))  # type: ignore[arg-type]
+
+    @classmethod
+    def subsets(cls, items: Sequence[Hashable], size: int) -> "Tree":
+        """Return the tree of the subsets of one size, as sets.
+
+        Each step takes an item behind the one before, so every subset is one path. Its label is
+        the item.
+
+        Examples
+        --------
+        >>> tree = Tree.subsets(["tent", "stove", "map", "rope"], 2)
+        >>> sorted(tree.decode((0, 2))), tree.label((0, 2)), tree.arms
+        (['rope', 'tent'], 'rope', 6)
+        """
+        return cls.of(Subsets(items, size))  # type: ignore[arg-type]
+
+    @classmethod
+    def strings(cls, alphabet: Sequence[Hashable], length: int) -> "Tree":
+        """Return the tree of all strings of one length; lists if letters are not characters.
+
+        The label of a step is (position, letter).
+
+        Examples
+        --------
+        >>> tree = Tree.strings("ACGT", 8)
+        >>> tree.decode((2, 0, 3, 3, 0, 1, 0, 0)), tree.label((2, 0, 3))
+        ('GATTACAA', (2, 'T'))
+        >>> Tree.strings(["left", "right"], 3).decode((0, 1, 1))
+        ['left', 'right', 'right']
+        """
+        return cls.of(Strings(alphabet, length))  # type: ignore[arg-type]
+
+    @classmethod
+    def grammar(cls, rules: Mapping[Any, Sequence[Any]], start: Hashable, depth: int) -> "Tree":
+        """Return the tree of the derivations of a context-free grammar.
+
+        Each step rewrites the leftmost symbol. Only alternatives are offered with which the
+        derivation can end within the depth. The label of a step is (symbol, alternative).
+
+        Parameters
+        ----------
+        rules
+            A list of alternatives for each symbol. An alternative is text, in which symbols are
+            rewritten where they stand; or a tuple (or list), which becomes a tuple with its entries
+            rewritten, for expressions as nested tuples; or one symbol or terminal. A tuple of one
+            entry is the same as this entry. All that has no rules is a terminal.
+        start
+            The symbol to begin with.
+        depth
+            The highest number of rewrites.
+
+        Examples
+        --------
+        >>> rules = {"<e>": ["<e> + <e>", "sin(<e>)", "x", "1"]}
+        >>> tree = Tree.grammar(rules, "<e>", depth=5)
+        >>> tree.decode((0, 2, 1, 1)), tree.label((0, 2, 1)), tree.arms
+        ('x + sin(x)', ('<e>', 'sin(<e>)'), 66)
+        >>> Tree.grammar({"e": [("+", "e", "e"), "x", 1.0]}, "e", 5).decode((0, 1, 0, 0, 1))
+        ('+', 'x', ('+', 'x', 1.0))
+        """
+        return cls.of(Grammar(rules, start, depth))
+
+    @classmethod
+    def graph(
+        cls,
+        successors: Callable[[Any], Iterable[Any]],
+        start: Hashable,
+        goal: Any,
+        depth: int,
+        *,
+        label: str = "edge",
+    ) -> "Tree":
+        """Return the tree of the walks through a graph from a state to a goal.
+
+        A walk is a list of states. It ends where it first arrives at a goal; if that is also the
+        start, walks are cycles. Only states are offered from which a goal is within reach in the
+        steps that are left. To know them, the graph is explored when the tree is made, breadth
+        first and up to 500,000 states: walks stay within these.
+
+        Parameters
+        ----------
+        successors
+            A function that returns the different states after a state, always the same ones in
+            the same order. States are hashable.
+        start
+            The first state.
+        goal
+            The last state, or a function that returns whether a state is a goal.
+        depth
+            The highest number of steps.
+        label
+            The label of a step: `"edge"` is (state before, state), `"state"` is the state.
+
+        Raises
+        ------
+        ValueError
+            If no goal can be reached within the depth.
+
+        Examples
+        --------
+        >>> streets = {"home": ["park", "mall"], "park": ["mall", "work"], "mall": ["work"]}
+        >>> tree = Tree.graph(streets.__getitem__, "home", "work", depth=3)
+        >>> tree.decode((0, 0, 0)), tree.label((0, 0)), tree.arms
+        (['home', 'park', 'mall', 'work'], ('park', 'mall'), 3)
+        """
+        return cls.of(Graph(successors, start, goal, depth, label))
 
     def _read_counts(self, branching: Any) -> tuple[float, ...]:
         if isinstance(branching, str | bytes | dict | set):
@@ -191,11 +334,16 @@ class Tree:
             )
         return steps
 
-    def decode(self, path: Sequence[int]) -> tuple[Any, ...]:
-        """Return what an objective is given: the labels along a path, or the path itself."""
-        if self.labels is None and self._is_plain(path):
-            return path  # type: ignore[return-value]
-        steps, _ = self.walk(path)
+    def decode(self, path: Sequence[int]) -> Any:
+        """Return the argument of an objective.
+
+        It is what the path stands for (of an incomplete path, the part that is known); else the
+        tuple of the labels along the path; without labels, the path itself.
+        """
+        plain = (self.labels is None or self.structure is not None) and self._is_plain(path)
+        steps: Path = path if plain else self.walk(path)[0]  # type: ignore[assignment]
+        if self.structure is not None:
+            return self.structure.decode(steps)
         if self.labels is None:
             return steps
         if callable(self.labels):
@@ -205,9 +353,30 @@ class Tree:
                 raise ValueError(f"path[{i}] is {k}, but labels has {len(self.labels[i])} names")
         return tuple(self.labels[i][k] for i, k in enumerate(steps))
 
+    def text(self, path: Sequence[int]) -> str:
+        """Return what `decode` returns as text; sets in the order of their items."""
+        decoded = self.decode(path)
+        return str(decoded) if self.structure is None else self.structure.text(tuple(path))
+
+    def label(self, path: Path) -> Any:
+        """Return the label of the last step of a path that is known to be valid.
+
+        It is what `kernels.Labeled` compares: between branches, steps with equal labels are alike.
+        Without anything else, it is the name or the number of the step.
+        """
+        if not path:
+            raise ValueError("path must have a step, got (): the root has no label")
+        if self.structure is not None:
+            return self.structure.label_of(path)
+        if self.labels is None:
+            return path[-1]
+        return self.labels(path) if callable(self.labels) else self.labels[len(path) - 1][path[-1]]
+
     @cached_property
     def arms(self) -> int | None:
         """The number of complete paths, an int of any size; None if they cannot be counted."""
+        if self.structure is not None:
+            return self.structure.arms
         if self.depth == 0:
             return 1
         if self.counts is None or math.inf in self.counts:
@@ -217,11 +386,15 @@ class Tree:
     @cached_property  # searchers look at it at every play
     def log_arms(self) -> float | None:
         """The logarithm of the number of arms, the bound of it that was given, or None."""
+        if self.structure is not None:
+            return self.structure.log_arms
         if self.depth and (self.counts is None or math.inf in self.counts):
             return self._log_arms
         return math.fsum(math.log(c) for c in self.counts or ())
 
     def _key(self) -> tuple[Hashable, ...]:
+        if self.structure is not None:
+            return (self.structure,)
         labels = self.labels if callable(self.labels) else repr(self.labels)
         branching = self._given if self.counts is None else self.counts
         return (branching, self.depth, labels, self._log_arms)
@@ -233,6 +406,8 @@ class Tree:
         return hash(self._key())
 
     def __repr__(self) -> str:
+        if self.structure is not None:
+            return repr(self.structure)
         given = getattr(self._given, "__qualname__", None) or repr(self._given)
         labels = "" if self.labels is None else ", labels=..."
         bound = "" if self._log_arms is None else f", log_arms={self._log_arms!r}"

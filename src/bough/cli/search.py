@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from bough._text import printable
 from bough.cli.options import run_arguments, search_options, shared
 from bough.cli.shell import (
     Finite,
@@ -203,6 +204,8 @@ def _facts(problem: str, known: Problem | None, result: Result, elapsed: float) 
     facts |= run_facts(result, elapsed) | result_facts(result)
     if result.certificate is not None and result.certificate.conditional:
         facts["fitted"] = fitted_facts(searcher.belief)
+    if result.best is not None and searcher.tree.labels is not None:
+        facts["best"]["decoded"] = searcher.tree.text(result.best.path)
     if result.best is not None and known is not None:
         facts["optimum"] = {"value": known.optimum, "path": list(known.best_path)}
         facts["regret"] = known.optimum - known.value(result.best.path)
@@ -217,6 +220,8 @@ def _page(facts: dict[str, Any], result: Result) -> str:
     if best is None:
         return "\n".join([*lines, "there is no value yet"])
     known = [("best path", click.style(" ".join(map(str, best.path)), bold=True))]
+    if "decoded" in facts["best"]:
+        known.append(("which is", printable(facts["best"]["decoded"])))
     known += known_lines(result)
     if "fitted" in facts:
         known.append(("model", fitted_text(facts["fitted"])))

@@ -20,7 +20,7 @@ from bough.plotting.parameters import numbers_of
 from bough.plotting.view import ABSENT, SearchView, columns_of
 from bough.run.render import arm_facts, certificate_facts, finite
 from bough.studies.trials import STATES
-from bough.trees import Tree
+from bough.trees import Path, Tree
 
 #: Number of nodes of the tree on the page, the most visited ones: about 1 MB.
 MOST_NODES = 20_000
@@ -74,11 +74,18 @@ def _summary(view: SearchView) -> dict[str, Any]:
         at_best = best.path, best.params
         facts["best"] = arm_facts(best) | {
             "path": " ".join(map(str, best.path)),
-            "decoded": " ".join(map(str, view.decode(best.path))) if view.labels else None,
+            "decoded": _decoded(view, best.path),
             "params": _params(best.params),
             "trials": [t.id for t in view.completed if (t.path, t.params) == at_best],
         }
     return facts
+
+
+def _decoded(view: SearchView, path: Path) -> str | None:
+    """Return what a path stands for, or its labels; None if there are none."""
+    if view.tree is not None and view.tree.structure is not None:
+        return view.tree.text(path)
+    return " ".join(map(str, view.decode(path))) if view.labels else None
 
 
 def _observed(view: SearchView) -> dict[str, Any] | None:

@@ -33,7 +33,7 @@ def result_text(result: "Result") -> str:
     if best is not None:
         place: Any = best.params
         if not isinstance(result.searcher, SpaceSearcher):
-            place = result.searcher.tree.decode(best.path)
+            place = result.searcher.tree.text(best.path)
         lines.append(labeled("best path" if best.params is None else "best params", place))
         lines += [labeled(*line) for line in known_lines(result)]
     elif history.infeasible:

@@ -24,6 +24,7 @@ from bough.spaces import Space
 from bough.spaces.searcher import SpaceSearcher
 from bough.spaces.space import describe as describe_space
 from bough.spaces.space import rebuild as rebuild_space
+from bough.structures import STRUCTURES
 from bough.studies.trials import Domain
 from bough.trees import Tree
 
@@ -105,6 +106,12 @@ def name_of(function: Any) -> str:
 
 def describe_tree(tree: Tree) -> dict[str, Any]:
     """Return a tree in a form that JSON can hold."""
+    if tree.structure is not None:
+        parts = {
+            field.name: describe(getattr(tree.structure, field.name))
+            for field in dataclasses.fields(tree.structure)  # type: ignore[arg-type]
+        }
+        return {"structure": tree.structure.kind} | parts
     branching: Any = {"function": name_of(tree._given)}
     labels: Any = tree.labels
     listed = labels is not None and not callable(labels)
@@ -120,6 +127,13 @@ def describe_tree(tree: Tree) -> dict[str, Any]:
 
 def rebuild_tree(description: dict[str, Any]) -> Tree:
     """Return the tree that was described; `NotInFile` if it has functions."""
+    if "structure" in description:
+        parts = {
+            name: rebuild(part, f"the tree's {name}")
+            for name, part in description.items()
+            if name != "structure"
+        }
+        return Tree.of(STRUCTURES[description["structure"]](**parts))
     return Tree(
         rebuild(description["branching"], "the tree's branching"),
         description["depth"],
