@@ -5,6 +5,9 @@ cimport cython
 
 from bough.belief.nodes cimport GROUP, INF, NO_ARM, NONE, ROOT, UNEXPLORED, Nodes
 
+cdef enum:
+    UNREAD = -2  # the label of a node that was made for its prior mean alone
+
 
 @cython.final
 cdef class Effects:
