@@ -73,7 +73,7 @@ class Effects:
         self.keys = []
         self.number = {}
         self.pivots = []
-        self.size = 0
+        self.size = self.kept_labels = self.kept_size = 0
         self.psi = np.zeros((0, 0))
         self.mean = np.zeros(0)
         self.prior_mean = np.zeros(0)
@@ -82,6 +82,7 @@ class Effects:
         self._reserve_coordinates(8)
         self._reserve_nodes()
         self.register(keys)
+        self._keep()
 
     def begin_again(self):
         """Forget all observations."""
@@ -136,7 +137,7 @@ class Effects:
     # ------------------------------------------------------------------ labels
 
     def read(self, path):
-        """Read the labels of the nodes of a path; labels that were not known are registered."""
+        """Return the numbers of the labels of the nodes of a path, new ones registered."""
         nodes = self.nodes
         i: cython.int
         length: cython.int = nodes.read(path)
@@ -152,16 +153,32 @@ class Effects:
             new = [key for key in keys if key is not None and key not in self.number]
             self.register(list(dict.fromkeys(new)))
             numbers = [NONE if key is None else self.number[key] for key in keys]
-        # (The user's function may have used this belief.)
-        length = nodes.read(steps)
-        for i in range(length):
+        return numbers
+
+    def name(self, numbers):
+        """Take the labels that were read for those of the path.
+
+        This comes last, since the functions of the user may use this belief.
+        """
+        i: cython.int
+        self.named = len(numbers)
+        for i in range(self.named):
             self.ids[i + 1] = numbers[i]
-        self.named = length
+        return 0
+
+    def drop(self):
+        """Forget labels that belong to no node, after an observation was refused."""
+        if len(self.keys) > self.kept_labels:
+            self.forget(self.kept_labels, self.kept_size)
         return 0
 
     def forget(self, labels, size):
-        """Forget labels that were read last, so that this many labels and coordinates are left."""
-        size_now: cython.int = size
+        """Forget labels that were read last, so that this many labels and coordinates are left.
+
+        Those of nodes stay.
+        """
+        labels = max(labels, self.kept_labels)
+        size_now: cython.int = max(size, self.kept_size)
         for key in self.keys[labels:]:
             del self.number[key]
         np.asarray(self.psi)[labels : len(self.keys)] = 0.0
@@ -249,10 +266,16 @@ class Effects:
         self.prior_mean[j] = mean
         self.size += 1
 
+    def _keep(self):
+        """Keep all labels that are known."""
+        self.kept_labels = len(self.keys)
+        self.kept_size = self.size
+
     def _take_labels(self):
         """Keep the labels that were read last at the nodes of the trail, once these exist."""
         nodes = self.nodes
         self._reserve_nodes()
+        self._keep()
         for i in range(nodes.trailed):
             n = nodes.trail[i]
             if nodes.array[n].count != GROUP and n != ROOT:
@@ -388,6 +411,18 @@ class Effects:
             for j in range(self.size):
                 self.c[j] += s * self.psi[named, j]
 
+    def reach_step(self):
+        """Find c of the step at the end of a path of which only some nodes may exist."""
+        nodes = self.nodes
+        self.open()
+        if nodes.found == nodes.length and self.label[nodes.trail[nodes.trailed - 1]] != UNREAD:
+            self.use_step()
+            return
+        named = self.ids[nodes.length] if nodes.length > 0 else NONE
+        s = self.strengths[nodes.length]
+        for j in range(self.size):
+            self.c[j] = s * self.psi[named, j] if named != NONE else 0.0
+
     def predict(self):
         """Find C c, and what the effects add to mean (`residual`) and variance of F."""
         m = self.size
@@ -515,8 +550,9 @@ class Effects:
 
         Labels that were not known are registered.
         """
-        self.read(path)
+        numbers = self.read(path)
         self.nodes.approach(path, False)
+        self.name(numbers)
         self.reach()
         self.predict()
         return np.array(self.c[: self.size]), self.residual, self.variance
