@@ -38,6 +38,10 @@ class Oracle:
             return self.prior(())
         return self.prior(path) - self.prior(path[:-1])
 
+    def covariance(self, nodes, others):
+        """Return the prior covariance of two sums of steps, given by the nodes of these."""
+        return sum((self.v[len(n)] for n in nodes & others), self.number(0))
+
     def posterior(self, paths, pending=()):
         """Return mean, covariance and log likelihood; pending evaluations narrow the covariance."""
         paths = [tuple(p) for p in paths]
@@ -54,9 +58,9 @@ class Oracle:
         C = np.empty((size, size), dtype=dtype)
         for i in range(size):
             for j in range(size):
-                C[i, j] = sum((self.v[len(n)] for n in sets[i] & sets[j]), self.number(0))
+                C[i, j] = self.covariance(sets[i], sets[j])
         m = np.array(means, dtype=dtype)
-        scale = max(self.v)
+        scale = max([*self.v, *np.diag(C)])
         log_density = self.number(0)
         for t, (_, _, value, s2) in enumerate(observed + waiting):
             i = len(paths) + t
@@ -76,6 +80,35 @@ class Oracle:
             C[:k, :k].astype(float),
             float(log_density),
         )
+
+
+class LabelOracle(Oracle):
+    """The same with effects of labels: k(label, label) between the nodes below the root.
+
+    `label(path)` may be None, for a node without one; `strengths` are those of each depth.
+    """
+
+    def __init__(self, increments, mean, observations, label, k, strengths, *, exact):
+        super().__init__(increments, mean, observations, exact=exact)
+        self.label, self.k = label, k
+        self.strengths = [self.number(float(s)) for s in strengths]
+        self.known = {}
+
+    def covariance(self, nodes, others):
+        total = super().covariance(nodes, others)
+        for a in nodes:
+            for b in others:
+                if a and b:
+                    strength = self.strengths[len(a)] * self.strengths[len(b)]
+                    total += strength * self.between(self.label(a), self.label(b))
+        return total
+
+    def between(self, a, b):
+        if a is None or b is None:
+            return self.number(0)
+        if (a, b) not in self.known:
+            self.known[a, b] = self.number(self.k(a, b))
+        return self.known[a, b]
 
 
 def condition_number(increments, observations):

@@ -5,6 +5,9 @@ cimport cython
 
 from bough.belief.nodes cimport GROUP, INF, NO_ARM, NONE, ROOT, UNEXPLORED, Nodes
 
+cdef enum:
+    UNREAD = -2  # the label of a node that was made for its prior mean alone
+
 
 @cython.final
 cdef class Effects:
@@ -13,6 +16,8 @@ cdef class Effects:
     cdef readonly list keys  # the labels by number
     cdef dict number  # of each label
     cdef readonly int size  # the number of coordinates z in use
+    cdef int kept_labels  # the number of labels that nodes have, or had,
+    cdef int kept_size  # and of their coordinates
 
     cdef double[::1] strengths  # s_0 .. s_D
     cdef double[:, ::1] psi  # the effect of each label, by coordinates
@@ -40,15 +45,19 @@ cdef class Effects:
     cdef void _reserve_nodes(self)
     cdef void _reserve_coordinates(self, int more)
     cpdef void clear(self)
-    cdef int read(self, path) except -1
+    cdef list read(self, path)
+    cdef int name(self, list numbers) except -1
+    cdef int drop(self) except -1
     cdef int register(self, list keys) except -1
     cdef void check_labels(self)
+    cdef void _keep(self)
     cdef int _take_labels(self) except -1
     cdef void _extend(self, int i, int n) noexcept
     cdef void _message(self, int i, int n) noexcept
     cdef void open(self) noexcept
     cdef void reach(self) noexcept
     cdef void use_step(self) noexcept
+    cdef void reach_step(self) noexcept
     cdef void predict(self) noexcept
     cdef bint is_certain(self) noexcept
     cdef void learn(self, double residual, double variance) noexcept

@@ -34,6 +34,9 @@ from cython.cimports.libc.math import sqrt
 if not cython.compiled:
     from bough.belief.nodes import GROUP, INF, NO_ARM, NONE, ROOT, UNEXPLORED, Nodes
 
+    #: The label of a node made for its prior mean alone, not read so far. (NONE: it has none.)
+    UNREAD = -2
+
 #: The most coordinates of effects.
 MOST_EFFECTS = 2000
 #: A label whose effect is known from those of others, up to this share of its variance, brings no
@@ -42,7 +45,7 @@ DEPENDENT = 1e-13
 #: Covariances of effects that miss by more than this share are not positive definite.
 INDEFINITE = 1e-6
 #: An exact observation was certain if its variance is less than this share of the prior's.
-CERTAIN = 1e-12
+CERTAIN = 1e-13
 
 
 class Effects:
@@ -70,7 +73,7 @@ class Effects:
         self.keys = []
         self.number = {}
         self.pivots = []
-        self.size = 0
+        self.size = self.kept_labels = self.kept_size = 0
         self.psi = np.zeros((0, 0))
         self.mean = np.zeros(0)
         self.prior_mean = np.zeros(0)
@@ -79,6 +82,7 @@ class Effects:
         self._reserve_coordinates(8)
         self._reserve_nodes()
         self.register(keys)
+        self._keep()
 
     def begin_again(self):
         """Forget all observations."""
@@ -89,14 +93,14 @@ class Effects:
         """Forget all observations and all labels."""
         self.keys = []
         self.begin_again()
-        np.asarray(self.label)[:] = NONE
+        np.asarray(self.label)[:] = UNREAD
 
     def _reserve_nodes(self):
         """Make room for every node that there is room for."""
         rows = self.nodes.array.shape[0]
         old: cython.Py_ssize_t = self.label.shape[0]
         if rows > old:
-            label = np.full(rows, NONE, dtype=np.int32)
+            label = np.full(rows, UNREAD, dtype=np.int32)
             label[:old] = self.label
             self.label = label
             kappa = np.zeros(rows)
@@ -133,7 +137,7 @@ class Effects:
     # ------------------------------------------------------------------ labels
 
     def read(self, path):
-        """Read the labels of the nodes of a path; labels that were not known are registered."""
+        """Return the numbers of the labels of the nodes of a path, new ones registered."""
         nodes = self.nodes
         i: cython.int
         length: cython.int = nodes.read(path)
@@ -149,16 +153,32 @@ class Effects:
             new = [key for key in keys if key is not None and key not in self.number]
             self.register(list(dict.fromkeys(new)))
             numbers = [NONE if key is None else self.number[key] for key in keys]
-        # (The user's function may have used this belief.)
-        length = nodes.read(steps)
-        for i in range(length):
+        return numbers
+
+    def name(self, numbers):
+        """Take the labels that were read for those of the path.
+
+        This comes last, since the functions of the user may use this belief.
+        """
+        i: cython.int
+        self.named = len(numbers)
+        for i in range(self.named):
             self.ids[i + 1] = numbers[i]
-        self.named = length
+        return 0
+
+    def drop(self):
+        """Forget labels that belong to no node, after an observation was refused."""
+        if len(self.keys) > self.kept_labels:
+            self.forget(self.kept_labels, self.kept_size)
         return 0
 
     def forget(self, labels, size):
-        """Forget labels that were read last, so that this many labels and coordinates are left."""
-        size_now: cython.int = size
+        """Forget labels that were read last, so that this many labels and coordinates are left.
+
+        Those of nodes stay.
+        """
+        labels = max(labels, self.kept_labels)
+        size_now: cython.int = max(size, self.kept_size)
         for key in self.keys[labels:]:
             del self.number[key]
         np.asarray(self.psi)[labels : len(self.keys)] = 0.0
@@ -246,10 +266,16 @@ class Effects:
         self.prior_mean[j] = mean
         self.size += 1
 
+    def _keep(self):
+        """Keep all labels that are known."""
+        self.kept_labels = len(self.keys)
+        self.kept_size = self.size
+
     def _take_labels(self):
         """Keep the labels that were read last at the nodes of the trail, once these exist."""
         nodes = self.nodes
         self._reserve_nodes()
+        self._keep()
         for i in range(nodes.trailed):
             n = nodes.trail[i]
             if nodes.array[n].count != GROUP and n != ROOT:
@@ -262,12 +288,13 @@ class Effects:
         for i in range(nodes.trailed):
             n = nodes.trail[i]
             d = nodes.array[n].depth
-            if nodes.array[n].count == GROUP or n == ROOT or self.label[n] == NONE:
+            if nodes.array[n].count == GROUP or n == ROOT or self.label[n] == UNREAD:
                 continue
             if self.label[n] != self.ids[d]:
+                before = None if self.label[n] == NONE else self.keys[self.label[n]]
                 now = None if self.ids[d] == NONE else self.keys[self.ids[d]]
                 raise ValueError(
-                    f"labels({nodes.path(d)}) was {self.keys[self.label[n]]!r} and is {now!r} now: "
+                    f"labels({nodes.path(d)}) was {before!r} and is {now!r} now: "
                     "it must always return the same label for the same node"
                 )
 
@@ -289,7 +316,7 @@ class Effects:
         column: cython.double[::1] = self.columns[n]
         smooth: cython.double[::1] = self.smooth
         above: cython.double[::1] = self.above
-        psi: cython.double[::1] = self.psi[named if named != NONE else 0]
+        psi: cython.double[::1] = self.psi[named if named >= 0 else 0]
         for j in range(m):
             above[j] = smooth[j]
         if i > 0:
@@ -299,7 +326,7 @@ class Effects:
         else:
             for j in range(m):
                 phi[j] = 0.0
-        if named == NONE or nodes.array[n].count == GROUP:
+        if named < 0:
             share = 0.0
         else:
             for j in range(m):
@@ -359,7 +386,13 @@ class Effects:
     def reach(self):
         """Find c at the end of a path of which only some nodes exist."""
         self.open()
-        for d in range(self.nodes.found + 1, self.named + 1):
+        nodes = self.nodes
+        first: cython.int = nodes.found + 1
+        for i in range(nodes.trailed):  # (those that were made only for their prior mean come last)
+            n = nodes.trail[i]
+            if self.label[n] == UNREAD and nodes.array[n].count != GROUP and n != ROOT:
+                first = min(first, nodes.array[n].depth)
+        for d in range(first, self.named + 1):
             named = self.ids[d]
             s = self.strengths[d]
             if named != NONE:
@@ -374,9 +407,21 @@ class Effects:
         s = self.strengths[nodes.array[n].depth]
         for j in range(self.size):
             self.c[j] = self.above[j] - self.smooth[j]
-        if named != NONE:
+        if named >= 0:
             for j in range(self.size):
                 self.c[j] += s * self.psi[named, j]
+
+    def reach_step(self):
+        """Find c of the step at the end of a path of which only some nodes may exist."""
+        nodes = self.nodes
+        self.open()
+        if nodes.found == nodes.length and self.label[nodes.trail[nodes.trailed - 1]] != UNREAD:
+            self.use_step()
+            return
+        named = self.ids[nodes.length] if nodes.length > 0 else NONE
+        s = self.strengths[nodes.length]
+        for j in range(self.size):
+            self.c[j] = s * self.psi[named, j] if named != NONE else 0.0
 
     def predict(self):
         """Find C c, and what the effects add to mean (`residual`) and variance of F."""
@@ -427,16 +472,18 @@ class Effects:
         self.variance += max(variance, CERTAIN * least)
         if self.variance <= 0.0:
             return
-        share = self.residual / self.variance
+        root = sqrt(self.variance)
+        share = self.residual / root
         gain: cython.double[::1] = self.gain
+        for j in range(self.size):
+            gain[j] /= root
         for i in range(self.size):
             x = gain[i]
             if x != 0.0:
                 self.mean[i] += x * share
-                weight = x / self.variance
                 row: cython.double[::1] = self.C[i]
                 for j in range(self.size):
-                    row[j] -= weight * gain[j]
+                    row[j] -= x * gain[j]  # C stays symmetric, to the last bit
 
     def pass_up(self, i, tau):
         """Pass up the message at place i of the trail, before the parent takes tau of it."""
@@ -507,8 +554,9 @@ class Effects:
 
         Labels that were not known are registered.
         """
-        self.read(path)
+        numbers = self.read(path)
         self.nodes.approach(path, False)
+        self.name(numbers)
         self.reach()
         self.predict()
         return np.array(self.c[: self.size]), self.residual, self.variance
@@ -533,8 +581,9 @@ class Effects:
         )
 
     def values_of_arms(self, C, b, rest, pending):
-        """Return the nodes that are arms or have unexplored children, and mean + b std there.
+        """Return the nodes that are arms or may have unexplored children, and mean + b std there.
 
+        Nodes that were made only for their prior mean count as unexplored.
         `rest` is the variance of what may follow below an unexplored child, at each depth; with
         `pending` the variances count pending evaluations.
         """
@@ -552,6 +601,7 @@ class Effects:
         count: cython.int = 0
         i: cython.int = 0
         n: cython.int = ROOT
+        foreseen: cython.bint = nodes.prior_mean is not None
         while True:
             for j in range(size):
                 self.smooth[j] = smooths[i - 1, j] if i > 0 else 0.0
@@ -566,11 +616,14 @@ class Effects:
                 spread = nodes.pending[n].spread
             m_of[i] = nodes.array[n].offset + (g * m_of[i - 1] if i > 0 else 0.0)
             v_of[i] = spread + (q * q * v_of[i - 1] if i > 0 else 0.0)
-            if nodes.array[n].arm != NO_ARM:
+            arm = nodes.array[n].arm != NO_ARM
+            if foreseen and nodes.array[n].count != GROUP and n != ROOT:
+                arm = self.label[n] != UNREAD and (arm or nodes.array[n].branching > 0)
+            if arm:
                 for j in range(size):
                     self.c[j] = self.phi[i, j] - self.smooth[j]
                 variance = v_of[i]
-                if nodes.array[n].arm == UNEXPLORED:
+                if nodes.array[n].arm == UNEXPLORED or nodes.array[n].arm == NO_ARM:
                     variance += follows[nodes.array[n].depth]
                 mean = m_of[i]
                 gain: cython.double[::1] = self.gain
@@ -602,6 +655,7 @@ class Effects:
     def children_of(self, n, m, variance, phi, smooth, pending):
         """Return the explored children of a node, and the state of each of them.
 
+        Those that were made only for their prior mean are left out: their labels are unknown.
         With `pending` the variances count pending evaluations.
 
         Returns
@@ -636,7 +690,7 @@ class Effects:
                 if nodes.array[c].child != NONE:
                     c = nodes.array[c].child
                     continue
-            else:
+            elif self.label[c] != UNREAD:
                 g = nodes.array[c].g
                 found[k] = c
                 index[k] = nodes.array[c].index
@@ -656,7 +710,7 @@ class Effects:
             while nodes.array[c].sibling == NONE and nodes.array[c].parent != n:
                 c = nodes.array[c].parent
             c = nodes.array[c].sibling
-        return numbers, indices, means, variances, phis, smooths
+        return numbers[:k], indices[:k], means[:k], variances[:k], phis[:k], smooths[:k]
 
     @property
     def posterior(self):

@@ -45,6 +45,9 @@ cdef class Posterior:
     cdef double[::1] etas
 
     cdef dict _approach(self, path)
+    cdef int _drop_labels(self) except -1
+    cdef int _observe_step(self, path, double r, double s2, double share) except -1
+    cdef list _step_variances(self, noise, Py_ssize_t count)
     cdef int _grow(self, dict plan) except -1
     cdef int _reserve_log(self) except -1
     cdef double _precision(self, int n) noexcept
@@ -66,6 +69,7 @@ cdef class Posterior:
     cdef double _squared(self, noise) except? -1.0
     cdef int _ends(self, depth) except -1
     cdef int check_exact(self, double y, double s2) except -1
+    cdef int _check_certain(self, double y, double center, double m, what) except -1
     cdef double _rounding(self, int observed, double y) noexcept
     cdef double _step_rounding(self, int n, double r) noexcept
     cdef int observe_at_trail(self, dict plan, double y, double s2, bint own_noise, int ends, double share) except -1

@@ -109,10 +109,13 @@ class Posterior:
         y: cython.double = moderate(value, "value")
         own_noise = noise is not None
         share: cython.double = self._squared(noise) if own_noise else 1.0
-        plan = self._approach(path)
-        ends = self._ends(depth)
-        s2 = self.variance_of(own_noise, share, nodes.length, ends)
-        self.observe_at_trail(plan, y, s2, own_noise, ends, share)
+        try:
+            plan = self._approach(path)
+            ends = self._ends(depth)
+            s2 = self.variance_of(own_noise, share, nodes.length, ends)
+            self.observe_at_trail(plan, y, s2, own_noise, ends, share)
+        finally:
+            self._drop_labels()
 
     def observe_at_trail(self, plan, y, s2, own_noise, ends, share):
         """Observe F at the end of the path that `nodes` has approached."""
@@ -124,10 +127,17 @@ class Posterior:
         """Find the end of a path that is to be grown, and the labels of its nodes."""
         if self.effects is None:
             return self.nodes.approach(path, True)
-        self.effects.read(path)
+        numbers = self.effects.read(path)
         plan = self.nodes.approach(path, True)
+        self.effects.name(numbers)
         self.effects.check_labels()
         return plan
+
+    def _drop_labels(self):
+        """Forget labels that were read for an observation that was refused."""
+        if self.effects is not None:
+            self.effects.drop()
+        return 0
 
     def _grow(self, plan):
         """Make the nodes of the path that do not exist, and room for its observations."""
@@ -195,16 +205,19 @@ class Posterior:
         if self.effects is not None:
             self.effects.named = nodes.length
             self.effects.reach()
-            self.effects.predict()
-            known = nodes.m + self.effects.residual
-            if self.effects.is_certain() and abs(y - nodes.center - known) > (
-                LABEL_ROUNDING * (abs(y - nodes.center) + abs(known))
-            ):
-                raise contradiction("value", y, "node has", known + nodes.center)
-            return 0
+            return self._check_certain(y, nodes.center, nodes.m, "node has")
         n = nodes.trail[nodes.trailed - 1] if nodes.found == nodes.length else NONE
         if abs(y - nodes.center - nodes.m) > self._rounding(n, y):
             raise contradiction("value", y, "node has", nodes.m + nodes.center)
+        return 0
+
+    def _check_certain(self, y, center, m, what):
+        """Refuse an exact value that contradicts known effects, m being known without these."""
+        self.effects.predict()
+        known = m + self.effects.residual
+        gap = abs(y - center - known)
+        if self.effects.is_certain() and gap > LABEL_ROUNDING * (abs(y - center) + abs(known)):
+            raise contradiction("value", y, what, known + center)
         return 0
 
     def _rounding(self, observed, y):
@@ -440,6 +453,14 @@ class Posterior:
         r: cython.double = moderate(value, "value")
         share = self._squared(noise)
         s2 = self.variance_of(True, share, 0, 0)
+        try:
+            self._observe_step(path, r, s2, share)
+        finally:
+            self._drop_labels()
+
+    def _observe_step(self, path, r, s2, share):
+        """Condition on a value of a step with noise of variance s2."""
+        nodes = self.nodes
         plan = self._approach(path)
         offset = nodes.center if nodes.length == 0 else 0.0  # F of the root is its step
         if nodes.found == nodes.length:
@@ -454,6 +475,9 @@ class Posterior:
         certain = s2 == 0.0 and step_variance == 0.0 and self.effects is None
         if certain and abs(r - offset - step_mean) > self._step_rounding(n, r - offset):
             raise contradiction("value", r, "step is", step_mean + offset)
+        if self.effects is not None and s2 == 0.0 and step_variance == 0.0:
+            self.effects.reach_step()
+            self._check_certain(r, offset, step_mean, "step is")
         n = self._grow(plan)
         self._record(n, True, True, nodes.length, share, r, s2)
         self._open()
@@ -462,6 +486,7 @@ class Posterior:
         self._take_step(n, r - offset, s2)
         self._add_density(residual_of(r, offset, step_mean), step_variance + s2)
         self._close()
+        return 0
 
     def _step_rounding(self, n, r):
         """Bound the effect of rounding on a step that is certain; n is NONE if it is new."""
@@ -482,19 +507,25 @@ class Posterior:
             length = len(rewards)
             if depth is not None:
                 length = whole(depth, "depth", least=length, most=self.nodes.depth)
-            self._observe_steps(path, rewards, self.step_shares(length)[: len(rewards)], False)
-            return
+            shares = self.step_shares(length)[: len(rewards)]
+        else:
+            shares = self._step_variances(noise, len(rewards))
+        try:
+            self._observe_steps(path, rewards, shares, noise is not None)
+        finally:
+            self._drop_labels()
+
+    def _step_variances(self, noise, count):
+        """Return the variances of noises that were given for steps: one of each, or one of all."""
         # (To ask NumPy what a list is takes longer than all the rest.)
         if type(noise) is float or (type(noise) is not list and np.ndim(noise) == 0):
-            variances = [self._squared(noise)] * len(rewards)
-        else:
-            variances = [
-                s * s
-                if type(s) is float and 1e-50 < s <= LARGEST
-                else self._squared(moderate(s, f"noise[{i}]"))
-                for i, s in enumerate(listed(noise, "noise"))
-            ]
-        self._observe_steps(path, rewards, variances, True)
+            return [self._squared(noise)] * count
+        return [
+            s * s
+            if type(s) is float and 1e-50 < s <= LARGEST
+            else self._squared(moderate(s, f"noise[{i}]"))
+            for i, s in enumerate(listed(noise, "noise"))
+        ]
 
     def step_shares(self, length):
         """Return the share of each step in the variance of the noise of their sum."""
@@ -645,12 +676,15 @@ class Posterior:
         nodes = self.nodes
         own_noise = noise is not None
         share: cython.double = self._squared(noise) if own_noise else 1.0
-        plan = self._approach(path)
-        ends = self._ends(depth)
-        s2 = self.variance_of(own_noise, share, nodes.length, ends)
-        if nodes.pending.shape[0] == 0:
-            nodes.pending = aligned(PENDING, nodes.array.shape[0])
-        n = self._grow(plan)
+        try:
+            plan = self._approach(path)
+            ends = self._ends(depth)
+            s2 = self.variance_of(own_noise, share, nodes.length, ends)
+            if nodes.pending.shape[0] == 0:
+                nodes.pending = aligned(PENDING, nodes.array.shape[0])
+            n = self._grow(plan)
+        finally:
+            self._drop_labels()
         self.last_token += 1
         self.tokens[self.last_token] = (n, s2, own_noise, ends, share)
         self._wait(n, s2, 1)

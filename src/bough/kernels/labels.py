@@ -308,8 +308,9 @@ class LabelModel:
         """Return the label of a node that is not the root; `ends`: whether it is a leaf."""
         if self.of_leaves:
             return path if ends else None
+        label = self.labels(path)
         try:
-            return self.between.key(self.labels(path), "label")
+            return self.between.key(label, "label")
         except (TypeError, ValueError) as error:
             raise type(error)(f"labels({path}): {error}") from error
 
