@@ -282,9 +282,7 @@ def main() -> None:
 @click.option("--problems", default=",".join(PROBLEMS), show_default=True)
 @click.option("--optimizers", default="bough,tpe,random", show_default=True)
 @click.option("--evaluations", type=click.IntRange(1), default=100, show_default=True)
-def run(
-    seeds: range, file: pathlib.Path, problems: str, optimizers: str, evaluations: int
-) -> None:
+def run(seeds: range, file: pathlib.Path, problems: str, optimizers: str, evaluations: int) -> None:
     done = {(r["problem"], r["seed"], r["optimizer"], r["evaluations"]) for r in load(file)}
     for seed in seeds:
         for name in problems.split(","):

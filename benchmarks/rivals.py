@@ -88,7 +88,7 @@ def minimize_by_nevergrad(
         made = nevergrad.p.Scalar(lower=parameter.low, upper=parameter.high)
         parameters[key] = made if isinstance(parameter, Float) else made.set_integer_casting()
     domain = nevergrad.p.Dict(**parameters)
-    domain.random_state = np.random.RandomState(seed)  # noqa: NPY002 - the one it takes
+    domain.random_state = np.random.RandomState(seed)
     search = nevergrad.optimizers.NGOpt(domain, budget=evaluations)
     for _ in range(evaluations):
         candidate = search.ask()

@@ -55,7 +55,7 @@ class Job:
     reason: str | None = None  # why it has failed before it began, by its constraints
 
 
-class Exited(RuntimeError):
+class Exited(RuntimeError):  # noqa: N818 - like WorkerDied
     """Raised for an objective that ended its worker process, such as by sys.exit."""
 
 

@@ -202,9 +202,7 @@ class SearchRun:
             raise _failure(f"the search failed: {error!r}", ()) from error
         if isinstance(trial, Job):
             return trial
-        return Job(
-            trial.id, trial.candidate, constraints=trial.constraints, reason=trial.reason
-        )
+        return Job(trial.id, trial.candidate, constraints=trial.constraints, reason=trial.reason)
 
     @property
     def ended(self) -> int:

@@ -110,9 +110,10 @@ def maximize(
         chance, and none after an exception, which would most often be raised again.
     catch
         Exceptions of the objective (or of its returned value), or of the constraints known before,
-        that only make one evaluation fail: the reason is recorded, and the search continues elsewhere. Others end the search with an
-        `ObjectiveError`, which holds the path and the result so far. (Exceptions of a rule or
-        callback are raised as they are, with the `result` too.)
+        that only make one evaluation fail: the reason is recorded, and the search continues
+        elsewhere. Others end the search with an `ObjectiveError`, which holds the path and the
+        result so far. (Exceptions of a rule or callback are raised as they are, with the `result`
+        too.)
     collect
         Whether to wait for running evaluations when a rule or Ctrl-C ends the search (until Ctrl-C
         is pressed again). By default they are left, and a study offers them again when it is
