@@ -145,4 +145,6 @@ def ends_its_process(params):
 @pytest.mark.parametrize("executor", [None, 1])
 def test_an_exit_has_the_same_reason_everywhere(executor):
     result = minimize(ends_its_process, SPACE, budget=2, catch=Exception, executor=executor, rng=0)
-    assert [trial.reason for trial in result.history.trials] == ["it raised SystemExit('no GPU')"] * 2
+    assert [trial.reason for trial in result.history.trials] == [
+        "it raised SystemExit('no GPU')"
+    ] * 2

@@ -473,3 +473,25 @@ def test_constrained_searches_are_copied_and_refused_input_changes_nothing():
         assert copied.ask() == params
         for one in (search, copied):
             one.tell_constrained(params, params["x"], [params["y"]])
+
+
+# ---------------------------------------------------------------------- options with parameters
+
+
+def test_the_chance_to_explore_an_option_falls_with_its_rank():
+    from bough.spaces.forest import ENOUGH, EXPLORED
+
+    space = Space(kind=Choice({name: Space(x=Float(0, 1)) for name in "abcd"} | {"none": None}))
+    search = Forest(space, rng=0)
+    points = {name: space.point({"kind": name, "x": 0.5}) for name in "abcd"}
+    for rank, name in enumerate("abcd"):
+        for i in range(2 * ENOUGH - (name == "d")):  # of d one reward is missing
+            search.tell({"kind": name, "x": i / 10}, -rank - i)
+    shares = {
+        name: sum(search._has_poor_option(point) for _ in range(4000)) / 4000
+        for name, point in points.items()
+    }
+    for rank, name in enumerate("abc"):
+        assert shares[name] == pytest.approx(1 - EXPLORED**rank, abs=0.04)
+    assert shares["d"] == 0.0
+    assert not search._has_poor_option(space.point({"kind": "none"}))
