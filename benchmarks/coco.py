@@ -17,7 +17,6 @@ import os
 import pathlib
 import tempfile
 import time
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -25,7 +24,7 @@ from typing import Any
 import click
 import numpy as np
 
-from benchmarks.optimise import suggest
+from benchmarks.rivals import PLANNERS, RIVALS
 from bough import Exhausted, Float, Forest, Int, Space
 from bough.spaces.parameters import Parameter
 
@@ -99,25 +98,9 @@ def values_of(optimizer: str, function: Any, seed: int, evaluations: int) -> Ite
             search.tell(params, -value)
             yield value
         return
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-    if optimizer == "tpe":
-        sampler: Any = optuna.samplers.TPESampler(multivariate=True, seed=seed)
-    else:
-        sampler = optuna.samplers.CmaEsSampler(
-            seed=seed, with_margin=function.number_of_integer_variables > 0,
-            warn_independent_sampling=False,
-        )  # fmt: skip
-    study = optuna.create_study(sampler=sampler)
-    for _ in range(evaluations):
-        trial = study.ask()
-        params = {}
-        suggest(trial, space, params)
-        value = float(function(list(params.values())))
-        study.tell(trial, value)
-        yield value
+    yield from RIVALS[optimizer](
+        optimizer, lambda params: float(function(list(params.values()))), space, seed, evaluations
+    )
 
 
 def run_one(
@@ -126,15 +109,18 @@ def run_one(
     """Return the regret after each number of evaluations."""
     objective, minimum = make_problem(problem, function, instance)
     regrets: dict[str, float] = {}
-    best = math.inf
     begin = time.process_time()
-    for t, value in enumerate(values_of(optimizer, objective, seed, evaluations), 1):
-        best = min(best, value)
-        if t in CHECKPOINTS:
-            regrets[str(t)] = max(best - minimum, LEAST_REGRET)
-    for mark in CHECKPOINTS:  # a space that is exhausted keeps its result
-        if mark <= evaluations:
-            regrets.setdefault(str(mark), max(best - minimum, LEAST_REGRET))
+    marks = [mark for mark in CHECKPOINTS if mark <= evaluations]
+    # One that plans by the number of evaluations gets a run for each.
+    for length in marks if optimizer in PLANNERS else [evaluations]:
+        best = math.inf
+        for t, value in enumerate(values_of(optimizer, objective, seed, length), 1):
+            best = min(best, value)
+            if t in marks:
+                regrets.setdefault(str(t), max(best - minimum, LEAST_REGRET))
+        for mark in marks:  # a space that is exhausted keeps its result
+            if mark <= length:
+                regrets.setdefault(str(mark), max(best - minimum, LEAST_REGRET))
     return {
         "problem": problem, "function": function, "instance": instance, "optimizer": optimizer,
         "seed": seed, "evaluations": evaluations, "regrets": regrets,
@@ -199,7 +185,7 @@ def make_table(rows: list[Row], functions: Iterable[int]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for problem in PROBLEMS:
-        for rival in ("tpe", "cmaes"):
+        for rival in RIVALS:
             for mark in CHECKPOINTS:
                 found = ratios.of(problem, mark, rival)
                 if not found:

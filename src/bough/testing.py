@@ -261,6 +261,23 @@ class SearcherConformance:
         assert arm.path == (2, 0, 1)
         assert arm.value is None or math.isclose(arm.value, 0.875, rel_tol=1e-12)
 
+    def test_rewards_with_constraints(self) -> None:
+        """A feasible reward is like any other; an infeasible one is a failure, however high."""
+        search, plain = self.make(UNIFORM, 5), self.make(UNIFORM, 5)
+        for t in range(9):
+            path = search.ask()
+            assert plain.ask() == path, "constraints change what is asked"
+            reward = self.reward(path, t)
+            if t % 3 < 2:
+                search.tell_constrained(path, reward, [0.0, -1.0])
+                plain.tell(path, reward)
+            else:
+                search.tell_constrained(path, reward + 1e3 if t % 2 else None, [-1.0, 1e-9])
+                plain.fail(path)
+        assert search.observations == 6, "an infeasible reward counts as an observation"
+        assert _bests(search) == _bests(plain)
+        assert search.pending == plain.pending
+
     def test_forget(self) -> None:
         """Pending evaluations are dropped, nothing else changes, and the result may still come."""
         search = self.make(UNIFORM, 4)

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import bough
 from bough import kernels, plotting
@@ -343,6 +345,16 @@ def test_a_conditional_parameter_does_not_explain_its_choice():
     inside = ((values - np.where(deep, values[deep].mean(), 10.0)) ** 2).sum()
     assert shares["x"] == pytest.approx(inside / ((values - values.mean()) ** 2).sum(), rel=0.1)
     assert shares["deep"] == pytest.approx(1 - shares["x"], rel=0.1)
+
+
+@given(st.integers(1, 25), st.integers(0, 99))
+def test_little_is_known_of_a_parameter_that_few_trials_have(count, seed):
+    values = np.random.default_rng(seed).normal(size=50)
+    rows = [{"use": i < count} | ({"x": float(values[i])} if i < count else {}) for i in range(50)]
+    data = plotting.importance_data(view_of_params(rows, values.tolist()))
+    i = data.names.index("x")
+    unknown = (data.low[i], data.high[i]) == (0.0, 1.0)
+    assert unknown == (count < 20)
 
 
 def test_labels_are_the_categories_of_steps():

@@ -57,7 +57,7 @@ def test_one_constraint_needs_no_list(one):
         (Outcome(1.0, constraints=[True]), TypeError, "write the condition x <= 1 as x - 1"),
         (Outcome(1.0, constraints=False), TypeError, "constraints must be numbers"),
         (Outcome(1.0, constraints="ab"), TypeError, "constraints must be a sequence"),
-        (Outcome(1.0, constraints=None), TypeError, "constraints must be a sequence"),
+        (Outcome(1.0, constraints=None), TypeError, "constraints must be a number or a sequence"),
         (Outcome(1.0, -1.0), ValueError, "the reward's std must not be negative"),
         (Outcome(math.inf), ValueError, "the reward must be finite"),
         ([1.0, 2.0], TypeError, "a list of 2; bough optimizes one objective"),
@@ -295,7 +295,7 @@ def test_wrong_constraints_are_refused_and_change_nothing():
         (fails, "KeyError"),
         (lambda p: math.nan, "constraints must be finite, got nan"),
         (lambda p: [], "constraints must have one value or more"),
-        (lambda p: None, "constraints must be a sequence, got None"),
+        (lambda p: None, "constraints must be a number or a sequence of numbers, got None"),
         (lambda p: p["x"] < 0, "write the condition"),
     ]
     for constraints, message in cases:
@@ -328,3 +328,69 @@ def test_constraints_that_always_hold_change_no_path(seed):
 def test_finite_domains_without_a_feasible_candidate(domain):
     with pytest.raises(Infeasible, match="feasible"):
         bough.maximize(lambda given: 1.0, domain, budget=100, constraints=lambda given: 1.0, rng=0)
+
+
+# ---------------------------------------------------------------------- constraints that fail
+
+
+def fails_on_the_left(params):
+    if params["x"] < 0:
+        raise ZeroDivisionError("x is negative")
+    return params["y"]
+
+
+@pytest.mark.parametrize("executor", [None, 2])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_failures_of_constraints_are_caught(tmp_path, executor, recorded):
+    file = tmp_path / "run.db" if recorded else None
+    result = bough.minimize(
+        far, SPACE, budget=30, constraints=fails_on_the_left, catch=ArithmeticError, rng=0,
+        executor=executor, study=file, retries=2,
+    )  # fmt: skip
+    trials = result.history.trials
+    assert len(trials) == 30 == result.searcher.observations + result.history.failed
+    assert 0 < result.history.failed == sum(t.params["x"] < 0 for t in trials)
+    for trial in trials:
+        failed = trial.state == "failed"
+        assert failed == (trial.params["x"] < 0)
+        assert (trial.reason == "constraints: ZeroDivisionError: x is negative") == failed
+    if recorded:
+        again = bough.minimize(
+            far, SPACE, budget=35, constraints=fails_on_the_left, catch=ArithmeticError, study=file
+        )
+        assert len(again.history) == 5
+        assert bough.Study.look(file).trials.count("running") == 0
+
+
+def test_constraints_that_always_fail_end_a_run():
+    def constraints(params):
+        raise OSError("no table")
+
+    rule = bough.run.stopping.AllFailed(4)
+    result = bough.minimize(far, SPACE, stop=rule, constraints=constraints, catch=OSError, rng=0)
+    assert result.stopped_by == "failures"
+    assert result.history.failed == 4
+    with pytest.raises(ObjectiveError, match="the constraints failed"):
+        bough.minimize(far, SPACE, budget=9, constraints=constraints, catch=ValueError, rng=0)
+
+
+def test_an_enqueued_trial_that_is_infeasible_is_in_the_history(tmp_path):
+    with bough.Study.create(tmp_path / "run.db", SPACE, rng=0) as study:
+        for x in (0.9, 1.0, 0.1):
+            study.enqueue({"x": x, "y": x})
+        result = bough.maximize(far, SPACE, study=study, budget=4, constraints=disc)
+    states = [trial.state for trial in result.history.trials]
+    assert states == ["failed", "failed", "completed", "completed"]
+    assert "it violates the constraints" in result.history.trials[0].reason
+
+
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        (lambda p: 1e300, "the constraints failed .*between -1e.50 and 1e.50, .*use larger units"),
+        (lambda p: None, "constraints must be a number or a sequence of numbers, got None"),
+    ],
+)
+def test_messages_about_wrong_constraints(constraints, message):
+    with pytest.raises(ObjectiveError, match=message):
+        bough.minimize(far, SPACE, budget=3, constraints=constraints, rng=0)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import contextmanager
 
 import objectives
 import pytest
@@ -15,16 +16,23 @@ pytestmark = pytest.mark.filterwarnings("default")
 TREE = Tree(3, 4)
 
 
-@pytest.fixture(scope="module")
-def client():
+@contextmanager
+def cluster_of(count):
+    """Start workers, and yield a client."""
     tests = os.path.dirname(os.path.dirname(__file__))
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+            n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0",
             env={"PYTHONPATH": tests},
         ) as cluster,
         distributed.Client(cluster) as client,
     ):  # fmt: skip
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster_of(2) as client:
         yield client
 
 
@@ -68,40 +76,40 @@ def test_pruning(client):
     assert all(trial.reports for trial in result.history.trials)
 
 
-def test_a_worker_killed_in_the_middle_of_a_run(client, tmp_path):
-    victim = pids_of_workers(client)[0]
+def test_a_worker_killed_in_the_middle_of_a_run(tmp_path):
+    with cluster_of(2) as client:
+        victim = pids_of_workers(client)[0]
 
-    def kill_once(search):
-        if search.observations == 5:
-            os.kill(victim, signal.SIGKILL)
+        def kill_once(search):
+            if search.observations == 5:
+                os.kill(victim, signal.SIGKILL)
 
-    result = maximize(
-        objectives.slow, TREE, budget=20, rng=0, executor=client.get_executor(pure=False),
-        study=tmp_path / "run.db", callbacks=[kill_once],
-    )  # fmt: skip
+        result = maximize(
+            objectives.slow, TREE, budget=20, rng=0, executor=client.get_executor(pure=False),
+            study=tmp_path / "run.db", callbacks=[kill_once],
+        )  # fmt: skip
     assert result.stopped_by == "budget"
     with Study.open(tmp_path / "run.db") as study:
         assert study.trials.count("completed") == len(study.trials) == 20
         assert all(t.value == objectives.total(t.path) for t in study.trials)
-    client.wait_for_workers(2)  # the nanny brings another one
 
 
-def test_workers_killed_one_after_the_other(client, tmp_path):
+def test_workers_killed_one_after_the_other(tmp_path):
     """Every value that a worker returned to the search is in the study, which then resumes."""
-    killed, returned = [], []
+    returned = []
+    with cluster_of(4) as client:
+        *victims, _ = pids_of_workers(client)  # so one is left, also if none is replaced
 
-    def kill_one(search):
-        returned.append(search.observations)
-        if len(returned) % 6 == 3:
-            pids = pids_of_workers(client)
-            killed.append(pids[len(killed) % len(pids)])
-            os.kill(killed[-1], signal.SIGKILL)
+        def kill_one(search):
+            returned.append(search.observations)
+            if len(returned) % 6 == 3 and victims:
+                os.kill(victims.pop(), signal.SIGKILL)
 
-    result = maximize(
-        objectives.slow, TREE, budget=30, rng=0, executor=client.get_executor(pure=False),
-        study=tmp_path / "run.db", retries=5, callbacks=[kill_one],
-    )  # fmt: skip
-    assert len(set(killed)) >= 4
+        result = maximize(
+            objectives.slow, TREE, budget=30, rng=0, executor=client.get_executor(pure=False),
+            study=tmp_path / "run.db", retries=5, callbacks=[kill_one],
+        )  # fmt: skip
+    assert not victims
     assert result.stopped_by == "budget"
     assert len(result.history.values) == 30
     with Study.open(tmp_path / "run.db") as study:
@@ -110,7 +118,6 @@ def test_workers_killed_one_after_the_other(client, tmp_path):
         recorded = sorted((t.path, t.value) for t in study.trials)
         history = zip(result.history.paths, result.history.values.tolist(), strict=True)
         assert recorded == sorted(history)
-    client.wait_for_workers(2)  # the nanny brings another one
 
 
 def test_an_objective_that_kills_its_workers(client, tmp_path):

@@ -136,3 +136,15 @@ def test_failures_of_two_workers_at_once():
         workers.check(future)
     assert [future.result() for future in again] == [3, 3]
     workers.close()
+
+
+def ends_its_process(params):
+    sys.exit("no GPU")
+
+
+@pytest.mark.parametrize("executor", [None, 1])
+def test_an_exit_has_the_same_reason_everywhere(executor):
+    result = minimize(ends_its_process, SPACE, budget=2, catch=Exception, executor=executor, rng=0)
+    assert [trial.reason for trial in result.history.trials] == [
+        "it raised SystemExit('no GPU')"
+    ] * 2

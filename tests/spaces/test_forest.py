@@ -6,6 +6,8 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from small_spaces import BOX, MIXED, bowl, mixed, noisy, play
 
 import bough
@@ -412,3 +414,84 @@ def test_predicted_rewards_do_not_show_whether_there_is_noise():
     search.tell({"x": 0.5}, 1.0)
     assert search.trials.noisy is False
     assert search.best().params == {"x": 0.5}
+
+
+# ---------------------------------------------------------------------- constraints
+
+SQUARE = Space(x=Float(-1, 1), y=Float(-1, 1))
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1), st.floats(-1e6, 1e6)), max_size=9))
+def test_infeasible_rewards_are_no_observations(told):
+    search = Forest(SQUARE, rng=0)
+    feasible = {}
+    for x, y, reward in told:
+        params = {"x": x, "y": y}
+        if x + y <= 0:
+            feasible.setdefault((x, y), []).append(reward)
+        search.tell_constrained(params, reward, [x + y, -1.0])
+        count = sum(map(len, feasible.values()))
+        assert search.observations == count
+        if count:
+            best = search.best("observed")
+            assert best.params["x"] + best.params["y"] <= 0
+            assert max(r for rs in feasible.values() for r in rs) == search.trials.values.max()
+        else:
+            with pytest.raises(ValueError, match="no observations yet"):
+                search.best()
+    assert set(search.ask()) == {"x", "y"}
+
+
+def test_before_a_feasible_point_the_violation_falls():
+    search = Forest(SQUARE, rng=1)
+    least = []
+    while not search.observations and len(least) < 60:
+        params = search.ask()
+        violation = (params["x"] - 0.7) ** 2 + (params["y"] + 0.3) ** 2 - 1e-4
+        search.tell_constrained(params, 0.0 if violation <= 0 else None, [violation])
+        assert search.pending == ()
+        least.append(violation)
+    assert search.observations == 1  # a disc of a 12,000th of the square
+    assert search.best().params == params
+
+
+def test_constrained_searches_are_copied_and_refused_input_changes_nothing():
+    search = Forest(SQUARE, rng=2)
+    for t in range(40):
+        params = search.ask()
+        search.tell_constrained(params, params["x"], [params["x"] + params["y"] - 0.1 * (t > 5)])
+    copied = pickle.loads(pickle.dumps(search))
+    before = search.observations, search.trials.ended, search.best()
+    for value, constraints in ((math.nan, [0.0]), (1.0, [math.inf]), (1.0, ["a"]), (1e60, [1.0])):
+        with pytest.raises((ValueError, TypeError)):
+            search.tell_constrained({"x": 0.0, "y": 0.0}, value, constraints)
+    with pytest.raises(ValueError, match="x"):
+        search.tell_constrained({"y": 0.0}, 1.0, [0.0])
+    assert (search.observations, search.trials.ended, search.best()) == before
+    for _ in range(10):
+        params = search.ask()
+        assert copied.ask() == params
+        for one in (search, copied):
+            one.tell_constrained(params, params["x"], [params["y"]])
+
+
+# ---------------------------------------------------------------------- options with parameters
+
+
+def test_the_chance_to_explore_an_option_falls_with_its_rank():
+    from bough.spaces.forest import ENOUGH, EXPLORED
+
+    space = Space(kind=Choice({name: Space(x=Float(0, 1)) for name in "abcd"} | {"none": None}))
+    search = Forest(space, rng=0)
+    points = {name: space.point({"kind": name, "x": 0.5}) for name in "abcd"}
+    for rank, name in enumerate("abcd"):
+        for i in range(2 * ENOUGH - (name == "d")):  # of d one reward is missing
+            search.tell({"kind": name, "x": i / 10}, -rank - i)
+    shares = {
+        name: sum(search._has_poor_option(point) for _ in range(4000)) / 4000
+        for name, point in points.items()
+    }
+    for rank, name in enumerate("abc"):
+        assert shares[name] == pytest.approx(1 - EXPLORED**rank, abs=0.04)
+    assert shares["d"] == 0.0
+    assert not search._has_poor_option(space.point({"kind": "none"}))

@@ -139,7 +139,6 @@ class Effects:
     def read(self, path):
         """Return the numbers of the labels of the nodes of a path, new ones registered."""
         nodes = self.nodes
-        i: cython.int
         length: cython.int = nodes.read(path)
         steps = nodes.path(length)
         ends = nodes.widths[length] == 0 or length == nodes.depth

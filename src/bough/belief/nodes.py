@@ -612,7 +612,7 @@ def moderate(value, name):
     if abs(number) > LARGEST:
         raise ValueError(
             f"{name} must be between -{LARGEST:.0e} and {LARGEST:.0e}, got {value!r}; "
-            "measure rewards in larger units"
+            "use larger units"
         )
     return number
 

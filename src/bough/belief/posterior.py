@@ -449,7 +449,6 @@ class Posterior:
 
     def observe_step(self, path, value, noise):
         """Condition on a noisy value of the step of one node."""
-        nodes = self.nodes
         r: cython.double = moderate(value, "value")
         share = self._squared(noise)
         s2 = self.variance_of(True, share, 0, 0)

@@ -91,8 +91,8 @@ def importance_data(source: Any) -> Importance:
     numbers in eight intervals. The trials are those of the search, not a random sample. The
     difference between trials that have a conditional parameter and those that have not is
     explained by the choice that it depends on, not by the parameter. The intervals are those of a
-    jackknife that leaves out one of 20 parts of the trials at a time. With fewer than 20 values
-    they are from 0 to 1: nothing is known.
+    jackknife that leaves out one of 20 parts of the trials at a time. With fewer than 20 trials
+    that have the parameter they are from 0 to 1: nothing is known.
 
     >>> import bough
     >>> result = bough.maximize(lambda path: path[1], bough.Tree(3, 2), budget=9, rng=0)
@@ -120,7 +120,7 @@ def _explained(column: Sequence[Any], values: Array) -> tuple[float, float, floa
         centered = values - values.mean()
         scale = float(np.abs(centered).max(initial=0.0))
     if scale == 0.0 or not math.isfinite(scale):
-        return 0.0, 0.0, 1.0 if len(values) < PARTS else 0.0
+        return 0.0, 0.0, 1.0 if has.sum() < PARTS else 0.0
     centered /= scale
     count = min(PARTS, len(values))
     part = np.random.default_rng(0).permutation(len(values)) % count
@@ -130,7 +130,7 @@ def _explained(column: Sequence[Any], values: Array) -> tuple[float, float, floa
         np.bincount(cell, centered**power, math.prod(shape)).reshape(shape) for power in (0, 1, 2)
     ])  # fmt: skip
     share = float(_adjusted(sums.sum(axis=1)))
-    if count < PARTS:
+    if has.sum() < PARTS:
         return max(share, 0.0), 0.0, 1.0
     without = _adjusted(sums.sum(axis=1, keepdims=True) - sums)
     std = math.sqrt((count - 1) / count * float(((without - without.mean()) ** 2).sum()))

@@ -52,6 +52,11 @@ class Job:
     deadline: float = math.inf
     thresholds: Thresholds = ()
     constraints: tuple[float, ...] = ()  # the values of those that are known before
+    reason: str | None = None  # why it has failed before it began, by its constraints
+
+
+class Exited(RuntimeError):  # noqa: N818 - like WorkerDied
+    """Raised for an objective that ended its worker process, such as by sys.exit."""
 
 
 #: A job, with what it returned or the exception that it raised.
@@ -303,7 +308,7 @@ class Pool:
                 return job, None, WorkerDied(f"its worker died ({type(error).__name__})")
             return job, None, error
         except BaseException as error:  # of the worker, such as by sys.exit: not of this process
-            return job, None, RuntimeError(f"it raised {error!r}")
+            return job, None, Exited(f"it raised {error!r}")
 
     def close(self) -> None:
         """End workers of our own; in an executor of the user, cancel jobs that have not begun."""

@@ -17,7 +17,7 @@ from bough.exceptions import (
     TimedOut,
     WorkerDied,
 )
-from bough.run.executors import Ending, Evaluator, Job, read_outcome
+from bough.run.executors import Ending, Evaluator, Exited, Job, read_outcome
 from bough.run.progress import Interrupts
 from bough.run.pruning import Curves, PruneRule, Reported
 from bough.run.result import Evaluation, History, Result, best_trial
@@ -48,23 +48,31 @@ class Unrecorded:
         """Return the next trial, which satisfies the constraints that are known."""
         candidate: Any = self.searcher.ask()
         values: tuple[float, ...] = ()
+        reason = None
         if constraints is not None:
-            candidate, values = self._feasible(candidate, constraints)
+            candidate, values, reason = self._feasible(candidate, constraints)
         id_ = self._asked
         self._running[id_] = candidate
         self._asked = id_ + 1
-        return Job(id_, candidate, constraints=values)
+        return Job(id_, candidate, constraints=values, reason=reason)
 
-    def _feasible(self, candidate: Any, known: KnownConstraints) -> tuple[Any, tuple[float, ...]]:
-        """Return the candidate, or the next that is feasible, and the values of constraints."""
+    def _feasible(
+        self, candidate: Any, known: KnownConstraints
+    ) -> tuple[Any, tuple[float, ...], str | None]:
+        """Return the candidate, or the next that is feasible, and the values of constraints.
+
+        Or one with the reason why its constraints failed.
+        """
         while True:
             try:
                 values = known.values(candidate)
-            except Exception:
+            except ObjectiveError as error:
+                if (reason := known.reason(error)) is not None:
+                    return candidate, (), reason
                 self.searcher.forget(candidate)
                 raise
             if is_feasible(values):
-                return candidate, values
+                return candidate, values, None
             self.searcher.tell_constrained(candidate, None, values)
             self._without_value.append(candidate)
             known.check_tries()
@@ -153,6 +161,7 @@ class SearchRun:
     failed_before: int = field(init=False)  # and of those that failed
     curves: Curves = field(init=False)
     running: dict[int, Job] = field(default_factory=dict, init=False)
+    _refused: Job | None = field(default=None, init=False)  # one whose constraints failed
     _ended: list["Ended"] = field(default_factory=list, init=False)
     _compared: int = field(default=0, init=False)  # evaluations that `_best` is the best of
     _best: Evaluation | None = field(default=None, init=False)
@@ -176,6 +185,11 @@ class SearchRun:
                 if not self.running:
                     raise
                 return  # the values of running trials may change that
+            if trial.reason is not None:
+                trial.started = perf_counter() - self._begin
+                self.running[trial.id] = trial
+                self._refused = trial
+                return
             self._submit(evaluator, trial)
 
     def _ask(self) -> Job:
@@ -188,7 +202,7 @@ class SearchRun:
             raise _failure(f"the search failed: {error!r}", ()) from error
         if isinstance(trial, Job):
             return trial
-        return Job(trial.id, trial.candidate, constraints=trial.constraints)
+        return Job(trial.id, trial.candidate, constraints=trial.constraints, reason=trial.reason)
 
     @property
     def ended(self) -> int:
@@ -208,11 +222,20 @@ class SearchRun:
         self.running[job.id] = job
         evaluator.submit(job)
 
+    def settle_next(self, evaluator: Evaluator) -> bool:
+        """Settle the next job that ends; return whether its trial has ended."""
+        if self._refused is None:
+            return self.settle(evaluator, evaluator.wait())
+        job, self._refused = self._refused, None
+        assert job.reason is not None
+        self._fail(job, job.reason)
+        return True
+
     def settle(self, evaluator: Evaluator, ending: Ending) -> bool:
         """Observe the outcome of a job, or try it again; return whether its trial has ended."""
         job, returned, error = ending
         seconds = perf_counter() - self._begin
-        value = noise = reason = None
+        value = noise = None
         reports: tuple[Report, ...] = ()
         constraints: tuple[float, ...] = ()
         pruned = False
@@ -248,11 +271,18 @@ class SearchRun:
                 raise _failure(
                     f"the objective failed at {where}: {error!r}", path, params
                 ) from error
-            value, noise, reason, reports, constraints = None, None, _reason_of(error), (), ()
-            self.trials.fail(job.id, reason)
-        self._ended.append(Ended(job, value, noise, reason, reports, constraints, seconds))
-        del self.running[job.id]
+            self._fail(job, _reason_of(error))
+        else:
+            self._ended.append(Ended(job, value, noise, None, reports, constraints, seconds))
+            del self.running[job.id]
         return True
+
+    def _fail(self, job: Job, reason: str) -> None:
+        """Record that a trial failed."""
+        self.trials.fail(job.id, reason)
+        seconds = perf_counter() - self._begin
+        self._ended.append(Ended(job, None, None, reason, (), (), seconds))
+        del self.running[job.id]
 
     def _prune(self, id_: int, reports: tuple[Report, ...]) -> None:
         """Have the searcher observe the predicted value of a trial that was stopped."""
@@ -362,7 +392,7 @@ def _failure(message: str, path: Path, params: Any = None) -> ObjectiveError:
 
 def _reason_of(error: BaseException) -> str:
     """Return the reason of a failure as it is recorded."""
-    if isinstance(error, TimedOut | WorkerDied):
+    if isinstance(error, TimedOut | WorkerDied | Exited):
         return str(error)
     if isinstance(error, SystemExit):
         return f"it raised {error!r}"

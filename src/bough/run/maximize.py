@@ -109,10 +109,11 @@ def maximize(
         of `catch`, before that counts. By default one after the death of a worker, which may be
         chance, and none after an exception, which would most often be raised again.
     catch
-        Exceptions of the objective (or of its returned value) that only make one evaluation fail:
-        the reason is recorded, and the search continues elsewhere. Others end the search with an
-        `ObjectiveError`, which holds the path and the result so far. (Exceptions of a rule or
-        callback are raised as they are, with the `result` too.)
+        Exceptions of the objective (or of its returned value), or of the constraints known before,
+        that only make one evaluation fail: the reason is recorded, and the search continues
+        elsewhere. Others end the search with an `ObjectiveError`, which holds the path and the
+        result so far. (Exceptions of a rule or callback are raised as they are, with the `result`
+        too.)
     collect
         Whether to wait for running evaluations when a rule or Ctrl-C ends the search (until Ctrl-C
         is pressed again). By default they are left, and a study offers them again when it is
@@ -197,7 +198,7 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
     _check_prune(given.prune, given.objective)
     known = None
     if given.constraints is not None:
-        known = KnownConstraints(given.constraints, domain)
+        known = KnownConstraints(given.constraints, domain, catch)
     trials = _open_trials(given, sign, budget)
     interrupts = Interrupts()
     closes = trials is not given.study
@@ -214,7 +215,7 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
             try:
                 while stopped_by is None and evaluator is not None:
                     run.fill(evaluator, budget)
-                    if run.settle(evaluator, evaluator.wait()):
+                    if run.settle_next(evaluator):
                         bar.update(run.search)
                         stopped_by = run.stopped_by(budget, rules)
                         if stopped_by is None and callbacks:
@@ -255,12 +256,12 @@ def _leave_or_collect(collect: bool, run: SearchRun, evaluator: Evaluator, bar: 
     """Report the running evaluations, and wait for them if asked to, until Ctrl-C is pressed."""
     count = f"{len(run.running)} running evaluation{'s' if len(run.running) > 1 else ''}"
     if not collect:
-        again = "; the study offers them again" if isinstance(run.trials, Study) else ""
-        bar.say(f"left {count} (collect=True waits for them){again}")
+        again = ": the study offers them again" if isinstance(run.trials, Study) else ""
+        bar.say(f"left {count}{again}")
         return
     bar.say(f"waiting for {count}; press Ctrl-C to leave them")
     while run.running:
-        if run.settle(evaluator, evaluator.wait()):
+        if run.settle_next(evaluator):
             bar.update(run.search)
 
 

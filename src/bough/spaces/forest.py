@@ -36,6 +36,9 @@ AGAIN = 10
 CYCLE = 3
 #: The number of random points that are tried in a cell, before all points are looked through.
 ATTEMPTS = 20
+#: The chance to explore an option with parameters of its own, for each option that has a better
+#: reward; once it has this many rewards for each parameter, and as many more.
+EXPLORED, ENOUGH = 0.8, 2
 #: The number of best trust regions whose centers may be recommended.
 BEST_REGIONS = 2
 
@@ -110,6 +113,11 @@ class Forest(SpaceSearcher):
         self._feasibility_fits: list[dict[str, Any]] = []  # and its fits when it has ended
         self._asks = 0
         self._checked = False  # whether the best point was repeated, to see if there is noise
+        # The numbers of rewards that are enough, of choices whose options have parameters.
+        self._conditional = {
+            i: [ENOUGH * (len(inner) + 1) for inner in slot.inner]
+            for i, slot in enumerate(space.slots) if any(slot.inner)
+        }  # fmt: skip
         self._again = CHECK  # the number of rewards at which it is repeated, if there is noise
         self._random = new_generator(rng)
         self._generator: np.random.Generator | None = None
@@ -158,6 +166,9 @@ class Forest(SpaceSearcher):
             point, region = self._trust_regions.propose(self._noise, self._is_new, self._rng)
         if point is None or not self._is_new(point):
             point = self._in_cell()
+            if self._has_poor_option(point):  # one of a trust region instead
+                other, region = self._trust_regions.propose(self._noise, self._is_new, self._rng)
+                point = point if other is None else other
         # (The params of a point may have another point, by rounding.)
         params = self.space.params(point)
         point = self.space.point(params)
@@ -165,6 +176,23 @@ class Forest(SpaceSearcher):
         if region is not None:
             self._trust_regions.asked_by[point] = region
         return point
+
+    def _has_poor_option(self, point: Point) -> bool:
+        """Return, at random, whether an option with parameters is too poor to be explored.
+
+        Beliefs are slow to tell that an option has been explored: to them the cells of all options
+        vary alike at the same depth. So the chance to explore an option falls with its rank by the
+        best reward, once it has some rewards for each of its parameters.
+        """
+        for slot, enough in self._conditional.items():
+            option = point[slot]
+            if option is not None:
+                best, counts = self.trials.best_values(slot)
+                better = (best > best[int(option)]) & (counts > 0)
+                chance = EXPLORED ** int(better.sum())
+                if counts[int(option)] >= enough[int(option)] and self._rng.random() >= chance:
+                    return True
+        return False
 
     @property
     def turn(self) -> int:

@@ -238,15 +238,18 @@ class TrialTable:
         rows: list[int] = self.rows()[self.values.argsort(kind="stable")].tolist()
         return rows[-SHORT_LIST:]
 
-    def best_values(self, slot: int) -> Array:
-        """Return the highest reward with each option of a choice; infinity if there is none."""
+    def best_values(self, slot: int) -> tuple[Array, Rows]:
+        """Return the highest reward with each option of a choice, and the number of rewards.
+
+        The highest of none is infinity.
+        """
         rows = self.rows()
         options, values = self._table["positions"][rows, slot], self._table["value"][rows]
         best = np.full(self.space.slots[slot].parameter.count or 0, -math.inf)
         chosen = ~np.isnan(options)
         np.maximum.at(best, options[chosen].astype(int), values[chosen])
         best[best == -math.inf] = math.inf
-        return best
+        return best, np.bincount(options[chosen].astype(int), minlength=len(best))
 
     @property
     def values(self) -> Array:

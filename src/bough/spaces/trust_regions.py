@@ -520,7 +520,7 @@ class TrustRegions:
         if not made:
             return self._space.random_point(rng)
         slot = made[int(rng.integers(len(made)))]
-        best = self._trials.best_values(slot)
+        best, _ = self._trials.best_values(slot)
         others = np.flatnonzero(np.arange(len(best)) != point[slot])
         order = others[(-best[others]).argsort(kind="stable")]
         other = order[min(int(rng.geometric(GOOD_FOCUS)), len(order)) - 1]

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from bough._validation import listed, real
+from bough._validation import listed
+from bough.belief.nodes import moderate
 from bough.exceptions import Infeasible, ObjectiveError
 from bough.studies.trials import Domain
 
@@ -52,6 +53,8 @@ class Outcome:
 
 def read_constraints(given: Any, name: str = "constraints") -> Values:
     """Return the values of constraints, a number or a sequence of numbers, or refuse them."""
+    if given is None:
+        raise TypeError(f"{name} must be a number or a sequence of numbers, got None")
     if isinstance(given, np.ndarray):
         given = given.tolist()
     one = not isinstance(given, (Sequence, str, bytes)) and hasattr(given, "__float__")
@@ -62,7 +65,7 @@ def read_constraints(given: Any, name: str = "constraints") -> Values:
                 f"{name} must be numbers, feasible if all are at most 0, got {given!r}; write the "
                 "condition x <= 1 as x - 1"
             )
-    return tuple(real(value, name) for value in values)
+    return tuple(moderate(value, name) for value in values)
 
 
 def is_feasible(constraints: Sequence[float]) -> bool:
@@ -93,9 +96,16 @@ class KnownConstraints:
         The function: returns a number or a sequence of numbers, feasible if all are at most 0.
     domain
         The tree or space.
+    catch
+        Exceptions of the function that only make one trial fail.
     """
 
-    def __init__(self, function: Callable[[Any], Any], domain: Domain) -> None:
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        domain: Domain,
+        catch: tuple[type[Exception], ...] = (),
+    ) -> None:
         if not callable(function):
             raise TypeError(
                 "constraints must be a function of the params, or of the path, that returns "
@@ -103,6 +113,7 @@ class KnownConstraints:
             )
         self._function = function
         self._domain = domain
+        self._catch = catch
         self._count: int | None = None
         self._tries = 0  # candidates in a row that were not feasible
         self._smallest = math.inf  # of the largest violations of each of them
@@ -126,6 +137,13 @@ class KnownConstraints:
             self._tries += 1
             self._smallest = min(self._smallest, max(values))
         return values
+
+    def reason(self, error: ObjectiveError) -> str | None:
+        """Return the reason why one trial fails by an error of `values`; None if a run ends."""
+        cause = error.__cause__
+        if not isinstance(cause, self._catch):
+            return None
+        return f"constraints: {type(cause).__name__}: {cause}"
 
     def check_tries(self) -> None:
         """Raise `Infeasible` if too many candidates in a row were not feasible."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from bough._validation import at_least_zero, real, whole
 from bough.belief.best_arm import Arm
-from bough.exceptions import Exhausted, Infeasible, StudyError
+from bough.exceptions import Exhausted, Infeasible, ObjectiveError, StudyError
 from bough.searchers import Certificate, Searcher
 from bough.searchers.base import negative_arm, negative_certificate
 from bough.searchers.registry import make_searcher
@@ -243,12 +243,17 @@ class Study:
                     return trial
                 try:
                     values = known.values(trial.candidate)
-                except Exception:
+                except ObjectiveError as error:
+                    if (reason := known.reason(error)) is not None:
+                        return trial._replace(reason=reason)
                     self.offer_again([trial.id])
                     raise
                 if is_feasible(values):
                     return trial._replace(constraints=values)
-                self.fail(trial, f"it violates the constraints: {list(values)}")
+                reason = f"it violates the constraints: {list(values)}"
+                if known is constraints:  # a run has the trial in its history
+                    return trial._replace(reason=reason)
+                self.fail(trial, reason)
             return self._ask_searcher(known)
 
     def _waiting(self) -> Trial | None:
@@ -282,8 +287,11 @@ class Study:
                 return self._begin(candidate, body, state, operations)
             try:
                 values = known.values(candidate)
-            except Exception:
-                self.offer_again([self._begin(candidate, body, state, operations).id])
+            except ObjectiveError as error:
+                trial = self._begin(candidate, body, state, operations)
+                if (reason := known.reason(error)) is not None:
+                    return trial._replace(reason=reason)
+                self.offer_again([trial.id])
                 raise
             if is_feasible(values):
                 trial = self._begin(candidate, body, state, operations)
