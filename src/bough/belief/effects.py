@@ -414,7 +414,8 @@ class Effects:
         """Find c of the step at the end of a path of which only some nodes may exist."""
         nodes = self.nodes
         self.open()
-        if nodes.found == nodes.length and self.label[nodes.trail[nodes.trailed - 1]] != UNREAD:
+        n = nodes.trail[nodes.trailed - 1]
+        if nodes.found == nodes.length and (n == ROOT or self.label[n] != UNREAD):
             self.use_step()
             return
         named = self.ids[nodes.length] if nodes.length > 0 else NONE

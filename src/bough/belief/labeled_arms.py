@@ -266,6 +266,7 @@ class LabeledArmSearch:
             self._beam()
         if limit:
             self._branch_and_bound(limit)
+            self.bound += belief.center
         if self.best is None:
             return None
         return self._arm(self.best)
@@ -389,7 +390,7 @@ class LabeledArmSearch:
         if self.proving and state.extra > 0.0:
             # Labels that are not known yet may be correlated, or come more than once.
             mean, std = self.belief.posterior([state.path])
-            state.mean, state.variance = float(mean[0]), float(std[0]) ** 2
+            state.mean, state.variance = float(mean[0]) - self.belief.center, float(std[0]) ** 2
             state.value = state.mean + self.b * float(std[0])
         if self.best is None or state.value > self.best.value:
             self.best = state
@@ -514,7 +515,9 @@ class LabeledArmSearch:
             return
         waiting = [(-math.inf, 0, root)]
         self.proving = not self.pending
-        self.best = None
+        found, self.best = self.best, None
+        if found is not None:
+            self._consider(found)  # exactly
         self.touched = count = 0
         while waiting:
             bound = -waiting[0][0]
