@@ -179,3 +179,150 @@ class LabeledBeliefs(RuleBasedStateMachine):
 
 LabeledBeliefs.TestCase.settings = settings(stateful_step_count=16)
 TestLabeledBeliefs = LabeledBeliefs.TestCase
+
+
+def labeled(between=None, labels=None, tree_kernel=None, decay=1.0):
+    return kernels.Labeled(
+        tree_kernel or kernels.Gaussian(1.5, 1.0),
+        labels=labels or LastStep(),
+        between=between or kernels.Same(0.75),
+        decay=decay,
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_new_prior_gives_a_new_belief(name):
+    case, tree = CASES[name], Tree(3, 3)
+    rng = np.random.default_rng(0)
+    one = Belief(tree, labeled(case.between, case.label), 0.3)
+    other = labeled(case.between, case.label, kernels.Linear(0.5), 0.5)
+    two = Belief(tree, other, 0.2, mean=1.0)
+    for belief in (one, two):
+        rng = np.random.default_rng(0)
+        for i in range(12):
+            path = tuple(rng.integers(0, 3, 3).tolist())
+            if i % 4 == 3:
+                belief.observe_steps(path, rng.normal(size=3).tolist(), noise=0.4)
+            else:
+                belief.observe(path, rng.normal(), noise=0.5 if i % 3 else None)
+    one.take_prior(other, 0.2, 1.0, two.log_likelihood())
+    paths = [(0, 1, 2), (2, 2, 2), (1,), (), (2, 0)]
+    for a, b in zip(one.posterior(paths), two.posterior(paths), strict=True):
+        assert_close(a, b, 1.0)
+    assert_close(one.covariance(paths), two.covariance(paths), 1.0)
+    assert one.effects.posterior[0].tolist() == two.effects.posterior[0].tolist()
+
+
+def test_samples_have_the_posterior_moments():
+    belief = Belief(Tree(3, 3), labeled(decay=0.8), 0.2, mean=2.0)
+    for path, y in [((0, 1, 2), 3.0), ((1, 1, 0), 0.5), ((2, 0), 1.5)]:
+        belief.observe(path, y)
+    paths = [(0, 0, 0), (1, 1, 1), (2,), (0, 1, 2)]
+    draws = belief.sample(paths, 40_000, rng=0)
+    mean, std = belief.posterior(paths)
+    assert np.abs(draws.mean(axis=0) - mean).max() < 5 * std.max() / 200
+    assert np.abs(np.cov(draws.T) - belief.covariance(paths)).max() < 0.05 * std.max() ** 2 * 2
+
+
+def test_many_children_make_groups():
+    tree, rng = Tree(300, 2), np.random.default_rng(0)
+    case = CASES["few"]
+    kernel = labeled(case.between, case.label)
+    belief, readings = Belief(tree, kernel, 0.3), []
+    for k in rng.permutation(300)[:80].tolist():
+        path, y = (k, int(rng.integers(300))), float(rng.normal())
+        belief.observe(path, y)
+        readings.append(("sum", path, y, 0.09))
+    paths = [path for _, path, _, _ in readings[:5]] + [(7, 7), (3,), ()]
+    mean, covariance, density = oracle_of(kernel, case, 2, 0.0, readings, exact=False).posterior(
+        paths
+    )
+    m, sd = belief.posterior(paths)
+    assert_close(m, mean, 1.0)
+    assert_close(sd**2, np.diag(covariance), 1.0)
+    assert_close(belief.log_likelihood(), density, abs(density))
+
+
+def test_contradictory_exact_values_change_nothing():
+    kernel = labeled(tree_kernel=kernels.Linear(0.0))
+    belief = Belief(Tree(3, 2), kernel, 0.0)
+    belief.observe((0, 1), 1.0)
+    belief.observe((0, 1), 1.0)
+    before = belief.nodes.tobytes(), belief.effects.posterior[1].tobytes(), len(belief)
+    with pytest.raises(Contradiction):
+        belief.observe((1, 0), 2.0)
+    assert (belief.nodes.tobytes(), belief.effects.posterior[1].tobytes(), len(belief)) == before
+    belief.observe_step((0,), 0.25, noise=0.0)
+    with pytest.raises(Contradiction):
+        belief.observe_step((2, 1), 0.5, noise=0.0)  # 0.75 since (0, 1) is 1
+    mean, std = belief.posterior([(1, 1)])
+    assert_close(mean, [1.5], 1.0)
+    assert_close(std, [0.0], 1e3)
+
+
+def test_copies_go_on_alike():
+    belief = Belief(Tree(3, 4), labeled(), 0.2, mean=1.0)
+    for i in range(15):
+        belief.observe(belief.highest_upper(2.0, rng=i).path, 0.1 * i)
+    token = belief.pend((0, 0, 0, 0))
+    other = copy.deepcopy(belief)
+    for i in range(10):
+        one, two = belief.highest_upper(2.0, rng=i), other.highest_upper(2.0, rng=i)
+        assert one == two
+        belief.observe(one.path, -0.1 * i)
+        other.observe(two.path, -0.1 * i)
+    belief.settle(token, 0.5)
+    other.settle(token, 0.5)
+    assert belief.nodes.tobytes() == other.nodes.tobytes()
+    assert belief.effects.posterior[1].tobytes() == other.effects.posterior[1].tobytes()
+
+
+def test_little_noise_and_many_observations():
+    """C loses digits if noise is small, but stays symmetric, and nothing becomes negative."""
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=6)
+    belief = Belief(Tree(6, 4), labeled(kernels.Same(1.0), tree_kernel=kernels.Linear(0.01)), 1e-6)
+    for _ in range(400):
+        path = tuple(rng.integers(0, 6, 4).tolist())
+        belief.observe(path, float(w[list(path)].sum()) + 1e-6 * rng.normal())
+    C = belief.effects.posterior[1]
+    assert (C == C.T).all()
+    assert np.linalg.eigvalsh(C).min() > -1e-12
+    mean, std = belief.posterior([(0, 1, 2, 3), (5, 5, 5, 5)])
+    assert_close(mean[0], w[:4].sum(), 1e8 * max(std[0], 1e-6))
+    assert np.isfinite(std).all()
+
+
+@pytest.mark.parametrize("variance", [1e-10, 1e6])
+def test_variances_of_any_size(variance):
+    case, rng = CASES["same"], np.random.default_rng(1)
+    readings = []
+    kernel = labeled(kernels.Same(variance))
+    belief = Belief(Tree(3, 3), kernel, 0.3)
+    for _ in range(25):
+        path, y = tuple(rng.integers(0, 3, 3).tolist()), float(rng.normal())
+        belief.observe(path, y)
+        readings.append(("sum", path, y, 0.3**2))
+    k = strengths(1.0, 3)
+    oracle = LabelOracle(
+        kernel.increments(3), 0.0, readings, case.label, lambda a, b: variance * (a == b), k,
+        exact=True,
+    )  # fmt: skip
+    paths = [(0, 1, 2), (1, 1, 1), (2,)]
+    mean, covariance, density = oracle.posterior(paths)
+    m, sd = belief.posterior(paths)
+    assert_close(m, mean, max(1.0, np.abs(mean).max()))
+    assert_close(sd**2, np.diag(covariance), variance + 1.0)
+    assert_close(belief.log_likelihood(), density, max(1.0, abs(density)))
+
+
+def test_a_deep_tree_with_many_labels():
+    tree, rng = Tree(5, 100), np.random.default_rng(2)
+    kernel = labeled(kernels.Same(0.1), CASES["same, by depth"].label, decay=0.99)
+    belief = Belief(tree, kernel, 0.1)
+    for _ in range(20):
+        belief.observe(tuple(rng.integers(0, 5, 100).tolist()), float(rng.normal()))
+    C = belief.effects.posterior[1]
+    assert belief.effects.size > 400
+    assert (C == C.T).all()
+    assert np.linalg.eigvalsh(C).min() > 0.0
