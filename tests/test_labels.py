@@ -109,14 +109,13 @@ LINEAR = kernels.LinearFeatures(1.0)
 @pytest.mark.parametrize(
     ("between", "good", "bad", "error", "words"),
     [
-        (None, last, lambda path: [path[-1]], TypeError, r"labels\(\(2,\)\).*hashable"),
+        (None, last, lambda path: [path[-1]], TypeError, r"labels\(\([02],\)\).*hashable"),
         (None, last, raising, KeyError, "no such thing"),
         (None, last, decoding, UnicodeDecodeError, "ascii"),
         (RBF, features, lambda path: (1.0, 2.0, float(path[-1])), ValueError, "features"),
         (LINEAR, features, lambda path: (1.0, 2.0, 3.0), ValueError, "number of features"),
-        (RBF, features, lambda path: (math.nan, 1.0), ValueError, r"labels\(\(2,\)\).*finite"),
-        (RBF, features, lambda path: None, TypeError, r"labels\(\(2,\)\).*features"),
-        (RBF, features, lambda path: "text", TypeError, r"labels\(\(2,\)\).*features"),
+        (RBF, features, lambda path: (math.nan, 1.0), ValueError, r"labels\(\([02],\)\).*finite"),
+        (RBF, features, lambda path: "text", TypeError, r"labels\(\([02],\)\).*features"),
         (None, last, lambda path: len(path) + 7 if len(path) == 2 else [], TypeError, "hashable"),
     ],
 )
@@ -149,6 +148,17 @@ def state_of(belief):
         belief.nodes.tobytes(), list(belief.effects.keys), belief.effects.size, len(belief),
         belief.pending, *(x.tobytes() for x in belief.posterior([(0, 1), (2, 3)])),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("between", [kernels.Same(1.0), RBF, LINEAR])
+def test_nodes_without_a_label(between):
+    kernel = kernels.Labeled(kernels.Linear(1.0), labels=lambda path: None, between=between)
+    with_none, without = (Belief(Tree(3, 2), k, 0.1) for k in (kernel, kernels.Linear(1.0)))
+    for belief in (with_none, without):
+        belief.observe((0, 1), 1.0)
+    paths = [(0, 1), (0, 2), (1, 1)]
+    for a, b in zip(with_none.posterior(paths), without.posterior(paths), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
 
 
 def test_labels_that_change():

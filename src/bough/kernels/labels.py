@@ -309,6 +309,8 @@ class LabelModel:
         if self.of_leaves:
             return path if ends else None
         label = self.labels(path)
+        if label is None:
+            return None
         try:
             return self.between.key(label, "label")
         except (TypeError, ValueError) as error:
@@ -379,7 +381,8 @@ class Labeled(Kernel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if check_kernel(self.tree_kernel).label_model is not None:
+        kernel = check_kernel(self.tree_kernel)
+        if isinstance(kernel, Labeled | Paths) or kernel.label_model is not None:
             raise TypeError("tree_kernel has labels already: give it a kernel without")
         if not callable(self.labels):
             raise TypeError(f"labels must be a function of the path, got {self.labels!r}")
@@ -507,17 +510,26 @@ def _features(label: Any, name: str) -> tuple[float, ...]:
 
 def _pair(labels: Sequence[Any], others: Sequence[Any] | None) -> tuple[Array, Array]:
     a = _table(labels)
-    return a, (a if others is None else _table(others))
+    if others is None:
+        return a, a
+    if len(labels) and len(others):
+        _check_sizes([labels[0], others[0]])
+    return a, _table(others)
 
 
-def _table(labels: Sequence[Any]) -> Array:
-    """Return features as a matrix with a row for each label."""
+def _check_sizes(labels: Sequence[Any]) -> None:
+    """Refuse vectors of different lengths."""
     if len({np.size(label) for label in labels}) > 1:
         first = next(label for label in labels if np.size(label) != np.size(labels[0]))
         raise ValueError(
             f"labels have {np.size(labels[0])} and {np.size(first)} features: {labels[0]!r} and "
             f"{first!r}"
         )
+
+
+def _table(labels: Sequence[Any]) -> Array:
+    """Return features as a matrix with a row for each label."""
+    _check_sizes(labels)
     return np.array([np.reshape(label, -1) for label in labels], dtype=np.float64).reshape(
         len(labels), -1
     )
