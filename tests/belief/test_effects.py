@@ -177,7 +177,7 @@ class LabeledBeliefs(RuleBasedStateMachine):
             self.compare_at([path for _, path, _, _ in self.observations][:8] or [()])
 
 
-LabeledBeliefs.TestCase.settings = settings(stateful_step_count=16)
+LabeledBeliefs.TestCase.settings = settings(stateful_step_count=10)
 TestLabeledBeliefs = LabeledBeliefs.TestCase
 
 
