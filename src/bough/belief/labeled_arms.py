@@ -54,16 +54,18 @@ SPREADS = np.array([1.0, 1.3, 1.7, 2.3])
 COMPLETIONS = 256
 #: Labels count as useless if their share of the prior variance of a path is below this.
 USELESS = 1e-3
-#: The number of explored nodes from which a beam search also goes down: those with the highest
-#: mean + b std. They are chosen again when the observations have grown by this factor.
-ELITE, GROWTH = 16, 1.1
+#: The number of explored arms, and of explored nodes with unexplored children, whose values are
+#: computed at every search: those that were highest before.
+ELITE = 16
+#: The values of all explored nodes are computed when the observations have grown by this factor.
+GROWTH = 1.1
 #: The most beams for an arm that is not known; each finds nodes where none is left.
 MOST_BEAMS = 20
 #: An arm with less than this share of the prior standard deviation is known.
 KNOWN = 1e-6
 
-#: The number of the root.
-ROOT = 0
+#: The number of the root; the `arm` of a node that is none and has no unexplored child.
+ROOT, NO_ARM = 0, -1
 #: What the search looks for.
 UPPER, UNKNOWN, LOWER, MEAN = "upper", "unknown", "lower", "mean"
 
@@ -144,8 +146,10 @@ class LabeledArmSearch:
         self.exhausted: set[int] = set()
         self.known_with: Any = None  # the kernel and noise with which they are known
         self.width = WIDTH
-        self.elite: list[int] = []
-        self.renewal = 0  # the number of observations at which the elite is chosen again
+        #: Explored arms, and nodes with unexplored children, with their last values negated.
+        self.queues: list[list[tuple[float, int]]] = [[], []]
+        self.queued = 0  # the number of explored nodes when they were used last
+        self.renewal = 0  # the number of observations at which all values are computed again
         self.exact = False
         self.bound = math.inf
         self.touched = 0
@@ -315,8 +319,11 @@ class LabeledArmSearch:
             state.value = state.mean + self.b * math.sqrt(state.variance)
 
     def _rank(self, state: State) -> float:
-        """Return the value of an arm below an unexplored child of a node, for a usual label."""
-        return state.mean + self.b * math.sqrt(state.variance + self.rest[len(state.path)])
+        """Return mean + b std of an arm below an unexplored child of a node, for a usual label."""
+        rest = self.rest[len(state.path)]
+        if state.node >= 0 and self.arms[state.node] == NO_ARM:
+            rest = 0.0  # there is no such child
+        return float(state.mean + self.b * math.sqrt(state.variance + rest))
 
     def _children(self, state: State) -> list[State]:
         """Return the children of a node, each with its value."""
@@ -396,31 +403,61 @@ class LabeledArmSearch:
             self.best = state
 
     def _find_elite(self) -> dict[int, list[State]]:
-        """Return the explored nodes to start from, by depth; consider those that are arms."""
+        """Return nodes to start from, by depth; consider the best explored arms.
+
+        They are unexplored children of explored nodes. The values of all explored nodes are
+        computed now and then; in between, those of the highest are computed again, and new nodes
+        are added.
+        """
         count = len(self.belief)
-        effects = self.effects
-        if count >= self.renewal or count < self.renewal / GROWTH**2:
-            self.renewal = max(count + 1, math.ceil(GROWTH * count))
-            numbers, values = effects.values_of_arms(
+        is_upper = self.kind in (UPPER, UNKNOWN)
+        if not is_upper or count >= self.renewal or count < self.renewal / GROWTH**2:
+            numbers, values = self.effects.values_of_arms(
                 self.labels.C, self.b, np.ascontiguousarray(self.rest), self.pending
             )
-            best = np.argsort(-values, kind="stable")[:ELITE]
-            self.elite = numbers[best].tolist()
+            queue = list(zip((-values).tolist(), numbers.tolist(), strict=True))
+            queues = [[pair for pair in queue if self.arms[pair[1]] == arm] for arm in (0, 1)]
+            if is_upper:
+                self.renewal = max(count + 1, math.ceil(GROWTH * count))
+        else:
+            queues = self.queues
+            for n in range(self.queued, len(self.arms)):
+                if self.arms[n] != NO_ARM:
+                    queues[self.arms[n]].append((-math.inf, n))
+        for queue in queues:
+            heapq.heapify(queue)
+        if is_upper:
+            self.queues, self.queued = queues, len(self.arms)
+        leaves = self._highest(queues[0], 0)
+        self._rate(leaves)
+        self.incumbent = max((state.mean for state in leaves), default=-math.inf)
+        for state in leaves:
+            heapq.heappush(queues[0], (-state.value, state.node))
+            self._consider(state)
         found: dict[int, list[State]] = {}
-        for n in self.elite:
-            path = tuple(self.belief.node_array.path_to(n))
-            state = State(path, n, *effects.state_of(n))
-            found.setdefault(len(path), []).append(state)
-        states = [state for states in found.values() for state in states]
-        self._rate(states)
-        arms = [state.mean for state in states if self._is_arm(state)]
-        self.incumbent = max(arms, default=-math.inf)
+        for state in self._highest(queues[1], 1):
+            children = [child for child in self._children(state) if child.node < 0]
+            value = max(map(self._rank, children), default=-math.inf)
+            heapq.heappush(queues[1], (-value, state.node))
+            found.setdefault(len(state.path) + 1, []).extend(children)
         return found
+
+    def _highest(self, queue: list[tuple[float, int]], arm: int) -> list[State]:
+        """Take the nodes with the highest last values from a queue."""
+        states: list[State] = []
+        while queue and len(states) < ELITE:
+            _, n = heapq.heappop(queue)
+            if self.arms[n] == arm:
+                path = tuple(self.belief.node_array.path_to(n))
+                states.append(State(path, n, *self.effects.state_of(n)))
+        return states
 
     def _beam(self) -> None:
         """Go down from the root and from the elite, and keep the best nodes at each depth."""
         after = np.append(np.cumsum((self.strengths**2)[:0:-1])[::-1], 0.0)
-        self.rest = self.below + after * self.label_variance
+        usual = self.labels.variance.mean() if len(self.labels.variance) else self.label_variance
+        self.rest = self.below + after * float(usual)
+        self.arms = self.belief.nodes["arm"]
         elite = self._find_elite()
         beam = [self._root()]
         if self._is_arm(beam[0]):
@@ -428,14 +465,13 @@ class LabeledArmSearch:
             return
         depth = 0
         while beam or any(d >= depth for d in elite):
-            known = {state.node for state in beam if state.node >= 0}
+            depth += 1
+            nodes = []
             for state in elite.get(depth, []):
                 if self._is_arm(state):
                     self._consider(state)
-                elif state.node not in known:
-                    beam.append(state)
-            depth += 1
-            nodes = []
+                else:
+                    nodes.append(state)
             for state in beam:
                 children = self._children(state)
                 if self.kind == UNKNOWN:
@@ -447,6 +483,7 @@ class LabeledArmSearch:
                         nodes.append(child)
             if self.random is not None:  # ties
                 nodes = [nodes[i] for i in _shuffled(len(nodes), self.random)]
+            nodes = list({state.path: state for state in nodes}.values())
             beam = heapq.nlargest(self.width, nodes, key=self._rank)
         if self.kind in (UPPER, UNKNOWN):
             found = self.best is not None and self.best.value > self.incumbent
@@ -594,7 +631,8 @@ class LabeledArmSearch:
             "exhausted": set(self.exhausted),
             "known_with": self.known_with,
             "width": self.width,
-            "elite": list(self.elite),
+            "queues": [list(queue) for queue in self.queues],
+            "queued": self.queued,
             "renewal": self.renewal,
         }
 
@@ -604,7 +642,8 @@ class LabeledArmSearch:
         self.exhausted = set(state["exhausted"])
         self.known_with = state["known_with"]
         self.width = state["width"]
-        self.elite = list(state["elite"])
+        self.queues = [list(queue) for queue in state["queues"]]
+        self.queued = state["queued"]
         self.renewal = state["renewal"]
 
 
