@@ -34,6 +34,7 @@ ON_TREES = {
     "BestFirst": lambda tree, plays: bough.baselines.BestFirst(tree, discount=0.7, rng=0),
     "RandomSearch": lambda tree, plays: bough.RandomSearch(tree, rng=0),
     "UCB-AIR": lambda tree, plays: bough.baselines.UCBAIR(tree, rng=0),
+    "Zooming": lambda tree, plays: bough.baselines.Zooming(tree, exploration=0.1, rng=0),
 }
 #: The most plays that are measured, and a function of the tree.
 ON_ARMS = {
@@ -41,6 +42,9 @@ ON_ARMS = {
     "UCB1": (100_000, lambda tree: bough.baselines.UCB1(tree, rng=0)),
     "GPB": (10_000, lambda tree: bough.GPB(tree, KERNEL, 0.1, rng=0)),
     "LinRel": (1_000, lambda tree: bough.baselines.LinRel(tree, KERNEL, rng=0)),
+    "TwoLevel": (10_000, lambda tree: bough.baselines.TwoLevel(tree, rng=0)),
+    "Gittins": (10_000, lambda tree: bough.baselines.Gittins(tree, rng=0)),
+    "Lookahead": (1_000, lambda tree: bough.baselines.Lookahead(tree, KERNEL, 0.1, rng=0)),
 }
 
 

@@ -63,7 +63,8 @@ computed from the runs.
 |---|---|
 {searcher_rows}
 
-UCB1, LinRel and GPB look at every path at every play: most of these trees are too large for them.
+UCB1, LinRel, GPB, Gittins, Lookahead and TwoLevel look at every path at every play: most of these
+trees are too large for them.
 
 ## How to read it
 

@@ -118,15 +118,19 @@ def searchers():
     baselines = {
         "bast": {},
         "best_first": {"discount": 0.7},
+        "gittins": {"discount": 0.9},
         "gpb": {},
         "hoo": {},
         "kl_olop": {"plays": 150, "discount": 0.7},
         "linrel": {},
+        "lookahead": {},
         "olop": {"plays": 150, "discount": 0.7},
         "random": {},
+        "two_level": {},
         "ucb1": {},
         "ucb_air": {},
         "uct": {},
+        "zooming": {"exploration": 0.1},
     }
     for name, options in baselines.items():
         steps = name in ("best_first", "olop", "kl_olop")

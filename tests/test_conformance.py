@@ -16,8 +16,12 @@ from bough.baselines import (
     UCB1,
     UCBAIR,
     BestFirst,
+    Gittins,
     LinRel,
+    Lookahead,
     NodeBandits,
+    TwoLevel,
+    Zooming,
 )
 from bough.testing import SearcherConformance
 
@@ -112,6 +116,78 @@ class TestUCBAIR(SearcherConformance):
 class TestLinRel(SearcherConformance):
     def make(self, tree, rng):
         return LinRel(tree, kernels.Gaussian(2.0), rng=rng)
+
+
+class TestZooming(SearcherConformance):
+    def make(self, tree, rng):
+        return Zooming(tree, exploration=0.1, rng=rng)
+
+
+class TestZoomingByDistance(SearcherConformance):
+    def make(self, tree, rng):
+        return Zooming(tree, distance=distance_by_steps, exploration=0.1, rng=rng)
+
+
+def distance_by_steps(one, other):
+    return sum(abs(i - k) for i, k in zip(one, other, strict=False)) / 4
+
+
+class TestTwoLevel(SearcherConformance):
+    estimate = "pooled"
+
+    def make(self, tree, rng):
+        return TwoLevel(tree, estimate=self.estimate, rng=rng)
+
+
+class TestTwoLevelByMean(TestTwoLevel):
+    estimate = "mean"
+
+
+class TestTwoLevelByMax(TestTwoLevel):
+    estimate = "max"
+
+
+class TestTwoLevelByWeightedMax(TestTwoLevel):
+    estimate = "pmax"
+
+
+class TestGittins(SearcherConformance):
+    def make(self, tree, rng):
+        return Gittins(tree, discount=0.9, rng=rng)
+
+
+class TestGittinsWithBernoulliRewards(SearcherConformance):
+    plays = 20
+
+    def make(self, tree, rng):
+        return Gittins(tree, rewards="bernoulli", discount=0.7, rng=rng)
+
+
+class TestLookahead(SearcherConformance):
+    plays = 20
+
+    def make(self, tree, rng):
+        return self.make_scaled(tree, rng, 1.0)
+
+    def make_scaled(self, tree, rng, factor):
+        return Lookahead(tree, kernels.Gaussian(2.0, factor**2), 0.25 * factor, rng=rng)
+
+
+class TestLookaheadStandardized(SearcherConformance):
+    plays = 20
+
+    def make(self, tree, rng):
+        return Lookahead(tree, rng=rng)
+
+
+class TestLookaheadExact(SearcherConformance):
+    noisy = False
+
+    def make(self, tree, rng):
+        return self.make_scaled(tree, rng, 1.0)
+
+    def make_scaled(self, tree, rng, factor):
+        return Lookahead(tree, kernels.Linear(factor**2), 0.0, rng=rng)
 
 
 class TestGPB(SearcherConformance):

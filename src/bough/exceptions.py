@@ -61,3 +61,11 @@ class Locked(StudyError):  # noqa: N818 - a ValueError by its base class
 
 class Unfaithful(ValueError):  # noqa: N818 - a ValueError by its base class
     """Raised for an environment that cannot be copied and was not recorded."""
+
+
+class NotDeterministic(ValueError):  # noqa: N818 - a ValueError by its base class
+    """Raised for a step that leads elsewhere than the same step did before."""
+
+
+class NotCommunicating(ValueError):  # noqa: N818 - a ValueError by its base class
+    """Raised when states that were visited can never be reached again."""

@@ -50,6 +50,7 @@ GRIDS: dict[str, dict[str, Grid]] = {
         "exploration": _EXPLORATION,
     },
     "best_first": {"discount": _DISCOUNT},
+    "gittins": {"discount": Grid((0.9, 0.97, 0.99), (0.7, 0.5), (0.997, 0.999))},
     "gpb": {"noise": Grid((0.03, 0.1, 0.3), (0.01, 0.003, 0.001), (1.0, 3.0, 10.0))},
     "hoo": {
         "nu": Grid((0.3, 1.0, 3.0), (0.1, 0.03, 0.01, 0.001), (10.0, 30.0, 100.0)),
@@ -61,14 +62,21 @@ GRIDS: dict[str, dict[str, Grid]] = {
         "exploration": Grid((0.1, 0.3, 1.0), (0.03, 0.01, 0.0), (3.0, 10.0, 30.0)),
         "regularization": Grid((0.03, 0.1, 0.3), (0.01, 0.003, 0.001), (1.0, 3.0, 10.0)),
     },
+    "lookahead": {"noise": Grid((0.03, 0.1, 0.3), (0.01, 0.003, 0.001), (1.0, 3.0, 10.0))},
     "olop": {"exploration": _EXPLORATION, "discount": _DISCOUNT},
     "rave": {
         "exploration": _EXPLORATION,
         "bias": Grid((0.03, 0.1, 0.3), (0.01, 0.0), (1.0, 3.0)),
     },
+    "two_level": {"exploration": Grid((0.1, 0.3, 1.0), (0.03, 0.01, 0.0), (3.0, 10.0))},
     "ucb1": {"exploration": Grid((0.1, 0.3, 1.0), (0.03, 0.01, 0.0), (3.0, 10.0))},
     "ucb_air": {"rarity": Grid((0.5, 1.0, 2.0), (0.3, 0.1, 0.03), (5.0, 10.0, 30.0))},
     "uct": {"exploration": Grid((0.1, 0.2, 0.4), (0.05, 0.02, 0.01, 0.0), (0.8, 1.6, 3.2, 6.4))},
+    "zooming": {
+        "smoothness": _SLACK,
+        "decay": Grid((0.5, 0.7, 0.9), (0.3, 0.1, 0.0), (1.0,)),
+        "exploration": _EXPLORATION,
+    },
 }
 #: Where all candidates are equally bad, grids grow in all directions, but not beyond this number.
 MOST_CANDIDATES = 400

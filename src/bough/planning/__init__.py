@@ -1,6 +1,7 @@
 """Planning in Markov decision processes, with few steps of a simulator for each action."""
 
 from bough.exceptions import Unfaithful
+from bough.planning import cycles
 from bough.planning.agent import Agent, Episode, Summary
 from bough.planning.decision import ActionValue, Plan
 from bough.planning.planner import plan, plan_many
@@ -14,6 +15,7 @@ __all__ = [
     "Simulator",
     "Summary",
     "Unfaithful",
+    "cycles",
     "plan",
     "plan_many",
     "recorded",

@@ -106,7 +106,7 @@ def test_a_wider_range_of_rewards_changes_all_bounds():
 def test_smoothness_that_overflows_with_depth():
     for smoothness, expected in ((0.0, 0.0), (1.0, math.inf)):
         search = BAST(Tree(2, 400), smoothness=smoothness, decay=10.0, rng=0)
-        assert search._deltas()[399] == expected
+        assert search.deltas[399] == expected
         for _ in range(3):
             path = search.ask()
             search.tell(path, noise_of(1, path))
@@ -125,7 +125,7 @@ def test_special_cases():
         flat.tell(path, noise_of(1, path) + 0.1 * noise_of(2, t))
     sequence = BAST(Tree(2, 3), smoothness=[0.4, 0.2, 0.1], rng=0)
     formula = BAST(Tree(2, 3), smoothness=0.4, decay=0.5, rng=0)
-    assert sequence._deltas() == pytest.approx(formula._deltas())
+    assert sequence.deltas == pytest.approx(formula.deltas)
 
 
 class Chain:

@@ -14,6 +14,7 @@ from bough.searchers.baselines.counting import CountingSearcher
 from bough.trees import Path, Tree
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 #: A kernel of arms as a parameter: of paths, a function of two arms, or a matrix.
 ArmKernel = Kernel | Callable[[Any, Any], float] | Sequence[Sequence[float]] | Floats
 

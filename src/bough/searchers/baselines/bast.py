@@ -73,28 +73,10 @@ class BAST(CountingSearcher):
         self.smoothness = smoothness
         self._log_nodes = _log_nodes(tree)
         self._nodes_expected = 512
-        self.tallies: Bounds = Bounds(tree, self._deltas(), reward_range=self.reward_range)
+        #: delta_0 .. delta_D, in units of the range of rewards.
+        self.deltas = smoothness_by_depth(tree, smoothness, self.decay)
+        self.tallies: Bounds = Bounds(tree, self.deltas, reward_range=self.reward_range)
         self._set_width()
-
-    def _deltas(self) -> NDArray[np.float64]:
-        """Return delta_0 .. delta_D, in units of the range of rewards."""
-        depth, given = self.tree.depth, self.smoothness
-        deltas = np.zeros(depth + 1)  # a leaf has none
-        if not hasattr(given, "__len__"):
-            first = _slack(given, "smoothness")
-            with np.errstate(over="ignore", invalid="ignore"):  # a power may become infinite
-                deltas[:depth] = np.nan_to_num(
-                    first * self.decay ** np.arange(depth), posinf=np.inf
-                )
-            return deltas
-        entries = [_slack(x, f"smoothness[{d}]") for d, x in enumerate(listed(given, "smoothness"))]
-        if len(entries) not in (depth, depth + 1):
-            raise ValueError(
-                f"smoothness has {len(entries)} entries, but a tree of depth {depth} needs "
-                f"{depth}, one for each depth above that of the leaves"
-            )
-        deltas[:depth] = entries[:depth]
-        return deltas
 
     def _set_width(self) -> None:
         log_nodes = self._log_nodes
@@ -108,6 +90,27 @@ class BAST(CountingSearcher):
             self._nodes_expected = 1 << (2 * self.tallies.used - 1).bit_length()
             self._set_width()
         return self.tallies.descend(self._random)
+
+
+def smoothness_by_depth(
+    tree: Tree, given: float | Sequence[float], decay: float
+) -> NDArray[np.float64]:
+    """Return delta_0 .. delta_D, in units of the range of rewards."""
+    depth = tree.depth
+    deltas = np.zeros(depth + 1)  # a leaf has none
+    if not hasattr(given, "__len__"):
+        first = _slack(given, "smoothness")
+        with np.errstate(over="ignore", invalid="ignore"):  # a power may become infinite
+            deltas[:depth] = np.nan_to_num(first * decay ** np.arange(depth), posinf=np.inf)
+        return deltas
+    entries = [_slack(x, f"smoothness[{d}]") for d, x in enumerate(listed(given, "smoothness"))]
+    if len(entries) not in (depth, depth + 1):
+        raise ValueError(
+            f"smoothness has {len(entries)} entries, but a tree of depth {depth} needs "
+            f"{depth}, one for each depth above that of the leaves"
+        )
+    deltas[:depth] = entries[:depth]
+    return deltas
 
 
 def _log_nodes(tree: Tree) -> float | None:

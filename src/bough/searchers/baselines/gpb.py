@@ -150,11 +150,11 @@ class GPB(KernelBandit):
             return bounds
         incumbent = float(means[self.tallies.visits > 0].max())
         improvement = means - incumbent
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(std > 0, improvement / std, np.where(improvement > 0, np.inf, -np.inf))
+        z = _standardized(improvement, std)
         if self.acquisition == "pi":  # the probability rises with z, which never underflows
             return z
-        return _expected_improvement(improvement, std, z)
+        expected = expected_improvement(improvement, std)
+        return expected if expected.max() > 0 else z
 
     def _sqrt_beta(self, confidence: Confidence, t: int) -> float:
         return confidence.sqrt_beta(t, math.log(len(self.tallies)))
@@ -184,10 +184,16 @@ class GPB(KernelBandit):
         return Arm(path, None, mean, sd, mean - spread, mean + spread, observed, visits)
 
 
-def _expected_improvement(improvement: Floats, std: Floats, z: Floats) -> Floats:
-    """Return E max(improvement + std N(0, 1), 0); z, in the same order, where all underflow."""
+def expected_improvement(improvement: Floats, std: Floats) -> Floats:
+    """Return E max(improvement + std N(0, 1), 0)."""
     from scipy.special import ndtr
 
+    z = _standardized(improvement, std)
     density = np.exp(-0.5 * np.minimum(np.abs(z), 1e3) ** 2) / math.sqrt(2 * math.pi)
     expected: Floats = improvement * ndtr(z) + std * density
-    return expected if expected.max() > 0 else z
+    return expected
+
+
+def _standardized(improvement: Floats, std: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(std > 0, improvement / std, np.where(improvement > 0, np.inf, -np.inf))

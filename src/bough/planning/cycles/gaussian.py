@@ -1,0 +1,145 @@
+"""GPCycle: one Gaussian process over all pairs of a state and an action."""
+
+import math
+from array import array
+from collections.abc import Iterable
+
+import numpy as np
+
+from bough._validation import at_least_zero
+from bough.confidence import Confidence
+from bough.planning.cycles.agents import CycleAgent
+from bough.planning.cycles.best_cycle import Floats, Ints, best_policy
+from bough.planning.cycles.process import Factor, Hyperparameters, Tried, fit, posterior
+from bough.planning.cycles.world import UNKNOWN, Actions, Features, State
+
+#: The default factor of exploration.
+EXPLORATION = 0.4
+#: Hyperparameters are fitted again when the number of steps has grown by this factor.
+GROWTH = 2.0
+#: An episode ends when the visits of a pair have grown by this factor: rewards of one pair teach
+#: about others, so that a doubling, as for UCycle, would be late.
+REPLAN = 1.3
+
+
+class GPCycle(CycleAgent):
+    """Go round the best cycle by upper confidence bounds of a Gaussian process over all pairs.
+
+    The mean reward of a pair is modeled as the sum of a function of its features (with a squared
+    exponential kernel) and of a term of its own; length scales, variances and noise are fitted. The
+    upper bound of a pair is its posterior mean plus exploration sqrt(2 log t) standard
+    deviations. A pair that was never tried may lead anywhere: it has a bound of its
+    reward, too, and is taken to lead wherever that is best. So only pairs that may be on the best
+    cycle are tried. The agent takes the way of the highest optimistic reward to the best cycle, and
+    goes round it; it plans again when an untried pair was tried or the visits of a pair have
+    doubled.
+
+    Parameters
+    ----------
+    states : collection of hashables, or None
+        All states; None if they are not known beforehand.
+    actions : sequence or function
+        The actions, or a function that returns those of a state.
+    features : function, optional
+        A function of a state and an action that returns a number or a vector, the same length for
+        all. Without one the pairs are independent, given the average of all.
+    exploration : float
+        Multiplier of the width of the bounds that the agent follows.
+    delta : float
+        Failure probability of a certificate, whose bounds are wider.
+
+    Examples
+    --------
+    >>> from bough.planning import cycles
+    >>> agent = cycles.GPCycle(range(10), (-1, 1), features=lambda place, move: place + move)
+    >>> place = 0
+    >>> for _ in range(200):
+    ...     move = agent.act(place)
+    ...     there = min(max(place + move, 0), 9)
+    ...     agent.learn(place, move, 1 - abs(there - 6) / 9, there)
+    ...     place = there
+    >>> agent.certificate().cycle
+    ((5, 1), (6, -1))
+    """
+
+    conditional = True
+
+    def __init__(
+        self,
+        states: Iterable[State] | None,
+        actions: Actions,
+        *,
+        features: Features | None = None,
+        exploration: float = EXPLORATION,
+        delta: float = 0.05,
+    ) -> None:
+        super().__init__(states, actions, features, delta)
+        self.exploration = at_least_zero(exploration, "exploration")
+        self._hyperparameters: Hyperparameters | None = None
+        self._factor: Factor | None = None
+        self._next_fit = 1.0
+        self._edges: list[int] | None = None  # the pair to take, by state; None: plan again
+        self._policy: Ints | None = None  # the last one, in the optimistic graph
+        self._is_checked = True  # no pair is new since it was checked that there is a way back
+        self._before = array("q")  # the visits of each pair at the last plan
+
+    def _recorded(self, pair: int, is_new: bool) -> None:
+        self._is_checked &= not is_new
+        before = self._before[pair] if pair < len(self._before) else 0
+        if is_new or self.world.visits[pair] >= max(before + 1, REPLAN * before):
+            self._edges = None
+
+    def _choose(self, state: int) -> int:
+        if self._edges is None or state >= len(self._edges):
+            self._plan(state)
+        return self._edges[state]  # type: ignore[index]
+
+    def _plan(self, state: int) -> None:
+        """Find the policy with the highest optimistic gain from every state."""
+        world = self.world
+        if not self._is_checked:
+            self._reachable(state)  # raises if the world turns out not to be communicating
+            self._is_checked = True
+        means, std, prior = self._posterior()
+        deviations = self.exploration * math.sqrt(2.0 * math.log(max(world.observations, 2)))
+        upper = means + deviations * std
+        graph, weights = self._optimistic_graph(upper, prior[0] + deviations * prior[1])
+        if self._policy is not None and len(self._policy) != graph.nodes:
+            self._policy = None
+        self._policy = best_policy(graph, weights, self._policy).edges
+        self._edges = self._policy[: len(world.states)].tolist()
+        self._before = world.visits[:]
+
+    def _posterior(self) -> tuple[Floats, Floats, tuple[float, float]]:
+        """Return posterior means and deviations of all pairs, and those of one not listed yet."""
+        world = self.world
+        if not world.observations:
+            pairs = len(world.targets)
+            return np.zeros(pairs), np.ones(pairs), (0.0, 1.0)
+        targets = np.array(world.targets)
+        at = np.flatnonzero(targets != UNKNOWN)
+        visits = np.array(world.visits, dtype=np.float64)[at]
+        tried = Tried(at, visits, np.array(world.means)[at], world.squares)
+        rows = np.array(world.rows) if world.rows else None
+        if world.observations >= self._next_fit:
+            at_rows = None if rows is None else rows[at]
+            self._hyperparameters = fit(tried, at_rows, self._hyperparameters)
+            self._next_fit = max(world.observations + 1, GROWTH * world.observations)
+            self._factor = None if rows is None else Factor(self._hyperparameters.lengths)
+        fitted = self._hyperparameters
+        assert fitted is not None
+        if self._factor is not None and rows is not None:
+            done = len(self._factor.columns)
+            if done < len(rows):
+                self._factor.extend(rows[done:])
+        means, std = posterior(fitted, self._factor, tried, len(targets))
+        variance = 1.0 / len(at) + fitted.own + fitted.smooth
+        return means, std, (fitted.center, fitted.unit * math.sqrt(variance))
+
+    def _certain_widths(self) -> tuple[Floats, Floats, float]:
+        means, std, (mean, deviation) = self._posterior()
+        pairs = len(means) + self.world.is_open
+        # (Each side fails with half of the probability.)
+        schedule = Confidence(self.delta / 2.0)
+        b = schedule.sqrt_beta(max(self.world.observations, 1), math.log(pairs))
+        return means, b * std, mean + b * deviation
