@@ -159,7 +159,9 @@ def _task(problem: str, options: dict[str, Any], seed: int, minimizes: bool) -> 
         else:
             tree = Tree(branching, depth)
         labels = getattr(module, "labels", None)  # which may also be a list of names
-        return _Task(function, tree, about, labels=labels if callable(labels) else None, module=module)
+        return _Task(
+            function, tree, about, labels=labels if callable(labels) else None, module=module
+        )
     given = {
         "--branching": branching,
         "--depth": depth,

@@ -329,14 +329,15 @@ class LabelModel:
         strengths = self.strengths(depth)
         rows = []
         for path, end in zip(paths, ends, strict=True):
-            row = []
+            row: list[tuple[int, float]] = []
             for i in range(1, len(path) + 1):
                 node = path[:i], end and i == len(path)
                 if node not in known:
                     key = self.key(*node)
                     known[node] = None if key is None else place.setdefault(key, len(place))
-                row.append((known[node], strengths[i]))
-            rows.append([(k, s) for k, s in row if k is not None])
+                if (number := known[node]) is not None:
+                    row.append((number, strengths[i]))
+            rows.append(row)
         K = self.between.matrix(list(place))
         found = np.zeros(len(rows))
         for i, row in enumerate(rows):

@@ -138,5 +138,7 @@ def increments(source: Any, *, ax: Any = None) -> Any:
     ax.axhline(data.noise**2, color=ORANGE, linestyle="--", label="variance of the noise")
     ax.xaxis.get_major_locator().set_params(integer=True)
     title = ("fitted: " if data.fitted else "") + rounded(data.kernel)
-    ax.set_title("\n".join(literal(line, 80) for line in textwrap.wrap(title, 70)), fontsize="small")
+    ax.set_title(
+        "\n".join(literal(line, 80) for line in textwrap.wrap(title, 70)), fontsize="small"
+    )
     return labeled(ax, "depth", "variance")

@@ -25,7 +25,7 @@ class Effects(NamedTuple):
     mean: Array
     std: Array  #: posterior standard deviation
     visits: Array  #: number of evaluations with the label, times its occurrences on the path
-    count: int  #: number of all labels observed; those with the largest effects are listed
+    total: int  #: number of all labels observed; those with the largest effects are listed
 
     @property
     def low(self) -> Array:
@@ -141,7 +141,7 @@ def effects(source: Any, most: int = 20, *, ax: Any = None) -> Any:
     ax.set_yticks(rows, [literal(name) for name in data.labels])
     ax.invert_yaxis()
     ax.set_xlabel("effect on the value, beside the average label of the same depths")
-    if data.count > len(rows):
-        ax.set_title(f"the {len(rows)} largest effects of {data.count:,}", fontsize="small")
+    if data.total > len(rows):
+        ax.set_title(f"the {len(rows)} largest effects of {data.total:,}", fontsize="small")
     ax.legend(fontsize="small")
     return ax

@@ -260,7 +260,7 @@ class SearchView:
 
     @property
     def has_node_means(self) -> bool:
-        """Whether the belief knows the mean of every node; a kernel of whole paths only of these."""
+        """Whether the belief has a mean for every node, and not only for complete paths."""
         model = None if self.belief is None else self.belief.kernel.label_model
         return self.belief is not None and (model is None or not model.of_leaves)
 

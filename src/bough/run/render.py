@@ -252,7 +252,8 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
 
 def fitted_facts(belief: Belief) -> dict[str, Any]:
     """Return the fitted hyperparameters of a belief as plain values."""
-    kernel, labels = belief.kernel, {}
+    kernel: Any = belief.kernel
+    labels: dict[str, Any] = {}
     if isinstance(kernel, Labeled):
         between = kernel.between
         known = between.base if isinstance(between, Carried) else between

@@ -89,7 +89,7 @@ def rebuild(description: Any, name: str) -> Any:
         return description
     if "float" in description:
         return float(description["float"])
-    if "function" in description:
+    if "function" in description and "class" not in description:
         raise NotInFile(f"{name} is {description['function']}, which the file cannot hold")
     parts = {key: rebuild(part, name) for key, part in description.items() if key != "class"}
     classes: dict[str, Any] = {

@@ -164,7 +164,7 @@ function drawAlong(along, [low, high]) {
 // ---------------------------------------------------------------- effects of labels
 
 function drawEffects(state) {
-  const { labels, mean, std, low, high, visits, count } = state.snapshot.effects;
+  const { labels, mean, std, low, high, visits, total } = state.snapshot.effects;
   const rows = labels.map((_, i) => i);
   $("effects-chart").style.height = `${Math.max(10, 5 + 1.4 * labels.length)}rem`;
   // Effects that may be 0 have a color of their own.
@@ -179,7 +179,7 @@ function drawEffects(state) {
   { showlegend: true, hovermode: "closest", xaxis: { title: { text: "effect on the value" } },
     yaxis: { range: [rows.length - 0.5, -0.5], tickvals: rows, ticktext: labels.map(brief) } });
   $("effects-note").textContent = "What a label adds to the value of a path wherever it occurs, beside the average label of the same depths, by the model; the best first"
-    + (count > labels.length ? `: the ${labels.length} largest effects of ${say(count)}.` : ".");
+    + (total > labels.length ? `: the ${labels.length} largest effects of ${say(total)}.` : ".");
 }
 
 // ---------------------------------------------------------------- parameters
