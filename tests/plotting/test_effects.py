@@ -36,10 +36,9 @@ def test_effects_are_those_of_dense_algebra():
     result = searched(known_kernel(), noise=0.1)
     data = plotting.effects_data(result)
     paths, values = zip(*((t.path, t.value) for t in result.history.trials), strict=True)
-    K = known_kernel().matrix(paths, 3) + 0.01 * np.eye(len(paths))
-    has = np.array(
-        [[label in [letter(p[:i]) for i in (1, 2, 3)] for p in paths] for label in labels]
-    )
+    on = [{letter(p[:i]) for i in (1, 2, 3)} for p in paths]
+    labels = sorted(set().union(*on))
+    has = np.array([[label in those for those in on] for label in labels])
     K = known_kernel().matrix(paths, 3) + 0.01 * np.eye(len(paths))
     k = 0.8 * has
     mean = k @ np.linalg.solve(K, values)

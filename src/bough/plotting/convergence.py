@@ -19,7 +19,6 @@ from bough.searchers import GPTS
 from bough.spaces import Forest
 from bough.trees import Path
 
-
 #: The number of evaluations after which bounds are computed: with labels each takes some tenths of
 #: a second.
 MOST_BOUNDS, MOST_LABELED_BOUNDS = 200, 10
@@ -68,8 +67,9 @@ def convergence_data(source: Any) -> Convergence:
     """Return values, best values and bounds over the evaluations.
 
     The bounds are computed at up to 200 numbers of evaluations (10 for a kernel with labels), with
-    the prior that the search has now: hyperparameters that were fitted later are used from the first evaluation on. The last
-    bounds are those of the certificate. In a space they belong to the partition that asks next.
+    the prior that the search has now: hyperparameters that were fitted later are used from the
+    first evaluation on. The last bounds are those of the certificate. In a space they belong to the
+    partition that asks next.
     Searchers without a belief have no bounds, and `at` is empty.
 
     >>> import bough
