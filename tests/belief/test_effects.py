@@ -1,15 +1,19 @@
 """Beliefs with labels against dense algebra with K_tree + K_label, in any order of events."""
 
+import copy
 import pickle
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from label_strategies import LabeledTruth, cases, decays, oracle_of
+from label_strategies import CASES, LabeledTruth, LastStep, cases, decays, oracle_of, strengths
+from oracle import LabelOracle
 from strategies import Hill, some_kernel, some_path, trees
 
-from bough import Belief, kernels
+from bough import Belief, Tree, kernels
+from bough.exceptions import Contradiction
 
 NOISES = [0.0, 1e-3, 0.3, 1.0, 10.0]
 

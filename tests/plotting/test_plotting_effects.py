@@ -1,4 +1,4 @@
-"""Figures and the report of a search with labels."""
+"""Effects of labels in figures and the report, and all of these for kernels with labels."""
 
 import json
 
