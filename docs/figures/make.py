@@ -56,7 +56,25 @@ def main():
     tuned.plot("relevance", ax=panels[0])
     tuned.plot("slice", ax=panels[1], name="rate")
     save(figure, "space.png", dpi=65)
+    figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
+    labeled_search().plot("effects", ax=axes)
+    save(figure, "effects.png", dpi=90)
     screenshots(result, tuned)
+
+
+def labeled_search():
+    """Search sequences of letters, whose effects depend on their position, as in labels.md."""
+    tree, noise = bough.Tree(4, 6, labels=list("ACGT")), np.random.default_rng(0)
+
+    def activity(letters):
+        found = letters.count("A") - letters.count("C") + 2.0 * (letters[3] == "G")
+        return found + 0.1 * noise.normal()
+
+    kernel = bough.kernels.Labeled(
+        bough.kernels.Geometric(None, variance=None),
+        labels=lambda path: ("ACGT"[path[-1]], len(path)),
+    )
+    return bough.maximize(activity, tree, budget=60, searcher=bough.GPTS(tree, kernel, rng=0))
 
 
 def save(figure, name, dpi):

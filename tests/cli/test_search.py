@@ -174,3 +174,25 @@ def test_a_known_problem_with_workers_has_noise(tmp_path):
     facts = json.loads(bough_command(*line).stdout)
     assert facts["evaluations"] == 12
     assert facts["regret"] >= 0
+
+
+def test_labels_of_the_file(tmp_path):
+    """A function `labels` beside the tree is used; --kernel is then that of the rest."""
+    file = tmp_path / "sequence.py"
+    file.write_text(
+        "import bough\n"
+        "tree = bough.Tree(3, 3, labels=list('abc'))\n"
+        "def labels(path):\n    return path[-1], len(path)\n"
+        "def value(letters):\n    return letters.count('c') + hash(letters[0]) % 7 * 0.01\n"
+    )
+    line = ["search", f"{file}:value", "--budget", "8"]
+    fitted = json.loads(bough_command(*line, "--json").stdout)["fitted"]
+    assert (fitted["kernel"], fitted["labels"]["kernel"]) == ("Geometric", "Same")
+    assert "+ labels (variance " in bough_command(*line).stdout
+    given = json.loads(bough_command(*line, "--kernel", "linear", "--json").stdout)["fitted"]
+    assert (given["kernel"], given["labels"]["kernel"]) == ("Linear", "Same")
+    assert bough_command(*line, "--searcher", "random").exit_code == 0
+    study = [*line[:-1], "4", "--study", str(tmp_path / "run.db")]
+    assert bough_command(*study).exit_code == 0
+    assert bough_command(*study[:3], "8", *study[4:]).exit_code == 0
+    assert bough_command("study", str(tmp_path / "run.db")).exit_code == 0

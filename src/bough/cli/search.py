@@ -23,6 +23,7 @@ from bough.cli.shell import (
     split_name,
     warnings_in_words,
 )
+from bough.kernels import Geometric, Labeled
 from bough.problems import BY_NAME, Problem, kind_of, named
 from bough.run.maximize import maximize, minimize
 from bough.run.render import (
@@ -39,7 +40,7 @@ from bough.run.stopping import ExpectedGap, Gap, StopRule
 from bough.searchers.registry import make_searcher
 from bough.studies.describe import in_sign
 from bough.studies.study import Study, open_or_create
-from bough.trees import Tree
+from bough.trees import Path, Tree
 
 
 def _complete_problem(
@@ -82,7 +83,8 @@ def command(
     A function of your own is called with a path, a tuple of ints (or labels of the tree), and
     returns its reward. Its tree has --branching and --depth; without them it is the variable `tree`
     of the file, or the one named after a second colon. Kernel and noise are fitted to the rewards
-    unless they are given.
+    unless they are given. If the file has a function `labels` of a node's path, nodes with equal
+    labels have an effect in common, and --kernel is that of the rest.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     try:
         seed = _seed_of(file) if seed is None else seed
@@ -118,12 +120,16 @@ def command(
 
 
 class _Task(NamedTuple):
-    """An objective and its tree; `known` if it is a built-in problem, else `module`."""
+    """An objective and its tree; `known` if it is a built-in problem, else `module`.
+
+    `labels` is the function of the module that labels nodes, if it has one.
+    """
 
     objective: Callable[..., Any]
     tree: Tree
     about: str
     known: Problem | None = None
+    labels: Callable[[Path], Any] | None = None
     module: ModuleType | None = None
 
 
@@ -152,7 +158,10 @@ def _task(problem: str, options: dict[str, Any], seed: int, minimizes: bool) -> 
             raise click.UsageError(f"{problem} needs --branching and --depth, or a tree.")
         else:
             tree = Tree(branching, depth)
-        return _Task(function, tree, about, module=module)
+        labels = getattr(module, "labels", None)  # which may also be a list of names
+        return _Task(
+            function, tree, about, labels=labels if callable(labels) else None, module=module
+        )
     given = {
         "--branching": branching,
         "--depth": depth,
@@ -181,6 +190,9 @@ def _settings(task: _Task, options: dict[str, Any], searcher: str) -> dict[str, 
     settings: dict[str, Any] = {"select": select}
     if task.known is None:
         template = None if kernel is None else parse_kernel(kernel, fitted=True)
+        if task.labels is not None:
+            rest = Geometric(None, variance=None) if template is None else template
+            template = Labeled(rest, labels=task.labels)
         settings = {"kernel": template, "noise": noise, "select": select}
     return settings if bounds is None else settings | {"bounds": bounds}
 

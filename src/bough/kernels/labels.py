@@ -322,6 +322,30 @@ class LabelModel:
         found[1:] = self.decay ** np.arange(depth)
         return found
 
+    def variances(self, paths: Sequence[Path], ends: Sequence[bool], depth: int) -> Array:
+        """Return the prior variances of the label effects of paths, the diagonal of `matrix`."""
+        place: dict[Key, int] = {}
+        known: dict[tuple[Path, bool], int | None] = {}  # the paths may have common prefixes
+        strengths = self.strengths(depth)
+        rows = []
+        for path, end in zip(paths, ends, strict=True):
+            row: list[tuple[int, float]] = []
+            for i in range(1, len(path) + 1):
+                node = path[:i], end and i == len(path)
+                if node not in known:
+                    key = self.key(*node)
+                    known[node] = None if key is None else place.setdefault(key, len(place))
+                if (number := known[node]) is not None:
+                    row.append((number, strengths[i]))
+            rows.append(row)
+        K = self.between.matrix(list(place))
+        found = np.zeros(len(rows))
+        for i, row in enumerate(rows):
+            if row:
+                labels, s = (np.array(part) for part in zip(*row, strict=True))
+                found[i] = s @ K[np.ix_(labels, labels)] @ s
+        return np.maximum(found, 0.0)
+
     def matrix(self, paths: Sequence[Path], ends: Sequence[bool], depth: int) -> Array:
         """Return the covariance matrix of the label effects of paths."""
         place: dict[Key, int] = {}
@@ -390,6 +414,13 @@ class Labeled(Kernel):
             object.__setattr__(self, "between", Same())
         check_label_kernel(self.between, "between")
 
+    def __repr__(self) -> str:
+        decay = "" if self.decay == 1.0 else f", decay={self.decay!r}"
+        return (
+            f"Labeled({self.tree_kernel!r}, labels={_name(self.labels)}, "
+            f"between={self.between!r}{decay})"
+        )
+
     @property
     def label_model(self) -> LabelModel:  # noqa: D102 - as above
         (decay,) = self._numbers()
@@ -441,6 +472,9 @@ class Paths(Kernel):
         if not callable(self.function):
             raise TypeError(f"function must be a function of two paths, got {self.function!r}")
 
+    def __repr__(self) -> str:
+        return f"Paths({_name(self.function)}, scale={self.scale!r})"
+
     @property
     def between(self) -> LabelKernel:
         """The function, as a kernel between the labels of leaves."""
@@ -473,6 +507,11 @@ class _Scaled(LabelKernel):
 
     def gradients(self, labels: Sequence[Any]) -> dict[str, Array]:
         return {"variance": self.matrix(labels)}
+
+
+def _name(function: Any) -> str:
+    """Return the name of a function, without the address that its repr has."""
+    return getattr(function, "__name__", None) or repr(function)
 
 
 def check_label_kernel(kernel: Any, name: str) -> LabelKernel:

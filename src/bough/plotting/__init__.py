@@ -2,7 +2,7 @@
 
 Functions that end in `_data` return plain arrays, and need only NumPy. The others draw these data
 with matplotlib (the extra `plot`); they take `ax=`, and return the Axes. All take a `Result`, a
-`Study`, a `planning.Plan`, or a searcher with a belief.
+`Study`, a `planning.Plan`, or a searcher with a belief; `effects` also takes a `Belief`.
 
 A search of a space has several partitions, each with a belief of its own. Figures show the
 partition that asks next, as the certificate does.
@@ -23,6 +23,7 @@ from bough.plotting.convergence import (
     regret,
     regret_data,
 )
+from bough.plotting.effects import Effects, effects, effects_data
 from bough.plotting.parameters import (
     Importance,
     Relevance,
@@ -40,6 +41,7 @@ from bough.plotting.view import SearchView
 __all__ = [
     "Along",
     "Convergence",
+    "Effects",
     "Explored",
     "Importance",
     "Increments",
@@ -54,6 +56,8 @@ __all__ = [
     "comparison_data",
     "convergence",
     "convergence_data",
+    "effects",
+    "effects_data",
     "importance",
     "importance_data",
     "increments",
@@ -74,6 +78,7 @@ DRAWINGS: dict[str, Callable[..., Any]] = {
     "tree": tree,
     "along": along,
     "increments": increments,
+    "effects": effects,
     "importance": importance,
     "relevance": relevance,
     "slice": slice_of,

@@ -1,10 +1,12 @@
 """The belief along the best path, and the kernel at each depth."""
 
+import textwrap
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.plotting.style import BLUE, GRAY, ORANGE, axes, empty, labeled, literal, rounded
+from bough.belief.belief import Belief
+from bough.plotting.style import BLUE, GRAY, GREEN, ORANGE, axes, empty, labeled, literal, rounded
 from bough.plotting.view import Array, SearchView
 from bough.trees import Path
 
@@ -35,14 +37,14 @@ def along_data(source: Any) -> Along:
     path = view.best_path or ()
     prefixes = [path[:i] for i in range(len(path) + 1)]
     visits = np.array([sum(p[: len(q)] == q for p in view.paths) for q in prefixes])
-    if view.belief is None:
+    if not view.has_node_means:
         means = [
             np.mean([t.value for t in view.completed if t.path[: len(p)] == p] or [np.nan])
             for p in prefixes
         ]
         unknown = np.full(len(prefixes), np.nan)
         return Along(path, np.array(means), unknown, unknown, visits)
-    return Along(path, *view.posterior(prefixes), view.prior_std[: len(prefixes)], visits)
+    return Along(path, *view.posterior(prefixes), view.prior_std(prefixes), visits)
 
 
 def along(source: Any, *, ax: Any = None) -> Any:
@@ -81,7 +83,8 @@ def step_names(view: SearchView, path: Path) -> list[str]:
 class Increments(NamedTuple):
     """The kernel, noise and mean of a belief."""
 
-    variance: Array  #: what each depth adds, from the root (0) on
+    variance: Array  #: what each depth adds, from the root (0) on; without effects of labels
+    effects: Array  #: average variance of the effect of a label at each depth, 0 without labels
     noise: float
     mean: float
     kernel: str  #: as Python writes it
@@ -106,7 +109,20 @@ def increments_data(source: Any) -> Increments | None:
     variance = kernel.increments(belief.tree.depth)
     fitted = bool(view.certificate is not None and view.certificate.conditional)
     mean = 0.0 + view.sign * view.shown.value(belief.center)
-    return Increments(variance, unit * belief.noise, mean, repr(kernel), fitted)
+    effects = unit**2 * _effects(belief)
+    return Increments(variance, effects, unit * belief.noise, mean, repr(kernel), fitted)
+
+
+def _effects(belief: Belief) -> Array:
+    """Return the average variance of the effects of the labels known, at each depth."""
+    if belief.effects is None or not len(belief.effects.keys):
+        return np.zeros(belief.tree.depth + 1)
+    model = belief.effects.model
+    average = np.mean([model.between.matrix([key])[0, 0] for key in belief.effects.keys])
+    if model.of_leaves:
+        return np.append(np.zeros(belief.tree.depth), average)
+    found: Array = average * model.strengths(belief.tree.depth) ** 2
+    return found
 
 
 def increments(source: Any, *, ax: Any = None) -> Any:
@@ -115,8 +131,14 @@ def increments(source: Any, *, ax: Any = None) -> Any:
     ax = axes(ax)
     if data is None:
         return empty(ax, "no observations yet, or a searcher without a kernel")
-    ax.bar(np.arange(len(data.variance)), data.variance, color=BLUE, label="variance of the step")
+    depth = np.arange(len(data.variance))
+    ax.bar(depth, data.variance, color=BLUE, label="variance of the step")
+    if data.effects.any():
+        ax.bar(depth, data.effects, bottom=data.variance, color=GREEN, label="variance of labels")
     ax.axhline(data.noise**2, color=ORANGE, linestyle="--", label="variance of the noise")
     ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.set_title(("fitted: " if data.fitted else "") + rounded(data.kernel), fontsize="small")
+    title = ("fitted: " if data.fitted else "") + rounded(data.kernel)
+    ax.set_title(
+        "\n".join(literal(line, 80) for line in textwrap.wrap(title, 70)), fontsize="small"
+    )
     return labeled(ax, "depth", "variance")

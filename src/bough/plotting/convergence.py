@@ -19,6 +19,10 @@ from bough.searchers import GPTS
 from bough.spaces import Forest
 from bough.trees import Path
 
+#: The number of evaluations after which bounds are computed: with labels each takes some tenths of
+#: a second.
+MOST_BOUNDS, MOST_LABELED_BOUNDS = 200, 10
+
 
 class Convergence(NamedTuple):
     """Values, and the bounds of the certificate over the evaluations.
@@ -62,9 +66,10 @@ class Convergence(NamedTuple):
 def convergence_data(source: Any) -> Convergence:
     """Return values, best values and bounds over the evaluations.
 
-    The bounds are computed at up to 200 numbers of evaluations, with the prior that the search has
-    now: hyperparameters that were fitted later are used from the first evaluation on. The last
-    bounds are those of the certificate. In a space they belong to the partition that asks next.
+    The bounds are computed at up to 200 numbers of evaluations (10 for a kernel with labels), with
+    the prior that the search has now: hyperparameters that were fitted later are used from the
+    first evaluation on. The last bounds are those of the certificate. In a space they belong to the
+    partition that asks next.
     Searchers without a belief have no bounds, and `at` is empty.
 
     >>> import bough
@@ -104,7 +109,8 @@ def _bounds(search: GPTS | Forest, belief: Belief, view: SearchView) -> list[Arr
     else:
         observe = [partial(plan.policy.observe, playout=play) for play in plan.policy.playouts]
     done, rows = 0, []
-    for mark in checkpoints(len(observe)):
+    most = MOST_BOUNDS if belief.effects is None else MOST_LABELED_BOUNDS
+    for mark in checkpoints(len(observe), most):
         for observe_one in observe[done:mark]:
             observe_one(again)
         done = mark
@@ -121,7 +127,7 @@ def _bounds(search: GPTS | Forest, belief: Belief, view: SearchView) -> list[Arr
     return list(np.array(rows).T)
 
 
-def checkpoints(count: int, most: int = 200) -> list[int]:
+def checkpoints(count: int, most: int = MOST_BOUNDS) -> list[int]:
     """Return at most `most` numbers from 1 to `count`, evenly spread on a logarithmic scale.
 
     >>> checkpoints(1000, 4)
@@ -216,6 +222,8 @@ def _regret_bound(view: SearchView, plays: Any) -> Array:
     several = view.shown.partitions > 1 or view.plan is not None
     counts = None if belief is None or several else belief.tree.counts
     if belief is None or not counts or len(set(counts)) != 1 or not len(plays):
+        return np.empty(0)
+    if belief.kernel.label_model is not None:  # the theory is about kernels of prefixes
         return np.empty(0)
     setting = belief.kernel, int(counts[0]) if counts[0] < np.inf else 0, len(counts), belief.noise
     try:

@@ -22,7 +22,8 @@ FRONTIER = 0.08
 class Explored(NamedTuple):
     """Nodes of the explored tree, parents first; the root is number 0.
 
-    Without a belief, `mean` is that of the rewards, and `std` is NaN.
+    Without a belief, and with a kernel of whole paths, `mean` is that of the rewards, and `std` is
+    NaN.
     """
 
     parent: Ints  #: -1 for the root
@@ -78,12 +79,12 @@ def tree_data(source: Any, most: int = 2000) -> Explored:
     shown = np.bincount(parent[1:], minlength=len(parent))
     tree, counts = view.shown.tree, np.array(visits)[numbers]
     branching = [np.nan if tree is None else tree.children(path) for path in paths]
-    if view.belief is None:
+    if not view.has_node_means:
         mean, std = np.array(totals)[numbers] / np.maximum(counts, 1), np.full(len(paths), np.nan)
         certainty = 1.0 - 1.0 / np.sqrt(1.0 + counts)
     else:
         mean, std = view.posterior(paths)
-        prior = view.prior_std[[len(path) for path in paths]]
+        prior = view.prior_std(paths)
         with np.errstate(invalid="ignore", divide="ignore"):
             certainty = np.clip(np.where(prior > 0, 1.0 - std / prior, 1.0), 0.0, 1.0)
     return Explored(
@@ -105,7 +106,7 @@ def _visited(
     """Return the children (by step), depth, visits and sum of rewards of all visited nodes."""
     below: list[dict[int, int]] = [{}]
     depth, visits, totals = [0], [0], [0.0]
-    values = view.values.tolist() if view.belief is None else [0.0] * len(view.paths)
+    values = [0.0] * len(view.paths) if view.has_node_means else view.values.tolist()
     for path, value in zip(view.paths, values, strict=True):
         n = 0
         visits[0] += 1

@@ -258,17 +258,27 @@ class SearchView:
         """The belief about that tree, if the searcher has one and there are observations."""
         return self.shown.belief
 
+    @property
+    def has_node_means(self) -> bool:
+        """Whether the belief has a mean for every node, and not only for complete paths."""
+        model = None if self.belief is None else self.belief.kernel.label_model
+        return self.belief is not None and (model is None or not model.of_leaves)
+
     def posterior(self, paths: Sequence[Path]) -> tuple[Array, Array]:
         """Return mean and standard deviation at nodes, as values of the user."""
         assert self.belief is not None  # the caller checks it
         mean, std = self.belief.posterior(paths)
         return 0.0 + self.sign * self.shown.value(mean), self.shown.unit * std
 
-    @property
-    def prior_std(self) -> Array:
-        """The prior standard deviation at each depth."""
-        assert self.belief is not None  # the caller checks it
-        variance = np.cumsum(self.belief.kernel.increments(self.belief.tree.depth))
+    def prior_std(self, paths: Sequence[Path]) -> Array:
+        """Return the prior standard deviation at nodes."""
+        belief = self.belief
+        assert belief is not None  # the caller checks it
+        variance = np.cumsum(belief.kernel.increments(belief.tree.depth))[[len(p) for p in paths]]
+        model = belief.kernel.label_model
+        if model is not None:
+            ends = [belief.tree.is_leaf(path) for path in paths]
+            variance = variance + model.variances(paths, ends, belief.tree.depth)
         return self.shown.unit * np.sqrt(variance)
 
     @cached_property

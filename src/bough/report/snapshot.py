@@ -10,6 +10,7 @@ import bough
 from bough.plotting import (
     along_data,
     convergence_data,
+    effects_data,
     importance_data,
     increments_data,
     relevance_data,
@@ -24,6 +25,8 @@ from bough.trees import Path, Tree
 
 #: Number of nodes of the tree on the page, the most visited ones: about 1 MB.
 MOST_NODES = 20_000
+#: Number of labels whose effects are on the page, those with the largest ones.
+MOST_EFFECTS = 40
 #: Digits of numbers that are only drawn; numbers that are printed have all digits.
 DIGITS = 6
 
@@ -41,6 +44,7 @@ def snapshot(source: Any, title: str | None = None) -> dict[str, Any]:
         "convergence": _convergence(view),
         "tree": _tree(view),
         "parameters": _plain(importance_data(view), DIGITS),
+        "effects": _effects(view),
         "model": _model(view),
         "along": _along(view),
         "reproduce": _reproduce(view),
@@ -178,6 +182,14 @@ def _model(view: SearchView) -> dict[str, Any] | None:
         return None
     relevance_facts = None if relevance is None else _plain(relevance, DIGITS)
     return _plain(data) | {"exact": view.shown.exact, "relevance": relevance_facts}
+
+
+def _effects(view: SearchView) -> dict[str, Any] | None:
+    data = effects_data(view, MOST_EFFECTS)
+    if data is None:
+        return None
+    ends = {"low": _numbers(data.low, DIGITS), "high": _numbers(data.high, DIGITS)}
+    return _plain(data, DIGITS) | ends
 
 
 def _along(view: SearchView) -> dict[str, Any] | None:

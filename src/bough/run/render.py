@@ -15,6 +15,7 @@ import numpy as np
 from bough._text import brief, printable
 from bough.belief.belief import Belief
 from bough.belief.best_arm import Arm
+from bough.kernels import Carried, Labeled
 from bough.searchers import Certificate
 from bough.spaces.searcher import SpaceCertificate, SpaceSearcher
 
@@ -135,8 +136,8 @@ def certificate_text(certificate: Certificate) -> str:
     """Return the bounds of a certificate; and of which partition, if it is about one of a space."""
     if not math.isfinite(certificate.gap):
         return (
-            "none: there are too few observations, the number of paths is not known, or the prior "
-            "mean is a function"
+            "none: there are too few observations, the number of paths is not known, the prior "
+            "mean is a function, or the kernel is one of whole paths"
         )
     text = (
         f"the best of all is between {certificate.lower:.6g} and {certificate.upper:.6g} (gap "
@@ -151,12 +152,24 @@ def certificate_text(certificate: Certificate) -> str:
 
 
 def fitted_text(fitted: Mapping[str, Any]) -> str:
-    """Return the values of `fitted_facts` in words."""
-    values = ", ".join(f"{name} {value:.4g}" for name, value in fitted["parameters"].items())
-    return (
-        f"{fitted['kernel'].lower()} kernel ({values}), noise {fitted['noise']:.4g}, "
-        f"mean {fitted['mean']:.4g}"
-    )
+    """Return the values of `fitted_facts` in words.
+
+    >>> facts = {"kernel": "Linear", "parameters": {"variance": 0.5}, "noise": 0.1, "mean": 0.0}
+    >>> labels = {"kernel": "Same", "parameters": {"variance": 0.2}, "decay": 1.0}
+    >>> fitted_text(facts | {"labels": labels})
+    'linear kernel (variance 0.5) + labels (variance 0.2), noise 0.1, mean 0'
+    """
+    text = f"{fitted['kernel'].lower()} kernel ({_values_text(fitted['parameters'])})"
+    labels = fitted.get("labels")
+    if labels is not None:
+        kind = "" if labels["kernel"] == "Same" else f"{labels['kernel']}: "
+        values = labels["parameters"] | ({"decay": labels["decay"]} if labels["decay"] != 1 else {})
+        text += f" + labels ({kind}{_values_text(values)})"
+    return f"{text}, noise {fitted['noise']:.4g}, mean {fitted['mean']:.4g}"
+
+
+def _values_text(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
 
 
 # ---------------------------------------------------------------------- values for JSON
@@ -239,12 +252,27 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
 
 def fitted_facts(belief: Belief) -> dict[str, Any]:
     """Return the fitted hyperparameters of a belief as plain values."""
+    kernel: Any = belief.kernel
+    labels: dict[str, Any] = {}
+    if isinstance(kernel, Labeled):
+        between = kernel.between
+        known = between.base if isinstance(between, Carried) else between
+        labels = {"kernel": type(between).__name__, "parameters": _fields(known)}
+        labels |= {"decay": kernel.decay}
+        kernel = kernel.tree_kernel
     return {
-        "kernel": type(belief.kernel).__name__,
-        "parameters": dataclasses.asdict(belief.kernel),  # type: ignore[call-overload]
+        "kernel": type(kernel).__name__,
+        "parameters": _fields(kernel),
+        **({"labels": labels} if labels else {}),
         "noise": belief.noise,
         "mean": belief.mean,
     }
+
+
+def _fields(kernel: Any) -> dict[str, Any]:
+    """Return the fields of a kernel, except for functions."""
+    fields = dataclasses.asdict(kernel)
+    return {name: value for name, value in fields.items() if not callable(value)}
 
 
 def place_facts(path: tuple[int, ...], params: Any) -> dict[str, Any]:

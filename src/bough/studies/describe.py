@@ -16,7 +16,8 @@ from bough import kernels
 from bough._validation import interval, whole
 from bough.confidence import Confidence
 from bough.exceptions import StudyError
-from bough.kernels import Kernel
+from bough.kernels import Kernel, LabelKernel
+from bough.kernels.labels import registered_label_kernels
 from bough.means import Heuristic
 from bough.searchers import Searcher
 from bough.searchers.registry import make_searcher
@@ -39,6 +40,8 @@ INVALID = (
     TypeError,
     ValueError,
 )
+#: Before the names of kernels between labels, which may be those of other kernels.
+LABEL_KERNEL = "labels."
 #: The bit generators of NumPy. A file never chooses another function to be called.
 BIT_GENERATORS: dict[str, Callable[[], Any]] = {
     "MT19937": np.random.MT19937,
@@ -67,9 +70,10 @@ def describe(value: Any) -> Any:
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, (tuple, list)):
         return [describe(item) for item in value]
-    if isinstance(value, (Kernel, Confidence)) and dataclasses.is_dataclass(value):
+    if isinstance(value, (Kernel, LabelKernel, Confidence)) and dataclasses.is_dataclass(value):
         fields = dataclasses.fields(value)
-        return {"class": type(value).__name__} | {
+        prefix = LABEL_KERNEL if isinstance(value, LabelKernel) else ""
+        return {"class": prefix + type(value).__name__} | {
             field.name: describe(getattr(value, field.name)) for field in fields
         }
     if isinstance(value, Heuristic):
@@ -85,10 +89,14 @@ def rebuild(description: Any, name: str) -> Any:
         return description
     if "float" in description:
         return float(description["float"])
-    if "function" in description:
+    if "function" in description and "class" not in description:
         raise NotInFile(f"{name} is {description['function']}, which the file cannot hold")
     parts = {key: rebuild(part, name) for key, part in description.items() if key != "class"}
-    classes: dict[str, Any] = {"Confidence": Confidence, **kernels.registered()}
+    classes: dict[str, Any] = {
+        "Confidence": Confidence,
+        **kernels.registered(),
+        **{LABEL_KERNEL + name: kind for name, kind in registered_label_kernels().items()},
+    }
     found = classes.get(description["class"])
     if found is None:
         raise NotInFile(

@@ -121,10 +121,11 @@ function drawModel(state) {
       tile("noise", number(model.noise), model.exact ? "values are exact: this is the variation within a cell"
         : "standard deviation of a value"),
       tile("mean", number(model.mean), "prior mean"));
-    chart($("increments-chart"), [{ type: "bar", x: model.variance.map((_, i) => i),
-      y: model.variance, marker: { color: style("--best") },
-      hovertemplate: "depth %{x} adds %{y:.4g}<extra></extra>" }],
-    { xaxis: { title: { text: "depth" }, dtick: model.variance.length > 20 ? undefined : 1 },
+    const bars = (name, y, color) => ({ name, type: "bar", x: y.map((_, i) => i), y, marker: { color },
+      hovertemplate: "depth %{x} adds %{y:.4g}<extra></extra>" });
+    const labels = model.effects.some((x) => x > 0) ? [bars("labels", model.effects, style("--mean"))] : [];
+    chart($("increments-chart"), [bars("steps", model.variance, style("--best")), ...labels],
+    { barmode: "stack", showlegend: labels.length > 0, xaxis: { title: { text: "depth" }, dtick: model.variance.length > 20 ? undefined : 1 },
       yaxis: { title: { text: "variance" } } });
   }
   if (model?.relevance) drawRelevance(model.relevance);
@@ -158,6 +159,27 @@ function drawAlong(along, [low, high]) {
       hovertemplate: "depth %{x}, %{customdata[2]}<br>%{y:.6g} ± %{customdata[0]}, %{customdata[1]}<extra></extra>" },
   ], { showlegend: false, xaxis: { title: { text: "depth" }, dtick: depth.length > 20 ? undefined : 1 },
     yaxis: { title: { text: "value, ± 2 standard deviations" } } });
+}
+
+// ---------------------------------------------------------------- effects of labels
+
+function drawEffects(state) {
+  const { labels, mean, std, low, high, visits, total } = state.snapshot.effects;
+  const rows = labels.map((_, i) => i);
+  $("effects-chart").style.height = `${Math.max(10, 5 + 1.4 * labels.length)}rem`;
+  // Effects that may be 0 have a color of their own.
+  const group = (name, color, chosen) => ({ name, type: "scatter", mode: "markers", x: chosen.map((i) => mean[i]), y: chosen,
+    marker: { color, size: 8 }, error_x: { type: "data", array: chosen.map((i) => high[i] - mean[i]), color },
+    customdata: chosen.map((i) => [plain(labels[i]), say(std[i], 3), plural(visits[i], "evaluation")]),
+    hovertemplate: "%{customdata[0]}: %{x:.4g} ± %{customdata[1]}, %{customdata[2]}<extra></extra>" });
+  const apart = (i) => low[i] > 0 || high[i] < 0;
+  chart($("effects-chart"), [group("95 % interval", style("--best"), rows.filter(apart)),
+    group("95 % interval that contains 0", style("--soft"), rows.filter((i) => !apart(i)))]
+    .filter(({ y }) => y.length),
+  { showlegend: true, hovermode: "closest", xaxis: { title: { text: "effect on the value" } },
+    yaxis: { range: [rows.length - 0.5, -0.5], tickvals: rows, ticktext: labels.map(brief) } });
+  $("effects-note").textContent = "What a label adds to the value of a path wherever it occurs, beside the average label of the same depths, by the model; the best first"
+    + (total > labels.length ? `: the ${labels.length} largest effects of ${say(total)}.` : ".");
 }
 
 // ---------------------------------------------------------------- parameters

@@ -13,7 +13,7 @@ const UNKNOWN = "The study file does not contain the whole tree or space: a part
 function certified(certificate, { best, space, replayed }) {
   if (!certificate) return !best ? [] : [replayed ? "This searcher gives no certificate." : UNKNOWN];
   if (certificate.lower === null && certificate.upper === null) return ["There is no certificate yet: there are too few observations."];
-  if (certificate.gap === null) return ["There is no certificate: the number of paths is not known, or the prior mean is a function."];
+  if (certificate.gap === null) return ["There is no certificate: the number of paths is not known, the prior mean is a function, or the kernel is one of whole paths."];
   const things = space ? "params are" : "path is";
   const than = space ? `{ ${pairs(certificate.params)} }` : shortened(certificate.path) || "()";
   const said = [`With probability ${say(certificate.confidence)} no ${things} better than ${than} by more than the gap`
@@ -144,6 +144,14 @@ function makeParameters(state) {
   el("p", { class: "note", text: "Importance: the share of the variance of the values that each parameter explains by itself, among the trials of the search, which are not a random sample." }));
 }
 
+// The section is hidden where there are no labels.
+function makeEffects(state) {
+  if (!state.snapshot.effects) return makeEmpty("effects");
+  body("effects").replaceChildren(
+    el("div", { class: "chart", id: "effects-chart", role: "img", "aria-label": "Effects of labels with their intervals" }),
+    el("p", { class: "note", id: "effects-note" }));
+}
+
 function makeModel(state) {
   const { model, along } = state.snapshot;
   if (!along) return makeEmpty("model");
@@ -234,6 +242,7 @@ const sections = {
   tree: { make: makeTree, draw: drawTree, chart: true },
   trials: { make: makeTable, draw: drawTable },
   parameters: { make: makeParameters, draw: drawParameters, chart: true },
+  effects: { make: makeEffects, draw: drawEffects, chart: true },
   model: { make: makeModel, draw: drawModel, chart: true },
   reproduce: { make() {}, draw: drawReproduce },
 };
@@ -242,6 +251,7 @@ const seen = new Set();
 function draw(name) {
   const section = sections[name];
   if (section.chart && !state.snapshot.along) return; // no observations
+  if (name === "effects" && !state.snapshot.effects) return;
   section.draw(state);
   document.querySelector(`#${name}`).dataset.drawn = "yes";
 }
@@ -293,8 +303,16 @@ async function follow() {
   }
 }
 
+// A section about labels, only if there are some.
+function showEffects() {
+  const none = !state.snapshot.effects;
+  $("effects").hidden = none;
+  document.querySelector('#sections a[href="#effects"]').hidden = none;
+}
+
 // Make sections whose parts depend on the snapshot; choices of the reader stay.
 function makeChanging(all) {
+  showEffects();
   for (const [name, section] of Object.entries(sections)) {
     const there = body(name).querySelector(".chart");
     if (section.chart && (all || !there || !state.snapshot.along)) section.make(state);
@@ -305,6 +323,7 @@ function start() {
   state.take(parsed("trials-data"));
   $("sections").replaceChildren(...Object.keys(sections).map((name) =>
     el("a", { href: `#${name}`, text: document.querySelector(`#${name} > h2`).textContent })));
+  showEffects();
   for (const section of Object.values(sections)) section.make(state);
   drawAll();
   document.documentElement.dataset.ready = performance.now().toFixed(0);
