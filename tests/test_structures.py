@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bough
-from bough import GPTS, Study, StudyError, Tree, maximize
+from bough import GPTS, Study, StudyError, Tree, kernels, maximize
 from bough.cli import main
 from bough.report.snapshot import snapshot
 from bough.structures import graph as graphs
@@ -349,6 +349,15 @@ def test_gpts_finds_the_best_of_all():
     weights = [3, 1, 4, 1, 5, 9, 2, 6]
     result = maximize(lambda s: sum(weights[i] for i in s), tree, budget=56, rng=0)
     assert tree.decode(result.best.path) == {4, 5, 7}
+
+
+@pytest.mark.parametrize("tree", TREES, ids=repr)
+def test_labels_work_as_labels_of_a_kernel(tree):
+    kernel = kernels.Labeled(kernels.Geometric(0.6), labels=tree.label, between=kernels.Same(0.5))
+    search = GPTS(tree, kernel, noise=0.1, rng=0)
+    result = maximize(score, tree, budget=8, searcher=search, progress=False)
+    mean, _ = search.belief.posterior([result.best.path])
+    assert mean[0] == result.best.mean
 
 
 def test_deepening_evaluates_inner_nodes():
