@@ -22,8 +22,8 @@ from bough.spaces import cells
 MODULES = [
     "bough." + name
     for name in (
-        "belief.rng", "belief.nodes", "belief.posterior", "belief.best_arm",
-        "belief.likelihood", "belief.belief", "spaces.cells",
+        "belief.rng", "belief.nodes", "belief.effects", "belief.posterior", "belief.best_arm",
+        "belief.labeled_arms", "belief.likelihood", "belief.belief", "spaces.cells",
     )
 ]  # fmt: skip
 
@@ -96,6 +96,14 @@ CASES = {
     "leaves": (Tree(3, 4), kernels.Gaussian(2.0), 0.3, 0.5, "leaves", 150),
     "precise": (Tree(3, 4), kernels.Linear(), 1e-7, 0.5, "leaves", 60),
     "wide": (Tree(100, 2), kernels.Linear(), 0.3, 0.0, "leaves", 120),
+    "labels": (
+        Tree(3, 4),
+        kernels.Labeled(kernels.Gaussian(2.0), labels=max, between=kernels.Same(0.3), decay=0.8),
+        0.3,
+        0.5,
+        "leaves",
+        80,
+    ),
     "ragged nodes": (Tree(Ragged(3, 2), 5), kernels.Discounted(0.8), 0.3, Hill(1), "nodes", 100),
 }
 

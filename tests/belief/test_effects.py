@@ -254,7 +254,6 @@ def test_contradictory_exact_values_change_nothing():
     assert (belief.nodes.tobytes(), belief.effects.posterior[1].tobytes(), len(belief)) == before
 
 
-@pytest.mark.xfail(reason="an exact value leaves a variance near that which counts as certain")
 def test_a_contradictory_exact_step_is_refused():
     belief = Belief(Tree(3, 2), labeled(tree_kernel=kernels.Linear(0.0)), 0.0)
     belief.observe((0, 1), 1.0)

@@ -44,8 +44,9 @@ MOST_EFFECTS = 2000
 DEPENDENT = 1e-13
 #: Covariances of effects that miss by more than this share are not positive definite.
 INDEFINITE = 1e-6
-#: An exact observation was certain if its variance is less than this share of the prior's.
-CERTAIN = 1e-13
+#: What labels say is certain if its variance is less than this share of the prior's: C has no more
+#: digits. An observation with as little noise says nothing of it then.
+CERTAIN = 1e-12
 
 
 class Effects:
@@ -462,14 +463,13 @@ class Effects:
         """
         self.predict()
         self.residual = residual - self.residual
-        if variance == 0.0 and self.is_certain():
-            self.variance = 0.0
-            return
-        # C is not known to more digits than this.
-        least: cython.double = 0.0
+        scale: cython.double = 0.0
         for j in range(self.size):
-            least += self.phi[self.nodes.trailed - 1, j] * self.phi[self.nodes.trailed - 1, j]
-        self.variance += max(variance, CERTAIN * least)
+            scale += self.phi[self.nodes.trailed - 1, j] * self.phi[self.nodes.trailed - 1, j]
+        if variance <= CERTAIN * scale and self.is_certain():
+            self.variance = variance
+            return
+        self.variance += variance
         if self.variance <= 0.0:
             return
         root = sqrt(self.variance)
