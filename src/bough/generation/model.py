@@ -45,6 +45,8 @@ FIRST_SPREAD = 0.5
 #: weights of these priors.
 PROMISE, CHANGE = 1.0, 0.02
 PROMISE_WEIGHT, CHANGE_WEIGHT = 2.0, 20.0
+#: The weight of the prior of a calibration, in improvements, and the least number of steps for it.
+CALIBRATION, LEAST_STEPS = 4.0, 4
 #: The variance of the score of a seed, in that of all scores.
 SEED = 4.0
 #: Residuals are clipped at this many standard deviations.
@@ -52,11 +54,14 @@ CLIP = 4.0
 #: The numbers of pending calls at one node that are told apart.
 MOST_PENDING = 16
 #: Steps of expectation maximization at each fit, and at one that begins without curves.
-STEPS, COLD_STEPS = 2, 5
+STEPS, COLD_STEPS = 1, 5
 #: The least number of nodes to fit the noise by.
 LEAST_NODES = 8
 
 _NORMAL_CDF = np.array([0.5 * math.erfc(-x / math.sqrt(2.0)) for x in GRID])
+#: The powers of the unit of scores in what a fit begins with.
+SCALES = {"promise": 1, "variance": 2, "uncertainty": 2, "step_variance": 2, "change": 1,
+          "change_variance": 2}  # fmt: skip
 _DTYPE = np.dtype([(name, np.float64) for name in FIELDS])
 
 
@@ -106,6 +111,9 @@ class Model:
         self._parents[i] = parent
         self._generator[i] = max(generator, 0)
         self._seeds[i] = generator < 0
+        self._records["calibration"][i] = (
+            self._records["calibration"][parent] if parent >= 0 else 1.0
+        )
         self._roots[i] = i if parent < 0 else self._roots[parent]
         self.observe(i, score, std)
         if self.version:
@@ -165,14 +173,14 @@ class Model:
         """Bring the posterior up to date."""
         if not self._stale:
             return
-        if self.count >= self._next or not self.version:
-            self._next = self.count + max(1, self.count // 20)
-            self._fit()
-        else:
+        if self.version:
             for root in sorted(self._stale):
                 order = np.flatnonzero(self._roots[: self.count] == root).astype(np.int32)
-                smooth(self._table, self._parents, order, self.w0, self.w1)
+                smooth(self._table, self._parents, order, self.w0, self.w1, False)
         self._stale.clear()
+        if self.count >= self._next:
+            self._next = self.count + max(1, self.count // 16)
+            self._fit()
 
     def records(self) -> Any:
         """Return the posterior of all nodes, in standard deviations from the center."""
@@ -207,7 +215,9 @@ class Model:
             scale = max(float(np.abs(raw).max()), 1e-280)
         ratio = self.scale / scale
         if self.version:
-            records["promise"] *= ratio
+            records["mean"] = (records["mean"] * self.scale + self.center - center) / scale
+            for name, power in SCALES.items():
+                records[name] *= ratio**power
             self.step_variance *= ratio * ratio
             self.w0 *= ratio * ratio
             self.w1 *= ratio * ratio
@@ -216,7 +226,6 @@ class Model:
         if self.noise is not None:
             self._noise = max(self.noise / scale, LEAST_NOISE)
         self._combine(everything)
-        records["mean"], records["variance"] = records["score"], records["noise"]
         if self.noise is None and n >= self._next_noise and number.any():
             self._next_noise = max(LEAST_NODES, n + n // 4)
             self._choose_noise(everything)
@@ -225,11 +234,9 @@ class Model:
             cold = not self.version
         if cold:
             self._begin()
-        else:
-            self._predict_all()
-            smooth(self._table, self._parents, everything, self.w0, self.w1)
         self._improve(everything, COLD_STEPS if cold else STEPS)
         self._tabulate()
+        self._calibrate()
         self.version += 1
 
     def _choose_noise(self, everything: Any) -> None:
@@ -351,6 +358,7 @@ class Model:
         self.grid = grid
         spreads = np.sqrt(self._at(self.variances, of, x))
         self._residuals = np.clip(residual / spreads, -CLIP, CLIP)
+        self._weights, self._steps = weights, steps
 
     def _at(self, curves: Array, of: Any, x: Array) -> Array:
         """Return the curves of some generators at scores."""
@@ -398,11 +406,41 @@ class Model:
             total = float(squares[chosen].sum()) + weight * share * self.step_variance
             setattr(self, name, total / (float(chosen.sum()) + weight))
 
+    def _calibrate(self) -> None:
+        """Compare the predicted with the observed improvements, in each tree at each score.
+
+        A lineage whose end the curves do not see has fewer than predicted. The rates of its nodes
+        are multiplied by the ratio. (Under noise it is not known what has improved.)
+        """
+        n, steps = self.count, self._steps
+        records, parents = self._records[:n], self._parents[:n]
+        records["calibration"] = 1.0
+        if self._noise > LEAST_NOISE or not len(steps):
+            return
+        above = parents[steps]
+        x, of = records["mean"][above], self._generator[steps]
+        z = self._at(self.drift, of, x) + records["promise"][above]
+        z /= np.sqrt(self._at(self.variances, of, x))
+        predicted = 1.0 - np.interp(-z, GRID, self._cdf)
+        improved = records["score"][steps] > records["score"][above]
+        roots = self._roots[steps]
+        for root in np.flatnonzero(np.bincount(roots) >= LEAST_STEPS):
+            mine = roots == root
+            weights = self._weights[:, mine]
+            ratio = (weights @ improved[mine] + CALIBRATION) / (
+                weights @ predicted[mine] + CALIBRATION
+            )
+            nodes = self._roots[:n] == root
+            records["calibration"][nodes] = np.interp(
+                records["mean"][nodes], self.grid, np.minimum(ratio, 1.0)
+            )
+
     def _tabulate(self) -> None:
         """Give the curves and the shape of residuals to the rates."""
         z = np.sort(self._residuals)
         n = len(z)
         cdf = (NORMAL * _NORMAL_CDF + np.searchsorted(z, GRID, side="right")) / (NORMAL + n)
+        self._cdf = cdf
         numbers = np.arange(1, MOST_PENDING + 2)[:, None]
         upper = 1.0 - cdf**numbers
         cell = float(GRID[1] - GRID[0])

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from bough.generation.model import Model
 
+#: The number of nodes whose rates are computed again in turn at each choice.
+REFRESH = 4
 #: The number of first drafts, if there are not more generators.
 FIRST_DRAFTS = 3
 #: The share of the variance of a step that a generator's mean step is uncertain by, before any.
@@ -35,7 +37,8 @@ class Policy:
         self.drafts = 0  # and drafts under way
         self.closed = np.zeros(0, dtype=np.int32)  # whether a node cannot be expanded
         self._count = 0
-        self._version = -1
+        self._state: Any = None  # that the rates of drafts were computed for
+        self._draft_rates: list[float] = []
         self._now = 0
 
     def begin(self, node: int) -> None:
@@ -82,25 +85,26 @@ class Policy:
         able = np.flatnonzero(calls > 0).astype(np.int32)
         records = model.records()
         best = float(records["mean"].max())
-        if model.version != self._version:
-            self._version = model.version
-            self._index[:, :n] = math.inf
         self._now += 1
         extra = UNTRIED * model.step_variance / (model.step_counts + 2.0)
         index = np.ascontiguousarray(self._index[:, :n])
         stamps = np.ascontiguousarray(self._stamps[:, :n])
-        top, node, generator = -1.0, -1, int(able[0])
-        promise = np.sqrt(model.w0 + extra)
-        for g in able:
-            rate = model.rates.draft(
-                model.draft_mean[g], model.draft_sd[g], able, promise[able], best,
-                int(calls[g]), costs[g], costs[able], self.drafts,
-            )  # fmt: skip
-            rate *= 1.0 + 1e-9 * self._rng.random()
-            if rate > top:
-                top, generator = rate, int(g)
+        # (The number of calls that are left changes these rates less than a fit does.)
+        state = model.version, best, self.drafts, able.tobytes(), costs.tobytes()
+        if state != self._state:
+            self._state = state
+            promise = np.sqrt(model.w0 + extra)
+            self._draft_rates = [
+                model.rates.draft(
+                    model.draft_mean[g], model.draft_sd[g], able, promise[able], best,
+                    int(calls[g]), costs[g], costs[able], self.drafts,
+                )
+                for g in able
+            ]  # fmt: skip
+        ties = [rate * (1.0 + 1e-9 * self._rng.random()) for rate in self._draft_rates]
+        generator, node, top = int(able[int(np.argmax(ties))]), -1, max(ties)
         at = model.rates.choose(
-            model._table[:n], index, stamps, self._now, (self._now * 8) % n, self._tie,
+            model._table[:n], index, stamps, self._now, (self._now * REFRESH) % n, self._tie,
             self.pending, self.closed, extra, best, calls, costs,
         )  # fmt: skip
         self._index[:, :n] = index

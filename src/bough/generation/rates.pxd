@@ -3,7 +3,7 @@
 
 cimport cython
 
-cdef double ROOT_HALF, INVERSE_ROOT_TAU, LIMIT, CELLS
+cdef double ROOT_HALF, INVERSE_ROOT_TAU, LIMIT, CELLS, LEAST_GAIN
 cdef int FINE, MOST_CALLS, QUANTILES, REFRESH
 cdef Py_ssize_t MEAN, PROMISE, UNCERTAINTY
 
@@ -13,7 +13,7 @@ cdef class Rates:
     cdef double[::1] normal
     cdef double[::1] sums  # of the gains after each number of calls
     cdef int[::1] calls  # these numbers
-    cdef double low, step
+    cdef double low, inverse
     cdef Py_ssize_t cells
     cdef double[:, ::1] drift
     cdef double[:, ::1] spread

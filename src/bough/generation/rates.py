@@ -31,14 +31,17 @@ LIMIT = 6.0
 CELLS = 16.0
 GRID = np.linspace(-6.0, 6.0, 193)
 #: The most calls of a course; after FINE calls one step of the sum stands for several calls.
-FINE = 8
-MOST_CALLS = 1000
+FINE = 2
+MOST_CALLS = 400
+#: A course has ended when a call adds less than this share of the spread of a step.
+LEAST_GAIN = 1e-3
 #: The number of quantiles of a promise.
 QUANTILES = 5
 #: The number of nodes whose rates are computed again in turn at each choice.
-REFRESH = 8
+REFRESH = 4
 #: Columns of the table of nodes: see `bough.generation.smoothing`.
 MEAN, PROMISE, UNCERTAINTY = 5, 6, 9
+CALIBRATION = 23
 
 
 class Rates:
@@ -57,7 +60,7 @@ class Rates:
     def take(self, low, step, drift, spread, gains, squares):
         """Replace the curves, arrays with a row for each generator, and the tables of residuals."""
         self.low = low
-        self.step = step
+        self.inverse = 1.0 / step
         self.cells = drift.shape[1] - 1
         self.drift = drift
         self.spread = spread
@@ -125,7 +128,7 @@ class Rates:
         index[g, i] = self.node(
             g, table[i, MEAN], table[i, PROMISE], sqrt(table[i, UNCERTAINTY] + extra[g]), best,
             calls[g], costs[g], pending[i],
-        )  # fmt: skip
+        ) * table[i, CALIBRATION]  # fmt: skip
         return 0
 
     def _gain(self, j, x):
@@ -150,7 +153,7 @@ class Rates:
         while self.calls[i] <= start:
             i += 1
         while i < self.calls.shape[0] and done < calls:
-            at = (level - self.low) / self.step
+            at = (level - self.low) * self.inverse
             at = 0.0 if at < 0.0 else (self.cells - 1e-9 if at > self.cells - 1e-9 else at)
             c = cython.cast(cython.Py_ssize_t, at)
             t = at - c
@@ -185,6 +188,11 @@ class Rates:
             self.sums[i] += weight * rise
             done = self.calls[i]
             i += 1
+            if gain < LEAST_GAIN:
+                while i < self.calls.shape[0] and self.calls[i] <= calls:
+                    self.sums[i] += weight * rise
+                    i += 1
+                break
         return 0
 
     def _clear(self):
@@ -229,7 +237,7 @@ class Rates:
             )
         rate = self._highest(cost, cost, calls)
         if pending > 0:
-            at = (q - self.low) / self.step
+            at = (q - self.low) * self.inverse
             at = 0.0 if at < 0.0 else (self.cells - 1e-9 if at > self.cells - 1e-9 else at)
             c = cython.cast(cython.Py_ssize_t, at)
             t = at - c
@@ -274,15 +282,9 @@ class Rates:
                     self.sums[0] += (q - best) / QUANTILES
                 for n in range(QUANTILES):
                     self._add_course(
-                        generators[g],
-                        q,
-                        promise[g] * self.normal[n],
-                        best,
-                        calls,
-                        1.0 / (QUANTILES * QUANTILES),
-                        1,
-                        0.0,
-                    )
+                        generators[g], q, promise[g] * self.normal[n], best, calls,
+                        1.0 / (QUANTILES * QUANTILES), 1, 0.0,
+                    )  # fmt: skip
             rate = self._highest(first_cost, costs[g], calls)
             if rate > top:
                 top = rate

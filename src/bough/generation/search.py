@@ -98,6 +98,7 @@ class GenerativeSearch:
         self.spent = 0.0  # the cost of the calls that have ended
         count = len(self.generators)
         self._known_costs = np.zeros((count, 2))  # the number of calls with a cost, and their sum
+        self._costs: Any = None  # the expected ones, None if they are to be computed again
         self._ends = np.zeros((count, 2))  # the numbers of calls that have ended, and failed
         added: dict[int, Node] = {}
         for seed in seeds:
@@ -181,6 +182,7 @@ class GenerativeSearch:
             cost = float(self.expected_costs()[generator])
         else:
             self._known_costs[generator] += 1.0, cost
+            self._costs = None
         self._end(job, cost, failed=False)
         return self._add(job.parent, generator, given, cost, same, load)
 
@@ -192,6 +194,7 @@ class GenerativeSearch:
         else:
             cost = at_least_zero(cost, "cost")
             self._known_costs[self._number[job.generator]] += 1.0, cost
+            self._costs = None
         self._end(job, cost, failed=True)
         self.failed += 1
 
@@ -263,6 +266,11 @@ class GenerativeSearch:
 
     def expected_costs(self) -> Any:
         """Return the expected cost of a call of each generator, in their order."""
+        if self._costs is None:
+            self._costs = self._average_costs()
+        return self._costs
+
+    def _average_costs(self) -> Any:
         count, total = self._known_costs.T
         known = np.where(np.isnan(self._priors), 0.0, 1.0)
         sums = total + np.where(known > 0, self._priors, 0.0)

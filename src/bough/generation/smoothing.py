@@ -27,20 +27,22 @@ if not cython.compiled:
 LOG_TAU = 1.8378770664093453  # log(2 pi)
 
 #: The columns of the table of nodes: what is given; the posterior, mean and covariance of q and u;
-#: mean and variance of v e and of the change of u; and information from below, J and h.
+#: mean and variance of v e and of the change of u; information from below, J, h and
+#: M; and by what the rates of a node are multiplied.
 FIELDS = (
     "score", "noise", "slope", "offset", "spread",
     "mean", "promise", "variance", "covariance", "uncertainty",
     "step", "step_variance", "change", "change_variance",
-    "jqq", "jqu", "juu", "hq", "hu",
+    "jqq", "jqu", "juu", "hq", "hu", "m00", "m01", "m10", "m11",
+    "calibration",
 )  # fmt: skip
 SCORE, NOISE, SLOPE, OFFSET, SPREAD = 0, 1, 2, 3, 4
 MEAN, PROMISE, VARIANCE, COVARIANCE, UNCERTAINTY = 5, 6, 7, 8, 9
 STEP, STEP_VARIANCE, CHANGE, CHANGE_VARIANCE = 10, 11, 12, 13
-INFORMATION = 14
+INFORMATION, M00 = 14, 19
 
 
-def smooth(nodes, parents, order, w0, w1):
+def smooth(nodes, parents, order, w0, w1, likelihood=True):
     """Compute the posterior of nodes, and return the log likelihood of their scores.
 
     Parameters
@@ -53,6 +55,8 @@ def smooth(nodes, parents, order, w0, w1):
         The numbers of all nodes of some trees, parents before children.
     w0, w1
         The variance of the promise of a draft, and of its change from parent to child.
+    likelihood
+        Whether to compute the log likelihood; else 0 is returned.
     """
     total = 0.0
     for k in range(order.shape[0]):
@@ -63,7 +67,8 @@ def smooth(nodes, parents, order, w0, w1):
         nodes[i, INFORMATION + 2] = 0.0
         nodes[i, INFORMATION + 3] = precision * nodes[i, SCORE]
         nodes[i, INFORMATION + 4] = 0.0
-        total -= 0.5 * (LOG_TAU + log(nodes[i, NOISE]) + precision * nodes[i, SCORE] ** 2)
+        if likelihood:
+            total -= 0.5 * (LOG_TAU + log(nodes[i, NOISE]) + precision * nodes[i, SCORE] ** 2)
     for k in range(order.shape[0] - 1, -1, -1):
         i = order[k]
         p = parents[i]
@@ -72,15 +77,22 @@ def smooth(nodes, parents, order, w0, w1):
         jqq, jqu, juu = nodes[i, INFORMATION], nodes[i, INFORMATION + 1], nodes[i, INFORMATION + 2]
         b = nodes[i, OFFSET]
         hq, hu = nodes[i, INFORMATION + 3], nodes[i, INFORMATION + 4]
-        total += b * hq - 0.5 * b * b * jqq
-        hq -= jqq * b
-        hu -= jqu * b
         # M = (I + J Q)^-1 with Q = diag(v2, w)
         det = (1.0 + jqq * v2) * (1.0 + juu * w) - jqu * jqu * v2 * w
-        m00, m01 = (1.0 + juu * w) / det, -jqu * w / det
-        m10, m11 = -jqu * v2 / det, (1.0 + jqq * v2) / det
+        inverse = 1.0 / det
+        m00, m01 = (1.0 + juu * w) * inverse, -jqu * w * inverse
+        m10, m11 = -jqu * v2 * inverse, (1.0 + jqq * v2) * inverse
+        # What the posterior adds to a state that the parent predicts: Q M h.
+        nodes[i, MEAN] = v2 * (m00 * hq + m01 * hu)
+        nodes[i, PROMISE] = w * (m10 * hq + m11 * hu)
+        nodes[i, M00], nodes[i, M00 + 1], nodes[i, M00 + 2], nodes[i, M00 + 3] = m00, m01, m10, m11
+        if likelihood:
+            total += b * hq - 0.5 * b * b * jqq
+        hq -= jqq * b
+        hu -= jqu * b
         fq, fu = m00 * hq + m01 * hu, m10 * hq + m11 * hu
-        total += 0.5 * (hq * v2 * fq + hu * w * fu) - 0.5 * log(det)
+        if likelihood:
+            total += 0.5 * (hq * v2 * fq + hu * w * fu) - 0.5 * log(det)
         if p < 0:
             continue
         kqq, kqu = m00 * jqq + m01 * jqu, m00 * jqu + m01 * juu
@@ -96,11 +108,9 @@ def smooth(nodes, parents, order, w0, w1):
         p = parents[i]
         v2 = nodes[i, SPREAD]
         w = w0 if p < 0 else w1
-        jqq, jqu, juu = nodes[i, INFORMATION], nodes[i, INFORMATION + 1], nodes[i, INFORMATION + 2]
-        hq, hu = nodes[i, INFORMATION + 3], nodes[i, INFORMATION + 4]
-        det = (1.0 + jqq * v2) * (1.0 + juu * w) - jqu * jqu * v2 * w
-        m00, m01 = (1.0 + juu * w) / det, -jqu * w / det
-        m10, m11 = -jqu * v2 / det, (1.0 + jqq * v2) / det
+        m00, m01, m10, m11 = (
+            nodes[i, M00], nodes[i, M00 + 1], nodes[i, M00 + 2], nodes[i, M00 + 3]
+        )  # fmt: skip
         # The state that the parent predicts: its mean, and its covariance without Q.
         zq, zu, cqq, cqu, cuu = nodes[i, OFFSET], 0.0, 0.0, 0.0, 0.0
         if p >= 0:
@@ -110,8 +120,8 @@ def smooth(nodes, parents, order, w0, w1):
             cuu = nodes[p, UNCERTAINTY]
             cqu = a * nodes[p, COVARIANCE] + cuu
             cqq = a * a * nodes[p, VARIANCE] + 2.0 * a * nodes[p, COVARIANCE] + cuu
-        nodes[i, MEAN] = v2 * (m00 * hq + m01 * hu) + m00 * zq + m10 * zu
-        nodes[i, PROMISE] = w * (m10 * hq + m11 * hu) + m01 * zq + m11 * zu
+        nodes[i, MEAN] += m00 * zq + m10 * zu
+        nodes[i, PROMISE] += m01 * zq + m11 * zu
         dq, du = m00 * cqq + m10 * cqu, m00 * cqu + m10 * cuu
         eq, eu = m01 * cqq + m11 * cqu, m01 * cqu + m11 * cuu
         nodes[i, VARIANCE] = v2 * m00 + dq * m00 + du * m10
