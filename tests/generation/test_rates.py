@@ -10,6 +10,7 @@ from scipy.stats import norm
 from uncompiled import load
 
 from bough.generation.rates import GRID, Rates
+from bough.generation.smoothing import FIELDS
 
 QUANTILES = np.array([-1.3998, -0.532, 0.0, 0.532, 1.3998])  # the means of fifths of a normal
 
@@ -112,7 +113,8 @@ def test_the_highest_rate_is_chosen_among_all(seed, again):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 40))
     rates = made(rng.normal(0, 0.03, (2, 21)), rng.uniform(0.02, 0.1, (2, 21)))
-    table = np.zeros((n, 19))
+    table = np.zeros((n, len(FIELDS)))
+    table[:, -1] = rng.uniform(0.2, 1.0, n)  # the calibration
     table[:, 5], table[:, 6] = rng.uniform(0, 1, n), rng.normal(0, 0.02, n)
     table[:, 9] = rng.uniform(0, 1e-3, n)
     index, stamps = np.full((2, n), math.inf), np.zeros((2, n), dtype=np.int32)
@@ -124,7 +126,7 @@ def test_the_highest_rate_is_chosen_among_all(seed, again):
         at = rates.choose(table, index, stamps, int(10 * best) + 1, 0, tie, pending, closed, extra,
                           best, calls, costs)  # fmt: skip
         everything = [
-            -1.0 if closed[i] else rates.node(
+            -1.0 if closed[i] else table[i, -1] * rates.node(
                 g, table[i, 5], table[i, 6], math.sqrt(table[i, 9] + extra[g]), best,
                 int(calls[g]), costs[g], int(pending[i]),
             )

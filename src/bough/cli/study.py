@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from bough._text import listed, printable
+from bough.cli.generate import show_answers
 from bough.cli.options import json_option, shared
 from bough.cli.shell import (
     FILE,
@@ -22,6 +23,8 @@ from bough.cli.shell import (
     warnings_in_words,
 )
 from bough.experiments.runs import BEGINNING
+from bough.generation.result import result_of
+from bough.generation.study import is_generation
 from bough.run.render import known_lines, labeled, place_facts, result_facts
 from bough.run.result import History, Result, best_trial
 from bough.studies.exchange import export_lines, import_lines
@@ -68,6 +71,9 @@ def show(file: pathlib.Path, as_json: bool, as_csv: bool) -> None:
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude one another.")
+    if is_generation(file):
+        show_answers(result_of(file), as_json=as_json, as_csv=as_csv)
+        return
     study = _opened(file)
     if as_csv:
         echo(_table(study), nl=False, exact=True)

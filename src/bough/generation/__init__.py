@@ -2,7 +2,7 @@
 
 from bough.generation.answers import Answer, Job, Node
 from bough.generation.imports import read_log, read_treequest, write_log
-from bough.generation.result import AnswerTree, GenerationResult
+from bough.generation.result import AnswerTree, GenerationResult, result_of
 from bough.generation.run import agenerate, generate
 from bough.generation.search import GenerativeSearch
 from bough.generation.study import GenerationStudy
@@ -19,5 +19,6 @@ __all__ = [
     "generate",
     "read_log",
     "read_treequest",
+    "result_of",
     "write_log",
 ]

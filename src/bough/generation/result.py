@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,7 @@ from bough._text import brief
 from bough._validation import whole
 from bough.generation.answers import Node
 from bough.generation.search import GenerativeSearch
-
-if TYPE_CHECKING:
-    from bough.generation.study import GenerationStudy
+from bough.generation.study import GenerationStudy, open_to_read
 
 #: The number of nodes that a printed tree shows.
 SHOWN = 40
@@ -77,7 +75,7 @@ class GenerationResult:
 
     search: GenerativeSearch
     stopped_by: str
-    study: "GenerationStudy | None" = None
+    study: GenerationStudy | None = None
 
     @property
     def best(self) -> Node | None:
@@ -195,3 +193,9 @@ class GenerationResult:
             f"{max(node.depth for node in search.nodes)}"
         )
         return "\n".join(lines)
+
+
+def result_of(path: str | os.PathLike[str]) -> GenerationResult:
+    """Return what is recorded in the file of a study, which may be growing."""
+    study = open_to_read(path)
+    return GenerationResult(study.search, "looking at its study", study)

@@ -94,7 +94,9 @@ class GenerativeSearch:
         self._roots = 0  # the number of nodes without a parent
         self._jobs = 0  # the number of calls so far,
         self._running: dict[int, Job] = {}  # those under way,
-        self.failed = 0  # and those that have failed
+        self._forgotten = 0  # those that were dropped,
+        #: The reasons of calls that have failed, by their numbers.
+        self.reasons: dict[int, str] = {}
         self.spent = 0.0  # the cost of the calls that have ended
         count = len(self.generators)
         self._known_costs = np.zeros((count, 2))  # the number of calls with a cost, and their sum
@@ -174,6 +176,12 @@ class GenerativeSearch:
         except TypeError:
             raise TypeError(f"key must return something hashable, got {key!r}") from None
 
+    def learn_keys(self) -> None:
+        """Compute the keys of all nodes, such as those of a resumed study."""
+        if self.key is not None:
+            for node in self.nodes:
+                self._keys.setdefault(self.key(node.answer), node)
+
     def take(self, job: Job, given: Answer, same: Node | None, load: Loader | None = None) -> Node:
         """Record a checked answer, which may repeat that of a node."""
         generator = self._number[job.generator]
@@ -196,12 +204,13 @@ class GenerativeSearch:
             self._known_costs[self._number[job.generator]] += 1.0, cost
             self._costs = None
         self._end(job, cost, failed=True)
-        self.failed += 1
+        self.reasons[job.id] = str(reason)
 
     def forget(self, job: Job | int) -> None:
         """Drop a call that was never made, or whose end will not come."""
         job = self.check_running(job)
         del self._running[job.id]
+        self._forgotten += 1
         self._policy.end(-1 if job.parent is None else job.parent.id, failed=False)
 
     def check_running(self, job: Job | int) -> Job:
@@ -287,7 +296,7 @@ class GenerativeSearch:
         else:
             left = np.full(len(costs), math.inf)
             if self.budget is not None:
-                left = np.minimum(left, self.budget - self._jobs)
+                left = np.minimum(left, self.budget - self._jobs + self._forgotten)
             if self.cost is not None:
                 left = np.minimum(left, np.floor(self.left / costs + 1e-9))
         if not (left > 0).any():  # beyond the plan
@@ -310,12 +319,17 @@ class GenerativeSearch:
     @property
     def observations(self) -> int:
         """The number of calls that have given an answer."""
-        return self._jobs - self.failed - len(self._running)
+        return self.calls - self.failed
+
+    @property
+    def failed(self) -> int:
+        """The number of calls that have failed."""
+        return len(self.reasons)
 
     @property
     def calls(self) -> int:
         """The number of calls that have ended, failed ones included."""
-        return self._jobs - len(self._running)
+        return self._jobs - self._forgotten - len(self._running)
 
     @property
     def pending(self) -> list[Job]:

@@ -21,7 +21,7 @@ from bough.exceptions import StudyError
 from bough.generation.answers import Answer, Job, Node, read_answer
 from bough.generation.search import GenerativeSearch
 from bough.studies.describe import INVALID, describe_seed, name_of, not_valid, rebuild_seed
-from bough.studies.journal import Durability, Journal
+from bough.studies.journal import Durability, Journal, read_damaged
 from bough.studies.operations import Operation
 from bough.studies.study import Guard
 
@@ -63,7 +63,6 @@ class GenerationStudy:
         self._limits = search.budget, search.cost
         self._codec = codec
         self._again: deque[int] = deque()
-        self.reasons: dict[int, str] = {}  #: The reasons of failed calls, by their numbers.
         self.first_state = _first_state(specification["seed"])
         self._guard = Guard(journal)
         self._reader = threading.Lock()
@@ -142,9 +141,8 @@ class GenerationStudy:
                     UserWarning,
                     stacklevel=2,
                 )
-            if key is not None and not read_only:
-                for node in study.search.nodes:
-                    study.search._keys.setdefault(key(node.answer), node)
+            if not read_only:
+                study.search.learn_keys()
             return study
         except BaseException:
             journal.close()
@@ -182,6 +180,7 @@ class GenerationStudy:
             body = json.dumps([above, node.generator, node.score, node.std, node.cost])
             journal.append([Operation.now("seed", node.id, body)], answers=[(node.id, blob)])
             study._seed(json.loads(body), node.id)
+        search.learn_keys()
         return study
 
     def plan(self, budget: int | None, cost: float | None) -> None:
@@ -219,8 +218,7 @@ class GenerationStudy:
                 known = None if same is None else search._nodes[same]
                 search.take(job, Answer(None, score, std, None, cost), known, self._load)
             elif kind == "fail":
-                self.reasons[id_ or 0] = body[0]
-                search.fail(id_ or 0, cost=body[1])
+                search.fail(id_ or 0, body[0], cost=body[1])
         self._again = deque(job.id for job in search.pending)
         search.budget, search.cost = self._limits
         return None
@@ -294,8 +292,7 @@ class GenerationStudy:
             cost = None if cost is None else at_least_zero(cost, "cost")
             body = json.dumps([str(reason), cost])
             self._journal.append([Operation.now("fail", job.id, body)])
-            self.search.fail(job, cost=cost)
-            self.reasons[job.id] = str(reason)
+            self.search.fail(job, reason, cost=cost)
 
     def offer_again(self, jobs: Iterable[Job]) -> None:
         """Have calls under way that no one makes any more offered again by `ask`."""
@@ -398,3 +395,12 @@ def open_to_read(path: str | os.PathLike[str]) -> GenerationStudy:
     """Return a study to look at."""
     with GenerationStudy.open(path, read_only=True) as study:
         return study
+
+
+def is_generation(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is the study of a search with a generator, as far as can be read."""
+    try:
+        specification, _, _ = read_damaged(FilePath(path))
+    except (StudyError, OSError):
+        return False
+    return "generation" in specification

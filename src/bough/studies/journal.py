@@ -301,6 +301,16 @@ def read_damaged(path: Path) -> tuple[dict[str, Any], list[Operation], str | Non
     return specifications[0], operations, damage
 
 
+def read_answers(path: Path) -> dict[int, bytes]:
+    """Return all answers of a study whose checksums are right, by the ids of their nodes."""
+    with open_reader(path, live=WriteLock.holder(path) is not None) as (connection, _):
+        try:
+            rows = connection.execute("SELECT node, data, checksum FROM answers ORDER BY node")
+            return {n: data for n, data, checksum in rows if zlib.crc32(data) == checksum}
+        except UNREADABLE as error:
+            raise StudyError(f"{path}: its answers cannot be read: {error}") from error
+
+
 def _read_operations(
     path: Path, connection: sqlite3.Connection, lost: bool
 ) -> tuple[list[Operation], str | None]:
