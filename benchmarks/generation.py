@@ -51,6 +51,8 @@ class Method:
 
 
 class Sampling(Method):
+    """Drafts only."""
+
     def parent(self):
         return -1
 
@@ -122,6 +124,8 @@ class Bough(Method):
 
 
 class BoughKnowing(Bough):
+    """The same, told the noise."""
+
     knows = True
 
 
@@ -158,6 +162,8 @@ class TreeQuest(Method):
 
 
 class ABMCTSA(TreeQuest):
+    """AB-MCTS-A with its Gaussian prior."""
+
     def make(self):
         import treequest
 
@@ -165,6 +171,8 @@ class ABMCTSA(TreeQuest):
 
 
 class ABMCTSABeta(TreeQuest):
+    """AB-MCTS-A with its beta prior."""
+
     def make(self):
         import treequest
 
@@ -172,6 +180,8 @@ class ABMCTSABeta(TreeQuest):
 
 
 class MCTS(TreeQuest):
+    """UCT with a number of samples for each action."""
+
     def make(self):
         import treequest
 
@@ -179,6 +189,8 @@ class MCTS(TreeQuest):
 
 
 class BestFirst(TreeQuest):
+    """Best-first search."""
+
     def make(self):
         from treequest.algos.best_first_search import BestFirstSearchAlgo
 
@@ -325,8 +337,10 @@ def command_steps(options):
             if t == 900:
                 begin = time.process_time()
             job = search.ask()
-            q = 0.3 + 0.1 * draws[t] if job.parent is None else (
-                job.parent.score + 0.02 * (1 - job.parent.score) + 0.05 * draws[t]
+            q = (
+                0.3 + 0.1 * draws[t]
+                if job.parent is None
+                else (job.parent.score + 0.02 * (1 - job.parent.score) + 0.05 * draws[t])
             )
             search.tell(job, None, q)
         step = (time.process_time() - begin) / 200

@@ -120,7 +120,7 @@ def tours(cities=40):
             else:
                 i, j = sorted(rng.choice(cities, 2, replace=False).tolist())
                 tour = parent[:i] + parent[i : j + 1][::-1] + parent[j + 1 :]
-            length = sum(distance[a][b] for a, b in zip(tour, [*tour[1:], tour[0]]))
+            length = sum(distance[a][b] for a, b in zip(tour, [*tour[1:], tour[0]], strict=False))
             return tour, shortest / length, shortest / length
 
         return generate
@@ -280,10 +280,7 @@ def onemax(n=30):
 
     def start(rng):
         def generate(parent, generator, rng):
-            if parent is None:
-                bits = rng.random(n) < 0.4
-            else:
-                bits = parent ^ (rng.random(n) < 1.5 / n)
+            bits = rng.random(n) < 0.4 if parent is None else parent ^ (rng.random(n) < 1.5 / n)
             return bits, float(bits.mean()), float(bits.mean())
 
         return generate

@@ -23,7 +23,8 @@ def test_a_log_of_json_lines_comes_back(tmp_path):
             now.path, now.answer, now.score, now.generator, now.cost
         )  # fmt: skip
     continued = bough.generate(walk, 5, seeds=nodes, rng=0)
-    assert continued.calls == 5 and len(continued.nodes) == 20
+    assert continued.calls == 5
+    assert len(continued.nodes) == 20
     assert continued.best.score >= result.best.score
 
 
@@ -73,8 +74,10 @@ def test_a_run_of_treequest_is_continued():
     for _ in range(12):
         state = algorithm.step(state, {"small": lambda s: (json.dumps(s), 0.5)})
     nodes = read_treequest(state)
-    assert len(nodes) == 12 and {node.generator for node in nodes} == {"small"}
+    assert len(nodes) == 12
+    assert {node.generator for node in nodes} == {"small"}
     search = bough.GenerativeSearch(("small",), seeds=nodes, rng=0)
     result = GenerationResult(search, "loaded")
-    assert result.best.score == 0.5 and len(result.tree) == 12
+    assert result.best.score == 0.5
+    assert len(result.tree) == 12
     search.tell(search.ask(), "better", 0.9)

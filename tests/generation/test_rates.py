@@ -25,9 +25,7 @@ def normal_tables(pending=16):
         return np.trapezoid(np.where(fine >= x, values, 0.0), dx=step)
 
     gains = np.array([[above(1 - cdf**j, x) for x in GRID] for j in range(1, pending + 2)])
-    squares = np.array(
-        [above(2 * np.maximum(fine - x, 0) * (1 - cdf), x) for x in GRID]
-    )
+    squares = np.array([above(2 * np.maximum(fine - x, 0) * (1 - cdf), x) for x in GRID])
     return gains, squares
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import itertools
 import os
 import signal
 import threading
@@ -38,20 +39,24 @@ def test_the_result():
     assert (result.stopped_by, result.calls, result.failed, result.cost) == ("budget", 60, 0, 60.0)
     best = result.best
     assert best.score == max(node.score for node in result.nodes)
-    assert result.top(3)[0] is best and len(result.top(100)) == 60
+    assert result.top(3)[0] is best
+    assert len(result.top(100)) == 60
     lineage = result.lineage(best)
-    assert lineage[0].parent is None and lineage[-1] is best
-    assert all(child.parent is parent for parent, child in zip(lineage, lineage[1:], strict=False))
+    assert lineage[0].parent is None
+    assert lineage[-1] is best
+    assert all(child.parent is parent for parent, child in itertools.pairwise(lineage))
     assert result.lineage() == lineage
     tree = result.tree
-    assert len(tree) == 60 and sum(len(tree.children(node)) for node in tree.nodes) + len(
-        tree.drafts
-    ) == 60
-    assert repr(tree).startswith("0: ") and "and 20 more" in repr(tree)
+    assert len(tree) == 60
+    assert sum(len(tree.children(node)) for node in tree.nodes) + len(tree.drafts) == 60
+    assert repr(tree).startswith("0: ")
+    assert "and 20 more" in repr(tree)
     table = result.to_pandas()
-    assert len(table) == 60 and table.loc[best.id, "score"] == best.score
+    assert len(table) == 60
+    assert table.loc[best.id, "score"] == best.score
     cost, means = result.best_by_cost()
-    assert cost[-1] == 60.0 and means[-1] == best.score
+    assert cost[-1] == 60.0
+    assert means[-1] == best.score
     assert "stopped by budget after 60 calls" in repr(result)
     with pytest.raises(TypeError, match="node must be a node"):
         result.lineage(3)
@@ -66,7 +71,8 @@ def test_the_same_seed_gives_the_same_search():
 @pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(4), 2])
 def test_executors(executor):
     result = bough.generate(module_walk, budget=20, executor=executor, rng=0)
-    assert result.calls == 20 and result.stopped_by == "budget"
+    assert result.calls == 20
+    assert result.stopped_by == "budget"
 
 
 def test_several_generators_with_costs_and_a_limit():
@@ -82,10 +88,13 @@ def test_several_generators_with_costs_and_a_limit():
     result = bough.generate(
         generators={"good": by("good"), "bad": by("bad")}, costs={"bad": 1.0}, cost=30.0, rng=0
     )
-    assert result.stopped_by == "cost" and 27.0 < result.cost <= 30.0
-    assert set(asked) == {"good", "bad"} and result.best.generator == "good"
+    assert result.stopped_by == "cost"
+    assert 27.0 < result.cost <= 30.0
+    assert set(asked) == {"good", "bad"}
+    assert result.best.generator == "good"
     nothing = bough.generate(lambda parent: ("a", 1.0), cost=0.5)
-    assert nothing.stopped_by == "cost" and nothing.best is None
+    assert nothing.stopped_by == "cost"
+    assert nothing.best is None
     assert "no answer yet" in repr(nothing)
 
 
@@ -101,7 +110,8 @@ def test_several_generators_with_costs_and_a_limit():
 )
 def test_stop_rules(stop, reason):
     result = bough.generate(Walk(), 300, stop=stop, noise=0.0, rng=0)
-    assert result.stopped_by == reason and result.calls < 300
+    assert result.stopped_by == reason
+    assert result.calls < 300
 
 
 def test_callbacks_see_the_search():
@@ -109,7 +119,8 @@ def test_callbacks_see_the_search():
     result = bough.generate(
         Walk(), 30, callbacks=[lambda search: seen.append(search.calls) or search.calls == 9]
     )
-    assert seen == list(range(1, 10)) and result.stopped_by == "callback"
+    assert seen == list(range(1, 10))
+    assert result.stopped_by == "callback"
 
 
 @pytest.mark.parametrize("workers", [None, ThreadPoolExecutor(3)])
@@ -125,11 +136,15 @@ def test_failures_that_are_caught_count_apart_and_are_tried_again(workers):
         return n, float(n)
 
     result = bough.generate(flaky, 30, catch=ConnectionError, retries=0, executor=workers, rng=0)
-    assert result.calls == 30 and result.failed == 10 and len(attempts) == 30
+    assert result.calls == 30
+    assert result.failed == 10
+    assert len(attempts) == 30
     if workers is None:
         attempts.clear()
         result = bough.generate(flaky, 30, catch=ConnectionError, rng=0)
-        assert result.calls == 30 and result.failed == 0 and len(attempts) == 44
+        assert result.calls == 30
+        assert result.failed == 0
+        assert len(attempts) == 44
 
 
 def test_other_exceptions_end_the_search_with_what_is_known():
@@ -154,7 +169,8 @@ def test_wrong_answers_are_failures(returned):
     with pytest.raises(bough.ObjectiveError, match="generate failed"):
         bough.generate(lambda parent: returned, 5)
     result = bough.generate(lambda parent: returned, 5, catch=(ValueError, TypeError), retries=0)
-    assert result.failed == 5 and result.best is None
+    assert result.failed == 5
+    assert result.best is None
 
 
 def test_a_call_that_takes_too_long_fails():
@@ -163,7 +179,8 @@ def test_a_call_that_takes_too_long_fails():
         return 1, 1.0
 
     result = bough.generate(slow, 5, executor=1, timeout=0.5, rng=0)
-    assert result.calls == 5 and 1 <= result.failed <= 2
+    assert result.calls == 5
+    assert 1 <= result.failed <= 2
 
 
 def test_ctrl_c_returns_what_is_known():
@@ -177,14 +194,16 @@ def test_ctrl_c_returns_what_is_known():
         return 1, 1.0
 
     result = bough.generate(interrupted, 30)
-    assert result.stopped_by == "interrupt" and result.calls == 7
+    assert result.stopped_by == "interrupt"
+    assert result.calls == 7
     assert not result.search.pending
 
 
 def test_log_and_bar(capsys):
     bough.generate(Walk(), 3, progress="log", rng=0)
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 3 and lines[0].startswith("call 0: draft by generate, score -")
+    assert len(lines) == 3
+    assert lines[0].startswith("call 0: draft by generate, score -")
     bough.generate(Walk(), 3, progress=True, rng=0)
     assert "3/3" in capsys.readouterr().err
 
@@ -238,7 +257,9 @@ class AsyncWalk:
 def test_agenerate_has_up_to_the_limit_under_way():
     walk = AsyncWalk()
     result = asyncio.run(bough.agenerate(walk, 40, limit=5, rng=0))
-    assert result.calls == 40 and walk.most == 5 and result.stopped_by == "budget"
+    assert result.calls == 40
+    assert walk.most == 5
+    assert result.stopped_by == "budget"
 
 
 def test_agenerate_fails_and_retries_and_times_out():
@@ -254,7 +275,8 @@ def test_agenerate_fails_and_retries_and_times_out():
 
     run = bough.agenerate(flaky, 20, limit=2, retries=0, catch=ConnectionError, timeout=0.05, rng=0)
     result = asyncio.run(run)
-    assert result.calls == 20 and result.failed == 8
+    assert result.calls == 20
+    assert result.failed == 8
     with pytest.raises(bough.ObjectiveError, match="ConnectionError"):
         asyncio.run(bough.agenerate(flaky, 20, rng=0))
 
@@ -296,7 +318,8 @@ def test_cancellation_leaves_everything_recorded(tmp_path):
         return 0, 0.0
 
     result = asyncio.run(bough.agenerate(g, 50, limit=4, study=path))
-    assert result.calls == 50 and len(done) == 50 - before
+    assert result.calls == 50
+    assert len(done) == 50 - before
 
 
 def test_a_partial_function_and_a_method_are_generators():

@@ -1,4 +1,4 @@
-"""`GenerativeSearch`: ask, tell and fail, in any order, with any scores; wrong calls change nothing."""
+"""`GenerativeSearch`: ask, tell and fail, in any order; wrong calls change nothing."""
 
 import copy
 import math
@@ -43,14 +43,17 @@ def test_any_number_of_calls_under_way_in_any_order(count, under_way, noise, fai
     names = [f"model {i}" for i in range(count)]
     search = GenerativeSearch(names, budget=60, noise=noise, rng=0)
     play(search, 60, seed, under_way, fails=fails)
-    assert search.calls == 60 == search.observations + search.failed and not search.pending
+    assert search.calls == 60 == search.observations + search.failed
+    assert not search.pending
     nodes = search.nodes
     assert [node.id for node in nodes] == list(range(len(nodes)))
     for node in nodes:
-        assert math.isfinite(node.mean) and node.deviation >= 0.0
+        assert math.isfinite(node.mean)
+        assert node.deviation >= 0.0
         assert node.depth == len(node.path) == (1 if node.parent is None else node.parent.depth + 1)
         if node.parent is not None:
-            assert node.path[:-1] == node.parent.path and node.parent.id < node.id
+            assert node.path[:-1] == node.parent.path
+            assert node.parent.id < node.id
     assert len({node.path for node in nodes}) == len(nodes)
     if nodes:
         assert search.best().mean == max(node.mean for node in nodes)
@@ -80,7 +83,8 @@ def test_equal_scores_and_one_answer_work():
     assert search.best().mean == pytest.approx(0.0, abs=1e-12)
     other = GenerativeSearch(noise=0.0)
     assert other.tell(other.ask(), ("x", 7.0)).score == 7.0
-    assert other.best().answer == "x" and other.best().mean == 7.0
+    assert other.best().answer == "x"
+    assert other.best().mean == 7.0
     assert other.ask().generator == "generate"
 
 
@@ -111,16 +115,19 @@ def test_repeated_answers_are_one_node_and_still_calls():
     search = GenerativeSearch(key=str.lower, rng=0)
     first = search.tell(search.ask(), "A", 1.0)
     second = search.tell(search.ask(), "a", 2.0)
-    assert second is first and len(search.nodes) == 1 and search.calls == 2
+    assert second is first
+    assert len(search.nodes) == 1
+    assert search.calls == 2
     assert first.score == 1.5
     for _ in range(20):
         job = search.ask()
         assert job.parent in (None, first)
         search.tell(job, "a", 1.5)
     assert len(search.nodes) == 1
+    wrong = GenerativeSearch(key=lambda answer: [])
+    job = wrong.ask()
     with pytest.raises(TypeError, match="hashable"):
-        wrong = GenerativeSearch(key=lambda answer: [])
-        wrong.tell(wrong.ask(), "a", 1.0)
+        wrong.tell(job, "a", 1.0)
 
 
 def test_max_depth_is_respected():
@@ -133,7 +140,9 @@ def test_max_depth_is_respected():
 
 
 def test_costs_are_averaged_and_limits_respected():
-    search = GenerativeSearch(("cheap", "dear"), costs={"cheap": 1.0, "dear": 8.0}, cost=20.0, rng=0)
+    search = GenerativeSearch(
+        ("cheap", "dear"), costs={"cheap": 1.0, "dear": 8.0}, cost=20.0, rng=0
+    )
     assert search.expected_costs().tolist() == [1.0, 8.0]
     while search.can_pay():
         job = search.ask()
@@ -142,9 +151,11 @@ def test_costs_are_averaged_and_limits_respected():
     assert search.expected_costs()[0] == pytest.approx(2.0, abs=0.6)
     unknown = GenerativeSearch(("a", "b"))
     unknown.tell(unknown.ask(), None, 1.0, cost=4.0)
-    assert unknown.expected_costs().tolist() == [4.0, 4.0] and unknown.spent == 4.0
+    assert unknown.expected_costs().tolist() == [4.0, 4.0]
+    assert unknown.spent == 4.0
     unknown.fail(unknown.ask(), cost=3.0)
-    assert unknown.spent == 7.0 and unknown.failed == 1
+    assert unknown.spent == 7.0
+    assert unknown.failed == 1
 
 
 def test_failures_do_not_repeat_for_ever_at_one_node():
@@ -161,7 +172,8 @@ def test_failures_do_not_repeat_for_ever_at_one_node():
 
 def test_seeds_are_known_answers_and_not_calls():
     search = GenerativeSearch(seeds=[("good", 5.0), Answer("better", 6.0, 0.0)], rng=0)
-    assert search.calls == 0 and [node.generator for node in search.nodes] == [None, None]
+    assert search.calls == 0
+    assert [node.generator for node in search.nodes] == [None, None]
     assert search.best().answer == "better"
     play(search, 30)
     other = GenerativeSearch(seeds=search.nodes, rng=0)
@@ -266,10 +278,12 @@ def test_curves_show_that_refinement_ends():
         gain = 0.0 if job.parent is None else 0.1 * (1 - q / 0.8)
         search.tell(job, None, q + gain + 0.05 * rng.normal())
     scores, drift, spread = search.curves()
-    assert drift[0] > drift[-1] and np.all(spread > 0)
+    assert drift[0] > drift[-1]
+    assert np.all(spread > 0)
     assert np.interp(0.5, scores, drift) == pytest.approx(0.0375, abs=0.02)
 
 
 def test_the_public_names():
-    assert bough.GenerativeSearch is GenerativeSearch and bough.Answer is Answer
+    assert bough.GenerativeSearch is GenerativeSearch
+    assert bough.Answer is Answer
     assert bough.generation.GenerativeSearch is GenerativeSearch

@@ -42,12 +42,15 @@ def test_a_resumed_search_is_the_one_that_was_not_interrupted(tmp_path, first):
     walk = Walk()
     resumed = bough.generate(walk, 40, study=parts)
     assert walk.calls == 40 - first
-    assert resumed.calls == 40 and resumed.cost == 80.0
+    assert resumed.calls == 40
+    assert resumed.cost == 80.0
     if first == 40:
         assert facts(resumed) == facts(whole)
     again = bough.generate(walk, 40, study=parts)
-    assert walk.calls == 40 - first and facts(again) == facts(resumed)
-    assert again.best.answer == resumed.best.answer and again.stopped_by == "budget"
+    assert walk.calls == 40 - first
+    assert facts(again) == facts(resumed)
+    assert again.best.answer == resumed.best.answer
+    assert again.stopped_by == "budget"
 
 
 def test_stopping_by_a_rule_resumes_bit_for_bit(tmp_path):
@@ -65,7 +68,8 @@ def test_calls_under_way_are_offered_again_and_failures_kept(tmp_path):
         study.fail(jobs[1], "busy", cost=0.5)
         study.tell(jobs[0], ("zero", 0.0, 0.1))
     with GenerationStudy.open(path) as study:
-        assert study.search.failed == 1 and study.search.reasons == {1: "busy"}
+        assert study.search.failed == 1
+        assert study.search.reasons == {1: "busy"}
         again = [study.ask() for _ in range(3)]
         assert [job.id for job in again] == [2, 3, 5]
         assert [(j.parent, j.generator) for j in again] == [
@@ -183,7 +187,8 @@ def test_a_changed_program_keeps_the_answers(tmp_path):
     rewrite(path, changed)
     with pytest.warns(UserWarning, match="call 12 differs"):
         resumed = bough.generate(Walk(), 25, study=path)
-    assert resumed.calls == 25 and text
+    assert resumed.calls == 25
+    assert text
     assert bough.generate(Walk(), 25, study=path).calls == 25  # without a warning
 
 

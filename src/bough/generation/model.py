@@ -259,7 +259,9 @@ class Model:
         records, parents = self._records[:n], self._parents[:n]
         steps = np.flatnonzero(parents >= 0)
         scores = records["score"]
-        square = float(np.mean((scores[steps] - scores[parents[steps]]) ** 2)) if len(steps) else 0.0
+        square = (
+            float(np.mean((scores[steps] - scores[parents[steps]]) ** 2)) if len(steps) else 0.0
+        )
         noise = min(self._noise, 1.0) ** 2
         records["slope"], records["offset"] = 1.0, 0.0
         records["spread"] = max(square - 2.0 * noise, 0.1 * square, LEAST_NOISE)

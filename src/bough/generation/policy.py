@@ -86,7 +86,7 @@ class Policy:
         records = model.records()
         best = float(records["mean"].max())
         self._now += 1
-        extra = UNTRIED * model.step_variance / (model.step_counts + 2.0)
+        extra: Any = UNTRIED * model.step_variance / (model.step_counts + 2.0)
         index = np.ascontiguousarray(self._index[:, :n])
         stamps = np.ascontiguousarray(self._stamps[:, :n])
         # (The number of calls that are left changes these rates less than a fit does.)

@@ -1,6 +1,6 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False
-"""Compiled rates: how fast the best score is expected to rise if a node is expanded again and again.
+"""Compiled rates: how fast the best score is expected to rise if a node is expanded repeatedly.
 
 | symbol | here | |
 |---|---|---|
@@ -95,7 +95,7 @@ class Rates:
         """
         n = index.shape[1]
         for g in range(index.shape[0]):
-            for k in range(REFRESH if REFRESH < n else n):
+            for k in range(REFRESH if n > REFRESH else n):
                 i = (refresh + k) % n
                 self._compute(table, index, stamps, now, pending, closed, extra, best, calls,
                               costs, g, i)  # fmt: skip
@@ -117,9 +117,7 @@ class Rates:
             self._compute(table, index, stamps, now, pending, closed, extra, best, calls, costs,
                           g, i)  # fmt: skip
 
-    def _compute(
-        self, table, index, stamps, now, pending, closed, extra, best, calls, costs, g, i
-    ):
+    def _compute(self, table, index, stamps, now, pending, closed, extra, best, calls, costs, g, i):
         """Compute the rate of one pair."""
         stamps[g, i] = now
         if closed[i]:
@@ -162,10 +160,9 @@ class Rates:
             jump = self.calls[i] - done
             x = -m / v
             gain = self._gain(1, x)
+            rise = -1.0
             if done == 0 and level < best:  # exact for one call
                 rise = v * self._gain(1, x + (best - level) / v)
-            else:
-                rise = -1.0
             if x > -LIMIT:
                 if x < LIMIT:
                     s = (x + LIMIT) * CELLS

@@ -140,7 +140,7 @@ def generate(
         with interrupts, Bar(progress, run.budget, run.ended, unit="call", run=run) as bar:
             stopped_by = run.stopped_by()
             if stopped_by is None:
-                task = _Calls(functions, run.first_state)
+                task: Any = _Calls(functions, run.first_state)
                 evaluator = make_evaluator(executor, task, timeout, interrupts)
             try:
                 while stopped_by is None and evaluator is not None:
@@ -228,7 +228,8 @@ async def agenerate(
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 for task in sorted(done, key=lambda task: tasks[task].id):
                     job = tasks.pop(task)
-                    if run.settle(job, *task.result(), submit):
+                    returned, failure = task.result()
+                    if run.settle(job, returned, failure, submit):
                         bar.update(run.search)
                         stopped_by = stopped_by or run.stopped_by()
                         stopped_by = stopped_by or run.first_stop(run.callbacks, "callback")
@@ -239,7 +240,8 @@ async def agenerate(
         if isinstance(error, asyncio.CancelledError):
             for task in [task for task in tasks if task.done() and not task.cancelled()]:
                 with suppress(Exception):
-                    run.settle(tasks.pop(task), *task.result(), lambda job: None)
+                    returned, failure = task.result()
+                    run.settle(tasks.pop(task), returned, failure, lambda job: None)
         with suppress(AttributeError):
             error.result = run.result("error")  # type: ignore[attr-defined]
         raise

@@ -318,7 +318,11 @@ class GenerationStudy:
 
 def _first_state(seed: Any) -> int:
     """Return the number that the seeds of calls derive from."""
-    return seed if isinstance(seed, int) else int(np.random.default_rng(rebuild_seed(seed)).integers(2**63))
+    return (
+        seed
+        if isinstance(seed, int)
+        else int(np.random.default_rng(rebuild_seed(seed)).integers(2**63))
+    )
 
 
 def _maker(
@@ -338,9 +342,7 @@ def _compare(
     recorded = specification["generation"]
     for name, value in given.items():
         if value is not None and value != recorded.get(name):
-            raise StudyError(
-                f"{file} is a study with {name}={recorded.get(name)!r}, not {value!r}"
-            )
+            raise StudyError(f"{file} is a study with {name}={recorded.get(name)!r}, not {value!r}")
     if rng is not None and describe_seed(rng) != specification["seed"]:
         raise StudyError(
             f"rng must be None or the seed of {file}, which is {specification['seed']!r}, "

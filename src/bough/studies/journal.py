@@ -223,7 +223,9 @@ class Journal:
         except (*UNREADABLE, OSError) as error:
             raise StudyError(f"{self.path}: answer {node} cannot be read: {error}") from error
         if row is None or not isinstance(row[0], bytes) or zlib.crc32(row[0]) != row[1]:
-            raise StudyError(f"{self.path} is damaged: answer {node} is missing, or its checksum wrong")
+            raise StudyError(
+                f"{self.path} is damaged: answer {node} is missing, or its checksum wrong"
+            )
         return row[0]
 
     def _writer(self) -> sqlite3.Connection:
