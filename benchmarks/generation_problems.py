@@ -318,4 +318,5 @@ TUNING = {
     "tours'": Problem(tours(25)),
     "landscape'": Problem(landscape(24, 3)),
     "regression'": Problem(regression(2)),
+    "programs'": Problem(programs(6)),
 }

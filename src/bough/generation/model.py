@@ -23,6 +23,9 @@ Array = NDArray[np.float64]
 
 #: The noise of an exact score, in standard deviations of all scores.
 LEAST_NOISE = 1e-5
+#: Scores further below the best than this many times the median count as that low: one terrible
+#: answer must not set the scale of all.
+BELOW = 10.0
 #: Candidates for a common noise that is not known, in the same units.
 NOISES = (LEAST_NOISE, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 #: The largest noise is taken whose log likelihood is below that of the best by at most this much:
@@ -83,6 +86,7 @@ class Model:
         self.count = 0
         self.rates = Rates()
         self.center, self.scale = 0.0, 1.0
+        self._floor = -math.inf  # lower scores count as this
         self._table = np.zeros((0, len(FIELDS)))
         self._parents = np.zeros(0, dtype=np.int32)
         self._roots = np.zeros(0, dtype=np.int32)
@@ -163,7 +167,7 @@ class Model:
             value = np.where(exact, weighted, np.where(precision > 0, weighted / precision, 0.0))
         sums = number / common + known
         mean = (total / common + value * known) / sums
-        mean = np.where(exact, value, mean)
+        mean = np.maximum(np.where(exact, value, mean), self._floor)
         self._records["score"][nodes] = (mean - self.center) / self.scale
         self._records["noise"][nodes] = np.maximum(1.0 / sums, least) / self.scale**2
 
@@ -187,8 +191,8 @@ class Model:
         return self._records[: self.count]
 
     def is_exact(self, i: int) -> bool:
-        """Return whether the score of a node is known."""
-        return bool(np.isinf(self._observed[i, 3]))
+        """Return whether the score of a node is its mean: known, or too low to be modeled."""
+        return bool(np.isinf(self._observed[i, 3])) or self.score(i) < self._floor
 
     def score(self, i: int) -> float:
         """Return the average of the observed scores of a node, the exact one if there is one."""
@@ -210,6 +214,9 @@ class Model:
         with np.errstate(invalid="ignore", divide="ignore"):
             raw = np.where(number > 0, total / number, weighted / precision)
             raw = np.where(np.isinf(precision), weighted, raw)
+        top = float(raw.max())
+        self._floor = top - BELOW * (top - float(np.median(raw)))
+        raw = np.maximum(raw, self._floor)
         center, scale = float(raw.mean()), float(raw.std())
         if not scale > 1e-12 * max(float(np.abs(raw).max()), 1e-280):
             scale = max(float(np.abs(raw).max()), 1e-280)
