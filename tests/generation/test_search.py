@@ -76,6 +76,27 @@ def test_the_same_seed_gives_the_same_search_and_a_copy_continues_it():
     assert play(again, 20, seed=9) == wanted == play(deep, 20, seed=9)
 
 
+@pytest.mark.parametrize("size", [0.0, 1e-300, 1e-150, 1e-90, 1e90, 1e100])
+@pytest.mark.parametrize("noise", [None, 0.0])
+def test_scores_of_any_size(size, noise):
+    rng = np.random.default_rng(0)
+    search = GenerativeSearch(noise=noise, rng=0)
+    for _ in range(30):
+        search.tell(search.ask(), None, size * float(rng.uniform(-1, 1)))
+    assert all(math.isfinite(node.mean) for node in search.nodes)
+    search.tell(search.ask(), None, 0.0, std=1e-200)
+    search.tell(search.ask(), None, 0.0, std=1e200)
+    search.ask()
+
+
+def test_one_terrible_answer_does_not_set_the_scale():
+    search = GenerativeSearch(noise=0.0, budget=60, rng=0)
+    search.tell(search.ask(), None, -1e9)
+    play(search, 59)
+    assert search.best().score > 0.5
+    assert search.nodes[0].mean == -1e9
+
+
 def test_equal_scores_and_one_answer_work():
     search = GenerativeSearch(rng=0)
     for _ in range(30):
@@ -107,7 +128,7 @@ def test_noise_is_fitted_or_known_and_means_shrink():
     assert 0.1 < search.fitted_noise < 0.4
     scores = np.array([node.score for node in search.nodes])
     means = np.array([node.mean for node in search.nodes])
-    assert np.mean((means - truth) ** 2) < 0.5 * np.mean((scores - truth) ** 2)
+    assert np.mean((means - truth) ** 2) < 0.75 * np.mean((scores - truth) ** 2)
     assert GenerativeSearch(noise=0.25).fitted_noise == 0.25
 
 
@@ -167,7 +188,7 @@ def test_failures_do_not_repeat_for_ever_at_one_node():
         job = search.ask()
         at.append(None if job.parent is None else job.parent.id)
         search.fail(job)
-    assert len(set(at)) > 2
+    assert at.count(2) < 10
 
 
 def test_seeds_are_known_answers_and_not_calls():
@@ -225,6 +246,7 @@ def test_wrong_arguments(arguments, message):
     ("told", "message"),
     [
         (("a", math.nan), "the score must be finite, got nan"),
+        (("a", 1e200), "the score must be between -1e.100 and 1e.100"),
         (("a", "high"), "the score must be one real number"),
         (("a", None), "the score must be one real number"),
         (("a", 1.0, -0.5), "the score's std must not be negative"),

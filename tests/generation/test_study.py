@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 
+import numpy as np
 import pytest
 
 import bough
@@ -51,6 +52,25 @@ def test_a_resumed_search_is_the_one_that_was_not_interrupted(tmp_path, first):
     assert facts(again) == facts(resumed)
     assert again.best.answer == resumed.best.answer
     assert again.stopped_by == "budget"
+
+
+@pytest.mark.parametrize("noise", [0.0, None])
+def test_a_search_with_many_calls_under_way_is_replayed_bit_for_bit(tmp_path, noise):
+    """Whatever is looked at in between: pytest turns the warning of a difference into an error."""
+    path, random = tmp_path / "run.db", np.random.default_rng(0)
+    with GenerationStudy.open(path, generators=("a", "b"), noise=noise, rng=0) as study:
+        running = [study.ask() for _ in range(16)]
+        for i in range(150):
+            job = running.pop(int(random.integers(len(running))))
+            start = 0.0 if job.parent is None else job.parent.score
+            study.tell(job, i, float(start + random.normal()))
+            if random.random() < 0.3:
+                study.search.best()
+            while len(running) < 16 and random.random() < 0.8:
+                running.append(study.ask())
+        nodes = [(node.mean, node.deviation) for node in study.search.nodes]
+    again = open_to_read(path)
+    assert [(node.mean, node.deviation) for node in again.search.nodes] == nodes
 
 
 def test_stopping_by_a_rule_resumes_bit_for_bit(tmp_path):

@@ -33,7 +33,8 @@ def command(
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     target = file.with_suffix(".html") if output is None else output
     if is_generation(file):
-        result = result_of(file)
+        with warnings_in_words():
+            result = result_of(file)
         result.report(target, title=title)
         count, name = result.calls, "calls"
     else:

@@ -72,15 +72,17 @@ def show(file: pathlib.Path, as_json: bool, as_csv: bool) -> None:
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude one another.")
     if is_generation(file):
-        show_answers(result_of(file), as_json=as_json, as_csv=as_csv)
+        with warnings_in_words():
+            result = result_of(file)
+        show_answers(result, as_json=as_json, as_csv=as_csv)
         return
     study = _opened(file)
     if as_csv:
         echo(_table(study), nl=False, exact=True)
         return
-    result = _result(study)
-    facts = _facts(study, result)
-    text = _page(facts, study, result)
+    known = _result(study)
+    facts = _facts(study, known)
+    text = _page(facts, study, known)
     if as_json:
         facts["trials"] = [t._asdict() | place_facts(t.path, t.params) for t in study.trials]
     print_facts(facts, text, as_json=as_json)

@@ -7,6 +7,8 @@ from typing import Any
 from bough._validation import at_least_zero, real
 from bough.trees import Path
 
+#: The largest size of a score: its square must be finite too.
+LARGEST = 1e100
 #: Loads answer and feedback of a node that are in a file.
 Loader = Callable[[int], tuple[Any, Any]]
 
@@ -49,10 +51,12 @@ def read_answer(returned: Any) -> Answer:
             "a generator must return (answer, score), (answer, score, std) or a bough.Answer, got "
             f"{what}"
         )
-    std, cost = returned.std, returned.cost
+    std, cost, score = returned.std, returned.cost, real(returned.score, "the score")
+    if abs(score) > LARGEST:
+        raise ValueError(f"the score must be between {-LARGEST:g} and {LARGEST:g}, got {score!r}")
     return Answer(
         returned.answer,
-        real(returned.score, "the score"),
+        score,
         None if std is None else at_least_zero(std, "the score's std"),
         returned.feedback,
         None if cost is None else at_least_zero(cost, "the cost"),

@@ -21,11 +21,14 @@ from bough.generation.smoothing import FIELDS, smooth
 
 Array = NDArray[np.float64]
 
-#: The noise of an exact score, in standard deviations of all scores.
-LEAST_NOISE = 1e-5
+#: The noise of an exact score, in standard deviations of all scores; and the largest variance of a
+#: score of which nothing is known.
+LEAST_NOISE, MOST_NOISE = 1e-5, 1e12
 #: Scores further below the best than this many times the median count as that low: one terrible
 #: answer must not set the scale of all.
 BELOW = 10.0
+#: Differences of scores below this count as none: their squares must not vanish.
+TINY = 1e-140
 #: Candidates for a common noise that is not known, in the same units.
 NOISES = (LEAST_NOISE, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 #: The largest noise is taken whose log likelihood is below that of the best by at most this much:
@@ -108,6 +111,7 @@ class Model:
 
     def add(self, parent: int, generator: int, score: float, std: float | None) -> int:
         """Add a node with its score, and return its number; a generator of -1 is none of ours."""
+        self.update()  # so that it makes no difference when the posterior was looked at
         i = self.count
         if i == len(self._parents):
             self._grow(max(64, 2 * i))
@@ -134,7 +138,7 @@ class Model:
         if std is None:
             self._observed[i, :2] += score, 1.0
         else:
-            precision = 1.0 / max(std, 1e-150) ** 2
+            precision = 1.0 / min(max(std, 1e-150), 1e150) ** 2
             if std == 0.0 or precision > 1e250:
                 precision = math.inf
             if precision == math.inf or self._observed[i, 3] == math.inf:
@@ -169,7 +173,9 @@ class Model:
         mean = (total / common + value * known) / sums
         mean = np.maximum(np.where(exact, value, mean), self._floor)
         self._records["score"][nodes] = (mean - self.center) / self.scale
-        self._records["noise"][nodes] = np.maximum(1.0 / sums, least) / self.scale**2
+        with np.errstate(over="ignore", divide="ignore"):
+            noise = np.maximum(1.0 / sums, least) / self.scale**2
+        self._records["noise"][nodes] = np.minimum(noise, MOST_NOISE)
 
     # ------------------------------------------------------------------ posterior
 
@@ -218,8 +224,9 @@ class Model:
         self._floor = top - BELOW * (top - float(np.median(raw)))
         raw = np.maximum(raw, self._floor)
         center, scale = float(raw.mean()), float(raw.std())
-        if not scale > 1e-12 * max(float(np.abs(raw).max()), 1e-280):
-            scale = max(float(np.abs(raw).max()), 1e-280)
+        size = float(np.abs(raw).max())
+        if not scale > max(1e-12 * size, TINY):  # all are equal
+            scale = max(size, TINY) if size else 1.0
         ratio = self.scale / scale
         if self.version:
             records["mean"] = (records["mean"] * self.scale + self.center - center) / scale
@@ -460,7 +467,20 @@ class Model:
         squares[:-1] = np.cumsum((cell * (gains[0, 1:] + gains[0, :-1]))[::-1])[::-1]
         v2 = self.variances
         spread = v2 / np.sqrt(v2 + self._noise**2)  # of posterior means, after one score
-        self.rates.take(
+        self._tables = (
             self.low, self.step, np.ascontiguousarray(self.drift), np.ascontiguousarray(spread),
             gains, squares,
         )  # fmt: skip
+        self.rates.take(*self._tables)
+
+    # ------------------------------------------------------------------ saving
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: v for name, v in self.__dict__.items() if name not in ("rates", "_records")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._records = self._table.view(_DTYPE).reshape(-1)
+        self.rates = Rates()
+        if self.version:
+            self.rates.take(*self._tables)

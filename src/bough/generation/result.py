@@ -68,7 +68,7 @@ class GenerationResult:
     search
         The search, with which one's own loop can continue.
     stopped_by
-        The rule that ended the search.
+        The rule that ended the search; empty if it was only looked at.
     study
         The study that recorded it, if there is one.
     """
@@ -178,7 +178,8 @@ class GenerationResult:
         count = f"{self.calls:,} call{'' if self.calls == 1 else 's'}"
         if self.failed:
             count += f", of which {self.failed:,} failed"
-        lines = [f"stopped by {self.stopped_by} after {count} at cost {self.cost:.6g}"]
+        ended = f"stopped by {self.stopped_by} after " if self.stopped_by else ""
+        lines = [f"{ended}{count} at cost {self.cost:.6g}"]
         best = self.best
         if best is None:
             return "\n".join([*lines, "there is no answer yet"])
@@ -198,4 +199,4 @@ class GenerationResult:
 def result_of(path: str | os.PathLike[str]) -> GenerationResult:
     """Return what is recorded in the file of a study, which may be growing."""
     study = open_to_read(path)
-    return GenerationResult(study.search, "looking at its study", study)
+    return GenerationResult(study.search, "", study)
