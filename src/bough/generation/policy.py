@@ -10,8 +10,8 @@ from bough.generation.model import Model
 
 #: The number of nodes whose rates are computed again in turn at each choice.
 REFRESH = 4
-#: The number of first drafts, if there are not more generators.
-FIRST_DRAFTS = 3
+#: The least number of drafts before any refinement.
+LEAST_DRAFTS = 3
 #: The share of the variance of a step that a generator's mean step is uncertain by, before any.
 UNTRIED = 1.0
 
@@ -109,6 +109,7 @@ class Policy:
         )  # fmt: skip
         self._index[:, :n] = index
         self._stamps[:, :n] = stamps
-        if at >= 0 and index[at // n, at % n] >= top:
+        # (A generator that cannot be paid any more has rates of 0, which may all be equal.)
+        if at >= 0 and calls[at // n] > 0 and index[at // n, at % n] >= top:
             node, generator = at % n, at // n
         return node, generator

@@ -9,7 +9,7 @@ import numpy as np
 from bough._validation import above_zero, at_least_zero, real, whole
 from bough.generation.answers import Answer, Job, Loader, Node, read_answer
 from bough.generation.model import Model
-from bough.generation.policy import FIRST_DRAFTS, Policy
+from bough.generation.policy import LEAST_DRAFTS, Policy
 
 #: Without a limit a search plans as many calls ahead as it has made, at least this many.
 HORIZON = 50
@@ -120,13 +120,22 @@ class GenerativeSearch:
         calls = self._calls_left(costs)
         able = np.flatnonzero(calls > 0)
         drafts = self._drafts + self._policy.drafts
-        if drafts < max(FIRST_DRAFTS, len(self.generators)) or not self._model.count:
+        if drafts < self._first_drafts(costs) or not self._model.count:
             parent, generator = None, int(able[drafts % len(able)])
         else:
             failures = self._ends[:, 1] / (self._ends.sum(axis=1) + 1.0)
             number, generator = self._policy.choose(calls, costs / (1.0 - failures))
             parent = None if number < 0 else self._nodes[number]
         return self._begin(parent, generator)
+
+    def _first_drafts(self, costs: Any) -> int:
+        """Return the number of drafts before any refinement: a tenth of the planned calls."""
+        planned = float(HORIZON if self.budget is None and self.cost is None else math.inf)
+        if self.budget is not None:
+            planned = self.budget
+        if self.cost is not None:
+            planned = min(planned, self.cost / float(costs.mean()))
+        return max(LEAST_DRAFTS, len(self.generators), int(planned / 10.0))
 
     def _begin(self, parent: Node | None, generator: int) -> Job:
         job = Job(self._jobs, parent, self.generators[generator])
