@@ -194,8 +194,8 @@ class Journal:
                 connection.execute(INSERT, rows[0])
             else:
                 connection.execute("BEGIN")
-                data = [(node, one, zlib.crc32(one)) for node, one in answers]
-                connection.executemany(INSERT_ANSWER, data)
+                for node, data in answers:
+                    connection.execute(INSERT_ANSWER, (node, data, zlib.crc32(data)))
                 connection.executemany(INSERT, rows)
                 connection.execute("COMMIT")
         except sqlite3.Error as error:
