@@ -24,9 +24,9 @@ Array = NDArray[np.float64]
 #: The noise of an exact score, in standard deviations of all scores; and the largest variance of a
 #: score of which nothing is known.
 LEAST_NOISE, MOST_NOISE = 1e-5, 1e12
-#: Scores further below the best than this many times the median count as that low: one terrible
-#: answer must not set the scale of all.
-BELOW = 10.0
+#: Scores further below the best than this many times the median draft (and the lower quartile of
+#: all) count as that low: one terrible answer must not set the scale of all.
+BELOW = 5.0
 #: Differences of scores below this count as none: their squares must not vanish.
 TINY = 1e-140
 #: Candidates for a common noise that is not known, in the same units.
@@ -147,7 +147,7 @@ class Model:
             else:
                 self._observed[i, 2:] += score * precision, precision
         self._stale.add(int(self._roots[i]))
-        self._combine(np.array([i]))
+        self._combine_one(i)
 
     def _grow(self, capacity: int) -> None:
         def longer(array: Any) -> Any:
@@ -159,6 +159,22 @@ class Model:
         self._roots, self._generator = longer(self._roots), longer(self._generator)
         self._seeds, self._observed = longer(self._seeds), longer(self._observed)
         self._records = self._table.view(_DTYPE).reshape(-1)
+
+    def _combine_one(self, i: int) -> None:
+        """Do the same as `_combine` for one node, ten times as fast."""
+        total, number, weighted, precision = self._observed[i].tolist()
+        least = (LEAST_NOISE * self.scale) ** 2
+        common = max((self._noise * self.scale) ** 2, least)
+        exact = precision == math.inf
+        known = 1.0 / least if exact else min(precision, 1.0 / least)
+        value = weighted if exact else (weighted / precision if precision > 0.0 else 0.0)
+        sums = number / common + known
+        mean = value if exact else (total / common + value * known) / sums
+        noise = max(1.0 / sums, least) if sums > 0.0 else math.inf
+        record = self._table[i]
+        record[0] = (max(mean, self._floor) - self.center) / self.scale
+        square = self.scale**2
+        record[1] = min(noise / square, MOST_NOISE) if square > 0.0 else MOST_NOISE
 
     def _combine(self, nodes: Any) -> None:
         """Combine the observations of nodes into one, in standard deviations from the center."""
@@ -221,7 +237,9 @@ class Model:
             raw = np.where(number > 0, total / number, weighted / precision)
             raw = np.where(np.isinf(precision), weighted, raw)
         top = float(raw.max())
-        self._floor = top - BELOW * (top - float(np.median(raw)))
+        drafts = raw[self._parents[:n] < 0]
+        usual = max(top - float(np.median(drafts)), top - float(np.quantile(raw, 0.25)))
+        self._floor = top - BELOW * usual if usual > 0.0 else -math.inf
         raw = np.maximum(raw, self._floor)
         center, scale = float(raw.mean()), float(raw.std())
         size = float(np.abs(raw).max())
