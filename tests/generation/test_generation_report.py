@@ -128,7 +128,7 @@ def test_the_command(file, tmp_path):
 
 def test_the_command_with_several_generators_workers_and_costs(file):
     both = (f"{file}:walk", f"{file}:cheap", "--call-cost", "walk=8", "--call-cost", "cheap=1")
-    done = run("generate", *both, "--cost", 60, "--workers", 4, "--noise", 0, "--json")
+    done = run("generate", *both, "--cost", 60, "--workers", 4, "--threads", "--noise", 0, "--json")
     facts = json.loads(done.output)
     assert facts["stopped_by"] == "cost"
     assert 40 < facts["cost"] <= 60

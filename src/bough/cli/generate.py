@@ -60,12 +60,8 @@ def _costs(texts: tuple[str, ...], names: list[str]) -> dict[str, float] | float
 @shared("--seconds")
 @shared("--patience")
 @click.option("--max-depth", type=click.IntRange(min=1), help="Depth of the longest refinement.")
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    help="Number of calls under way at once, in threads.  [default: 1]",
-)
-@click.option("--processes", is_flag=True, help="Worker processes instead of threads.")
+@shared("--workers", note=", or of calls under way if these are threads or async")
+@click.option("--threads", is_flag=True, help="Threads instead of processes.")
 @shared("--timeout")
 @shared("--retries", otherwise="1")
 @shared("--on-error", otherwise="fail")
@@ -81,7 +77,7 @@ def command(
     noise: float | None,
     target: float | None,
     max_depth: int | None,
-    processes: bool,
+    threads: bool,
     workers: int | None,
     seed: int | None,
     file: str | None,
@@ -97,8 +93,9 @@ def command(
 
     A generator is a function that is called with None for a new draft, or with a node to refine
     (.answer, .score, .feedback, ..). It returns (answer, score), (answer, score, std) or a
-    bough.Answer, and may be async. A call that raises an exception or returns no score has failed:
-    the reason is recorded, and the search continues, unless all of the first 10 calls fail.
+    bough.Answer, and may be async. If it has a parameter `seed`, it gets one for each call. A call
+    that raises an exception or returns no score has failed: the reason is recorded, and the search
+    continues, unless all of the first 10 calls fail.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     functions: dict[str, Any] = {}
     for text in generator:
@@ -125,11 +122,12 @@ def command(
         try:
             if any(map(inspect.iscoroutinefunction, functions.values())):
                 return _in_one_loop(functions, workers or 1, arguments)
-            if processes or (workers is None and arguments["timeout"] is not None):
-                return generate(generators=functions, executor=workers or 1, **arguments)
-            if workers is None:
-                return generate(generators=functions, **arguments)
-            with ThreadPoolExecutor(workers) as pool:
+            executor = workers
+            if workers is None and arguments["timeout"] is not None:
+                executor = 1
+            if not threads:
+                return generate(generators=functions, executor=executor, **arguments)
+            with ThreadPoolExecutor(workers or 1) as pool:
                 return generate(generators=functions, executor=pool, **arguments)
         except StudyError:
             raise
