@@ -30,6 +30,7 @@ __all__ = [
     "GPB",
     "GPTS",
     "UCT",
+    "Answer",
     "Arm",
     "Belief",
     "Budget",
@@ -41,6 +42,8 @@ __all__ = [
     "Float",
     "Forest",
     "Gap",
+    "GenerationResult",
+    "GenerativeSearch",
     "Int",
     "IntervalWidth",
     "ObjectiveError",
@@ -63,7 +66,10 @@ __all__ = [
     "Trial",
     "WallTime",
     "WorkerDied",
+    "agenerate",
     "baselines",
+    "generate",
+    "generation",
     "kernels",
     "learning",
     "maximize",
@@ -77,14 +83,26 @@ __all__ = [
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from bough import planning, plotting, theory
+    from bough import generation, planning, plotting, theory
+    from bough.generation import (
+        Answer,
+        GenerationResult,
+        GenerativeSearch,
+        agenerate,
+        generate,
+    )
+
+#: Names of `bough.generation` that are public here too.
+_OF_GENERATION = ("Answer", "GenerationResult", "GenerativeSearch", "agenerate", "generate")
 
 
 def __getattr__(name: str) -> Any:
-    """Import planning, plotting and theory when they are first used: no search needs them."""
-    if name in ("planning", "plotting", "theory"):
-        import importlib
+    """Import what no search of a tree or space needs when it is first used."""
+    import importlib
 
+    if name in ("generation", "planning", "plotting", "theory"):
         return importlib.import_module(f"bough.{name}")
+    if name in _OF_GENERATION:
+        return getattr(importlib.import_module("bough.generation"), name)
     hint = f"; it is bough.baselines.{name}" if hasattr(baselines, name) else ""
     raise AttributeError(f"module 'bough' has no attribute {name!r}{hint}")

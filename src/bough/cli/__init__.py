@@ -12,6 +12,7 @@ COMMANDS = {
     "bound": "Bound information gain and regret.",
     "compare": "Compare searchers on known problems.",
     "completion": "Print a script that completes commands on Tab.",
+    "generate": "Search with a generator of answers.",
     "plan": "Act in a Gymnasium environment.",
     "report": "Write the page of a study.",
     "search": "Search a tree for its best path.",

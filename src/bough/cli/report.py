@@ -6,6 +6,8 @@ import click
 
 from bough.cli.options import json_option
 from bough.cli.shell import FILE, NEW_FILE, print_facts, warnings_in_words
+from bough.generation.result import result_of
+from bough.generation.study import is_generation
 from bough.report.page import write
 from bough.studies.study import open_to_read
 
@@ -30,10 +32,17 @@ def command(
     bough report run.db -o page.html --title "The night run"
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     target = file.with_suffix(".html") if output is None else output
-    with warnings_in_words():
-        study = open_to_read(file)
-    write(study, target, title=title)
+    if is_generation(file):
+        with warnings_in_words():
+            result = result_of(file)
+        result.report(target, title=title)
+        count, name = result.calls, "calls"
+    else:
+        with warnings_in_words():
+            study = open_to_read(file)
+        write(study, target, title=title)
+        count, name = len(study.trials), "trials"
     size = target.stat().st_size
-    facts = {"file": str(target), "bytes": size, "trials": len(study.trials)}
-    text = f"{target}: {len(study.trials):,} trials, {size / 1e6:.1f} MB"
+    facts = {"file": str(target), "bytes": size, name: count}
+    text = f"{target}: {count:,} {name}, {size / 1e6:.1f} MB"
     print_facts(facts, text, as_json=as_json)

@@ -107,13 +107,14 @@ def run_and_print(
     *,
     as_json: bool,
     file: str | None,
+    failure_of: Callable[[Any], str | None] | None = None,
 ) -> None:
     """Run a search, print the facts of its result or the page of them, and exit accordingly."""
     begin = time.perf_counter()
     failure: BaseException | None = None
     try:
         result = search()
-        message = _all_failed(result)
+        message = (failure_of or _all_failed)(result)
     except ObjectiveError as error:
         result, failure, message = error.result, error, str(error)
     except SystemExit as error:

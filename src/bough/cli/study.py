@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from bough._text import listed, printable
+from bough.cli.generate import show_answers
 from bough.cli.options import json_option, shared
 from bough.cli.shell import (
     FILE,
@@ -22,6 +23,8 @@ from bough.cli.shell import (
     warnings_in_words,
 )
 from bough.experiments.runs import BEGINNING
+from bough.generation.result import result_of
+from bough.generation.study import is_generation
 from bough.run.render import known_lines, labeled, place_facts, result_facts
 from bough.run.result import History, Result, best_trial
 from bough.studies.exchange import export_lines, import_lines
@@ -68,13 +71,18 @@ def show(file: pathlib.Path, as_json: bool, as_csv: bool) -> None:
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude one another.")
+    if is_generation(file):
+        with warnings_in_words():
+            result = result_of(file)
+        show_answers(result, as_json=as_json, as_csv=as_csv)
+        return
     study = _opened(file)
     if as_csv:
         echo(_table(study), nl=False, exact=True)
         return
-    result = _result(study)
-    facts = _facts(study, result)
-    text = _page(facts, study, result)
+    known = _result(study)
+    facts = _facts(study, known)
+    text = _page(facts, study, known)
     if as_json:
         facts["trials"] = [t._asdict() | place_facts(t.path, t.params) for t in study.trials]
     print_facts(facts, text, as_json=as_json)

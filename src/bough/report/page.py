@@ -6,6 +6,7 @@ import html
 import json
 import os
 import pathlib
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -25,9 +26,13 @@ def write(source: Any, path: str | os.PathLike[str], *, title: str | None = None
         raise ValueError(
             f"path must not be that of the study itself, got {target}: give the page another name"
         )
+    write_text(target, page(view, title=title))
+
+
+def write_text(target: pathlib.Path, text: str) -> None:
+    """Write a page to a file, completely or not at all."""
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
-    text = page(view, title=title)
     unfinished = target.with_name(target.name + ".part")
     try:
         unfinished.write_text(text, encoding="utf-8")
@@ -50,7 +55,17 @@ def page(source: Any, *, title: str | None = None, follow: bool = False) -> str:
     """
     view = SearchView.of(source)
     facts = snapshot(view, title)
-    script = "\n".join(_part(name) for name in SCRIPTS)
+    parts = {
+        "title": html.escape(printable(facts["title"])),
+        "snapshot": json_in_html(facts),
+        "trials": json_in_html(trial_columns(view)),
+    }
+    return assemble("page.html", SCRIPTS, parts, follow=follow)
+
+
+def assemble(template: str, names: Sequence[str], parts: dict[str, str], *, follow: bool) -> str:
+    """Return a page: a template with its parts, scripts, style and plotly.js."""
+    script = "\n".join(_part(name) for name in names)
     scripts = {"plotly": plotly_script(), "script": f'"use strict";\n(() => {{\n{script}\n}})();'}
     # Only these scripts may run, whatever names and reasons contain, and nothing may be loaded.
     # (plotly.js compiles the callers of its shaders, which needs 'unsafe-eval'.)
@@ -60,16 +75,9 @@ def page(source: Any, *, title: str | None = None, follow: bool = False) -> str:
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'; "
         f"connect-src {connect}"
     )
-    parts = {
-        "policy": policy,
-        "title": html.escape(printable(facts["title"])),
-        "style": _part("style.css"),
-        "follow": "yes" if follow else "no",
-        "snapshot": json_in_html(facts),
-        "trials": json_in_html(trial_columns(view)),
-        **scripts,
-    }
-    pieces = _part("page.html").split("@@")
+    parts = parts | scripts
+    parts |= {"policy": policy, "style": _part("style.css"), "follow": "yes" if follow else "no"}
+    pieces = _part(template).split("@@")
     return "".join(parts[piece] if i % 2 else piece for i, piece in enumerate(pieces))
 
 

@@ -10,8 +10,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from bough.exceptions import StudyError
+from bough.generation.result import result_of
+from bough.generation.study import is_generation
+from bough.report import generation
 from bough.report.page import page, plotly_script
 from bough.report.snapshot import snapshot, trial_columns
+from bough.studies.files import signature_of
 from bough.studies.journal import Journal
 from bough.studies.study import Study, open_to_read
 
@@ -78,8 +82,8 @@ class Watch(ThreadingHTTPServer):
 
     def __init__(self, file: Path, port: int = 0) -> None:
         plotly_script()  # fail now, and not in a browser, if it or the file is missing
-        self.follower = Follower(file)
-        self.follower.refresh()
+        self._pages: TrialPages | AnswerPages
+        self._pages = AnswerPages(file) if is_generation(file) else TrialPages(file)
         self._lock = threading.Lock()
         try:
             super().__init__(("127.0.0.1", port), _Handler)
@@ -94,28 +98,70 @@ class Watch(ThreadingHTTPServer):
     def whole_page(self) -> str:
         """Return the page as it is now."""
         with self._lock:
-            study, _ = self.follower.refresh()
-            return page(study, follow=True)
+            return self._pages.page()
 
     def changes(self, version: str, settled: int) -> dict[str, Any] | None:
-        """Return the snapshot and the trials that have changed since a version; None if none have.
+        """Return what has changed since a version, None if nothing has.
 
         The client already has the first `settled` trials, which will not change.
         """
         with self._lock:
-            study, number = self.follower.refresh()
-            reloads = str(self.follower.reloads)
-            now = f"{reloads}.{number}"
-            if version == now:
-                return None
-            known = version.startswith(f"{reloads}.") and settled <= len(study.trials)
-            trials = trial_columns(study, settled if known else 0)
-            return {"version": now, "snapshot": snapshot(study), "trials": trials}
+            return self._pages.changes(version, settled)
 
     def server_close(self) -> None:
         """Close the socket and the file."""
         super().server_close()
+        self._pages.close()
+
+
+class TrialPages:
+    """The page of a study of a tree or a space, and its changes."""
+
+    def __init__(self, file: Path) -> None:
+        self.follower = Follower(file)
+        self.follower.refresh()
+
+    def page(self) -> str:
+        """Return the page as it is now."""
+        study, _ = self.follower.refresh()
+        return page(study, follow=True)
+
+    def changes(self, version: str, settled: int) -> dict[str, Any] | None:
+        """Return the snapshot and the trials that have changed since a version."""
+        study, number = self.follower.refresh()
+        reloads = str(self.follower.reloads)
+        now = f"{reloads}.{number}"
+        if version == now:
+            return None
+        known = version.startswith(f"{reloads}.") and settled <= len(study.trials)
+        trials = trial_columns(study, settled if known else 0)
+        return {"version": now, "snapshot": snapshot(study), "trials": trials}
+
+    def close(self) -> None:
+        """Close the file."""
         self.follower.close()
+
+
+class AnswerPages:
+    """The page of a study of generated answers, which is read again when its file has changed."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        result_of(file)  # fail now if it is damaged
+
+    def page(self) -> str:
+        """Return the page as it is now."""
+        return generation.page(result_of(self.file), follow=True)
+
+    def changes(self, version: str, settled: int) -> dict[str, Any] | None:
+        """Return the snapshot, None if the file is that of the version."""
+        now = str(signature_of(self.file))
+        if version == now:
+            return None
+        return {"version": now, "snapshot": generation.snapshot(result_of(self.file))}
+
+    def close(self) -> None:
+        """Do nothing: the file is open only while it is read."""
 
 
 class _Handler(BaseHTTPRequestHandler):

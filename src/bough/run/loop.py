@@ -18,7 +18,7 @@ from bough.exceptions import (
     WorkerDied,
 )
 from bough.run.executors import Ending, Evaluator, Exited, Job, read_outcome
-from bough.run.progress import Interrupts
+from bough.run.progress import Interrupts, trial_line
 from bough.run.pruning import Curves, PruneRule, Reported
 from bough.run.result import Evaluation, History, Result, best_trial
 from bough.run.stopping import RunRule, StopRule
@@ -271,7 +271,7 @@ class SearchRun:
                 raise _failure(
                     f"the objective failed at {where}: {error!r}", path, params
                 ) from error
-            self._fail(job, _reason_of(error))
+            self._fail(job, reason_of(error))
         else:
             self._ended.append(Ended(job, value, noise, None, reports, constraints, seconds))
             del self.running[job.id]
@@ -336,9 +336,14 @@ class SearchRun:
         self._compared = len(self._ended)
         return self._best
 
-    def last_trial(self) -> Trial:
-        """Return the trial that ended last."""
-        return self._trial(self._ended[-1])
+    @property
+    def failed(self) -> int:
+        """The number of failed trials, of this run and before."""
+        return self.trials.failed
+
+    def last_line(self) -> str:
+        """Return a line about the trial that ended last."""
+        return trial_line(self._trial(self._ended[-1]), self.best_observed())
 
     def _trial(self, ended: "Ended") -> Trial:
         job, value, noise, reason, reports, constraints, seconds = ended
@@ -390,7 +395,7 @@ def _failure(message: str, path: Path, params: Any = None) -> ObjectiveError:
     return failure
 
 
-def _reason_of(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """Return the reason of a failure as it is recorded."""
     if isinstance(error, TimedOut | WorkerDied | Exited):
         return str(error)

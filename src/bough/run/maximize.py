@@ -189,8 +189,8 @@ def _optimize(sign: float, given: SimpleNamespace) -> Result:
     rules, budget = checked_rules(given.stop, given.budget)
     if sign < 0:
         rules = [Target(-rule.value) if isinstance(rule, Target) else rule for rule in rules]
-    catch = _checked_exceptions(given.catch)
-    callbacks = _checked_functions(given.callbacks, "callbacks")
+    catch = checked_exceptions(given.catch)
+    callbacks = checked_functions(given.callbacks, "callbacks")
     retries = None if given.retries is None else whole(given.retries, "retries", least=0)
     if given.collect not in (True, False):
         raise TypeError(f"collect must be True or False, got {given.collect!r}")
@@ -291,7 +291,7 @@ def _open_trials(given: SimpleNamespace, sign: float, budget: int | None) -> Stu
 
 def checked_rules(stop: Any, budget: int | None) -> tuple[list[StopRule], int | None]:
     """Return the stop rules, and the smallest budget among them, which counts failures too."""
-    rules = [stop] if callable(stop) else _checked_functions(stop, "stop")
+    rules = [stop] if callable(stop) else checked_functions(stop, "stop")
     for rule in rules:
         if isinstance(rule, type):
             raise TypeError(f"stop takes rules, not classes of them: write {rule.__name__}(...)")
@@ -322,7 +322,8 @@ def _check_prune(prune: Any, objective: Any) -> None:
         )
 
 
-def _checked_functions(given: Any, name: str) -> list[Any]:
+def checked_functions(given: Any, name: str) -> list[Any]:
+    """Return an argument that is a list of functions."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be a list of functions, got {given!r}")
     functions = list(given)
@@ -332,7 +333,8 @@ def _checked_functions(given: Any, name: str) -> list[Any]:
     return functions
 
 
-def _checked_exceptions(given: Any) -> tuple[type[Exception], ...]:
+def checked_exceptions(given: Any) -> tuple[type[Exception], ...]:
+    """Return the argument `catch` as a tuple."""
     exceptions = given if isinstance(given, tuple) else (given,)
     for kind in exceptions:
         if not (isinstance(kind, type) and issubclass(kind, Exception)):

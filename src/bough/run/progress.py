@@ -40,7 +40,7 @@ class Bar:
         if progress is None:
             progress = sys.stderr.isatty()
         self._sign = sign  # of the user's values as the searcher sees them
-        self._run = run  # has the best evaluation so far, the last trial, and the failures
+        self._run = run  # has the best evaluation so far, a line about the last, and the failures
         self._begin = monotonic()
         self._spent = 0.0  # seconds on the expected best,
         self._cost = COST  # those of the next time, as far as is known,
@@ -62,7 +62,7 @@ class Bar:
     def update(self, search: Any) -> None:
         """Count one more evaluation of a searcher."""
         if self._log:
-            self.say(trial_line(self._run.last_trial(), self._run.best_observed()))
+            self.say(self._run.last_line())
         if self._bar is None:
             return
         self._waiting += 1
@@ -94,8 +94,8 @@ class Bar:
             parts.append(f"best observed {best.value:.4g}{self._expected}")
         if self._run is not None and self._run.infeasible:
             parts.append(f"{self._run.infeasible} infeasible")
-        if self._run is not None and self._run.trials.failed:
-            parts.append(f"{self._run.trials.failed} failed")
+        if self._run is not None and self._run.failed:
+            parts.append(f"{self._run.failed} failed")
         if parts:
             self._bar.set_postfix_str(", ".join(parts), refresh=False)
         self._bar.update(self._waiting)

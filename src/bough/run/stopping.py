@@ -200,5 +200,5 @@ class AllFailed(RunRule):
 
     def __call__(self, run: Any) -> object:
         """Return "failures" when they have."""
-        ended, failed = run.ended - run.before, run.trials.failed - run.failed_before
+        ended, failed = run.ended - run.before, run.failed - run.failed_before
         return "failures" if failed == ended >= self.evaluations else None

@@ -191,6 +191,8 @@ def fingerprint(specification: dict[str, Any]) -> str:
 
 def check_specification(specification: Any) -> dict[str, Any]:
     """Return a specification from a file; raise one of `INVALID` if it cannot be one."""
+    if "generation" in specification:
+        return _check_generation(specification)
     domains = [specification[kind] for kind in ("tree", "space") if kind in specification]
     if len(domains) != 1 or not isinstance(domains[0], dict):
         raise ValueError("its specification must have a tree or a space")
@@ -208,6 +210,16 @@ def check_specification(specification: Any) -> dict[str, Any]:
         rebuild_seed(specification["seed"])
     json.dumps(specification, allow_nan=True)  # it is not nested too deeply
     return specification  # type: ignore[no-any-return]
+
+
+def _check_generation(specification: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(specification["generation"], dict):
+        raise TypeError(f"its arguments are {specification['generation']!r}")
+    for name in ("key", "codec", "about"):
+        if not isinstance(specification[name], (str, type(None))):
+            raise TypeError(f"its {name} is {specification[name]!r}")
+    rebuild_seed(specification["seed"])
+    return specification
 
 
 def not_valid(file: FilePath, error: BaseException) -> StudyError:
@@ -265,6 +277,10 @@ def check_new(search: Any) -> Any:
 def check_domain(file: FilePath, specification: dict[str, Any], given: Any) -> Tree | Space:
     """Return the tree or space of a study; refuse another one."""
     kind = "space" if "space" in specification else "tree"
+    if "generation" in specification:
+        raise StudyError(
+            f"{file} is a study of generated answers: use bough.generation.GenerationStudy.open"
+        )
     recorded = specification[kind]
     if given is None:
         if '{"object": ' in json.dumps(recorded):

@@ -1,5 +1,6 @@
 """Export of a study as JSON lines, and import: also of what is left of a damaged file."""
 
+import base64
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 from bough._validation import whole
 from bough.exceptions import StudyError
 from bough.studies.describe import INVALID, check_specification
-from bough.studies.journal import FORMAT, Journal, read_damaged
+from bough.studies.journal import FORMAT, Journal, read_answers, read_damaged
 from bough.studies.operations import ENDS, Operation, check_operation, check_order
 
 
@@ -28,7 +29,14 @@ def export_lines(file: Path) -> tuple[list[str], str | None]:
             f"{last + 1 - len(operations)} before it, and any after it, could not be read"
         )
         head["damage"] = damage
-    return [json.dumps(row) for row in (head, *(row._asdict() for row in rows))], damage
+    lines = [json.dumps(row) for row in (head, *(row._asdict() for row in rows))]
+    if "generation" in specification:
+        answers = read_answers(file)
+        lines += [
+            json.dumps({"answer": node, "data": base64.b64encode(data).decode()})
+            for node, data in answers.items()
+        ]
+    return lines, damage
 
 
 def import_lines(lines: Iterable[str], file: Path) -> int:
@@ -47,14 +55,22 @@ def import_lines(lines: Iterable[str], file: Path) -> int:
     if version > FORMAT:
         raise StudyError(f"this export has format {version}; this bough reads up to {FORMAT}")
     damaged = "damage" in head
-    operations = [_parse(line, n, specification) for n, line in enumerate(rows, 2)]
+    answers: list[tuple[int, bytes]] = []
+    operations = []
+    for n, line in enumerate(rows, 2):
+        if "generation" in specification and line.startswith('{"answer"'):
+            answers.append(_parse_answer(line, n))
+        else:
+            operations.append(_parse(line, n, specification))
+    if damaged and "generation" in specification:
+        raise StudyError("an export of a damaged study of generated answers cannot be imported")
     if damaged:
         operations = list(_without_gaps(operations))
     check_order(operations, "line", 2)
     journal = Journal.create(file, specification, "full")
     try:
         if operations:
-            journal.append(operations)
+            journal.append(operations, answers=answers)
     finally:
         journal.close()
     return len(operations)
@@ -77,6 +93,15 @@ def _without_gaps(operations: list[Operation]) -> Iterator[Operation]:
         n += 1
         yield operation._replace(n=n, trial=ids.get(trial))
     yield Operation.now("restart")._replace(n=n + 1)
+
+
+def _parse_answer(line: str, number: int) -> tuple[int, bytes]:
+    """Return the id of a node and its answer on a line, or refuse it."""
+    try:
+        row = json.loads(line)
+        return whole(row["answer"], "answer", least=0), base64.b64decode(row["data"])
+    except INVALID as error:
+        raise StudyError(f"line {number} is not an answer of a study: {error}") from None
 
 
 def _parse(line: str, number: int, specification: dict[str, Any]) -> Operation:

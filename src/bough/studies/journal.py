@@ -9,7 +9,7 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -52,6 +52,9 @@ CREATE TABLE operations (
 );
 """
 INSERT = "INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)"
+#: The answers of generators are large: they are read one by one, and only when they are needed.
+ANSWERS = "CREATE TABLE answers (node INTEGER PRIMARY KEY, data BLOB, checksum INTEGER);"
+INSERT_ANSWER = "INSERT INTO answers VALUES (?, ?, ?)"
 
 
 class Journal:
@@ -165,8 +168,14 @@ class Journal:
         """Add operations when others are added, since opening a study does not change its file."""
         self._deferred += operations
 
-    def append(self, operations: list[Operation], *, durable: bool = True) -> None:
-        """Add operations, all of them or none.
+    def append(
+        self,
+        operations: list[Operation],
+        *,
+        durable: bool = True,
+        answers: Sequence[tuple[int, bytes]] = (),
+    ) -> None:
+        """Add operations, and answers of nodes by their ids: all of them or none.
 
         Those that are not `durable` survive the process, and reach the disk with the next durable
         ones.
@@ -181,10 +190,12 @@ class Journal:
             if synced is not self._synced:
                 connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
                 self._synced = synced
-            if len(rows) == 1:
+            if len(rows) == 1 and not answers:
                 connection.execute(INSERT, rows[0])
             else:
                 connection.execute("BEGIN")
+                for node, data in answers:
+                    connection.execute(INSERT_ANSWER, (node, data, zlib.crc32(data)))
                 connection.executemany(INSERT, rows)
                 connection.execute("COMMIT")
         except sqlite3.Error as error:
@@ -199,6 +210,23 @@ class Journal:
         self.next += len(rows)
         self._deferred = []
         self._raise_if_deleted(operations[0])
+
+    def answer(self, node: int) -> bytes:
+        """Return the answer of a node. Raises `StudyError` if it is missing or damaged."""
+        query = "SELECT data, checksum FROM answers WHERE node = ?"
+        try:
+            if self._connection is not None:
+                row = self._connection.execute(query, (node,)).fetchone()
+            else:
+                with open_reader(self._real, live=self._is_live()) as (connection, _):
+                    row = connection.execute(query, (node,)).fetchone()
+        except (*UNREADABLE, OSError) as error:
+            raise StudyError(f"{self.path}: answer {node} cannot be read: {error}") from error
+        if row is None or not isinstance(row[0], bytes) or zlib.crc32(row[0]) != row[1]:
+            raise StudyError(
+                f"{self.path} is damaged: answer {node} is missing, or its checksum wrong"
+            )
+        return row[0]
 
     def _writer(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -275,6 +303,16 @@ def read_damaged(path: Path) -> tuple[dict[str, Any], list[Operation], str | Non
     return specifications[0], operations, damage
 
 
+def read_answers(path: Path) -> dict[int, bytes]:
+    """Return all answers of a study whose checksums are right, by the ids of their nodes."""
+    with open_reader(path, live=WriteLock.holder(path) is not None) as (connection, _):
+        try:
+            rows = connection.execute("SELECT node, data, checksum FROM answers ORDER BY node")
+            return {n: data for n, data, checksum in rows if zlib.crc32(data) == checksum}
+        except UNREADABLE as error:
+            raise StudyError(f"{path}: its answers cannot be read: {error}") from error
+
+
 def _read_operations(
     path: Path, connection: sqlite3.Connection, lost: bool
 ) -> tuple[list[Operation], str | None]:
@@ -287,7 +325,9 @@ def _read_operations(
         if application == APPLICATION and version <= FORMAT:
             rows = connection.execute("SELECT * FROM operations ORDER BY n").fetchall()
             # Damage where no operation is would harm the next write.
-            (check,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            # (Answers have checksums of their own: to read them all would take long.)
+            only = "operations" if _has_answers(connection) else "1"
+            (check,) = connection.execute(f"PRAGMA quick_check({only})").fetchone()
     except UNREADABLE as error:
         raise_if_locked(path, error)
         if str(error) != "file is not a database":
@@ -310,6 +350,11 @@ def _read_operations(
     if numbers != list(range(len(numbers))) or not operations or operations[0].kind != "create":
         return [], "operations are missing"
     return operations, None
+
+
+def _has_answers(connection: sqlite3.Connection) -> bool:
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'answers'"
+    return connection.execute(query).fetchone() is not None
 
 
 def _rows_one_by_one(connection: sqlite3.Connection, size: int) -> Iterator[Row]:
@@ -346,7 +391,8 @@ def _write_file(path: Path, specification: dict[str, Any]) -> None:
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            connection.executescript("BEGIN;" + SCHEMA)
+            answers = ANSWERS if "generation" in specification else ""
+            connection.executescript("BEGIN;" + SCHEMA + answers)
             meta = {"specification": text, "fingerprint": fingerprint(specification)}
             connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
             connection.execute(INSERT, (*first, _checksum(first)))

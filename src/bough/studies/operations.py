@@ -39,7 +39,10 @@ def check_operation(operation: Operation, specification: dict[str, Any]) -> None
         whole(state, "state", least=-(2**63), most=2**63 - 1)
     if not isinstance(body, str):
         raise TypeError(f"the JSON object must be a text, not {body!r}")
-    _check_body(kind, json.loads(body), "space" in specification)
+    if "generation" in specification:
+        _check_generation_body(kind, json.loads(body))
+    else:
+        _check_body(kind, json.loads(body), "space" in specification)
 
 
 def check_order(operations: Iterable[Operation], name: str, first: int) -> None:
@@ -113,6 +116,43 @@ def read_rejection(body: Any) -> tuple[Any, tuple[float, ...], list[Any]]:
     if not any(value > 0.0 for value in values):
         raise ValueError(f"a rejected candidate violates a constraint, not {body!r}")
     return candidate, values, listed(fits, "fits")
+
+
+def _check_generation_body(kind: str, body: Any) -> None:
+    """Check a body of a study of generated answers."""
+
+    def check(value: Any, test: Any, *arguments: Any, **keywords: Any) -> None:
+        if value is not None:
+            test(value, *arguments, **keywords)
+
+    if kind == "ask":
+        parent, generator, budget, cost = body
+        check(parent, whole, "parent", least=0)
+        check(budget, whole, "budget", least=1)
+        check(cost, real, "cost")
+        if not isinstance(generator, str):
+            raise TypeError(f"a generator is a text, not {generator!r}")
+    elif kind == "tell":
+        score, std, cost, same = body
+        real(score, "score")
+        check(std, at_least_zero, "std")
+        check(cost, at_least_zero, "cost")
+        check(same, whole, "node", least=0)
+    elif kind == "seed":
+        parent, generator, score, std, cost = body
+        check(parent, whole, "parent", least=0)
+        real(score, "score")
+        check(std, at_least_zero, "std")
+        at_least_zero(cost, "cost")
+        if not isinstance(generator, (str, type(None))):
+            raise TypeError(f"a generator is a text, not {generator!r}")
+    elif kind == "fail":
+        reason, cost = body
+        check(cost, at_least_zero, "cost")
+        if not isinstance(reason, str):
+            raise TypeError(f"a reason is a text, not {reason!r}")
+    elif kind != "restart":
+        raise ValueError(f"kind {kind!r}")
 
 
 def _check_body(kind: str, body: Any, of_space: bool) -> None:

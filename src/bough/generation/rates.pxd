@@ -1,0 +1,62 @@
+# cython: language_level=3
+"""The C declarations of `rates.py`."""
+
+cimport cython
+
+cdef double ROOT_HALF, INVERSE_ROOT_TAU, LIMIT, CELLS, LEAST_GAIN
+cdef int FINE, MOST_CALLS, QUANTILES, REFRESH
+cdef Py_ssize_t MEAN, PROMISE, UNCERTAINTY
+
+
+@cython.final
+cdef class Rates:
+    cdef double[::1] normal
+    cdef double[::1] sums  # of the gains after each number of calls
+    cdef int[::1] calls  # these numbers
+    cdef double low, inverse
+    cdef Py_ssize_t cells
+    cdef double[:, ::1] drift
+    cdef double[:, ::1] spread
+    cdef double[:, ::1] gains
+    cdef double[::1] squares
+
+    @cython.locals(
+        n=Py_ssize_t, g=Py_ssize_t, i=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, top=double,
+        rate=double,
+    )
+    cpdef Py_ssize_t choose(
+        self, double[:, ::1] table, double[:, ::1] index, int[:, ::1] stamps, int now,
+        Py_ssize_t refresh, double[::1] tie, int[::1] pending, int[::1] closed,
+        double[::1] extra, double best, int[::1] calls, double[::1] costs,
+    )
+    cdef int _compute(
+        self, double[:, ::1] table, double[:, ::1] index, int[:, ::1] stamps, int now,
+        int[::1] pending, int[::1] closed, double[::1] extra, double best, int[::1] calls,
+        double[::1] costs, Py_ssize_t g, Py_ssize_t i,
+    ) except -1
+    @cython.locals(at=double, t=double, i=Py_ssize_t)
+    cdef double _gain(self, Py_ssize_t j, double x) noexcept
+    @cython.locals(
+        level=double, at=double, t=double, v=double, m=double, x=double, gain=double, rise=double,
+        s=double, sd=double, z=double, c=Py_ssize_t, i=Py_ssize_t, done=int, jump=int,
+    )
+    cdef int _add_course(
+        self, Py_ssize_t generator, double q, double u, double best, int calls, double weight,
+        int start, double variance,
+    ) except -1
+    @cython.locals(i=Py_ssize_t)
+    cdef int _clear(self) except -1
+    @cython.locals(i=Py_ssize_t, top=double, rate=double)
+    cdef double _highest(self, double first_cost, double cost, int calls) noexcept
+    @cython.locals(k=Py_ssize_t, at=double, c=Py_ssize_t, t=double, v=double, m=double, rate=double)
+    cpdef double node(
+        self, Py_ssize_t generator, double q, double u, double sd, double best, int calls,
+        double cost, int pending,
+    )
+    @cython.locals(one=double, most=int, j=int)
+    cdef double _share(self, int pending, double x) noexcept
+    @cython.locals(top=double, g=Py_ssize_t, k=Py_ssize_t, n=Py_ssize_t, q=double, rate=double)
+    cpdef double draft(
+        self, double mean, double sd, int[::1] generators, double[::1] promise, double best,
+        int calls, double first_cost, double[::1] costs, int pending,
+    )

@@ -1,0 +1,152 @@
+"""Rates are those of quadrature and of simulated courses."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+from uncompiled import load
+
+from bough.generation.rates import GRID, Rates
+from bough.generation.smoothing import FIELDS
+
+QUANTILES = np.array([-1.3998, -0.532, 0.0, 0.532, 1.3998])  # the means of fifths of a normal
+
+
+def normal_tables(pending=16):
+    """Return G_j and H of the normal distribution, by fine quadrature."""
+    fine = np.linspace(-10, 10, 8001)
+    cdf = norm.cdf(fine)
+    step = fine[1] - fine[0]
+
+    def above(values, x):
+        return np.trapezoid(np.where(fine >= x, values, 0.0), dx=step)
+
+    gains = np.array([[above(1 - cdf**j, x) for x in GRID] for j in range(1, pending + 2)])
+    squares = np.array([above(2 * np.maximum(fine - x, 0) * (1 - cdf), x) for x in GRID])
+    return gains, squares
+
+
+GAINS, SQUARES = normal_tables()
+
+
+def made(drift, spread, kind=Rates):
+    rates = kind()
+    rates.take(0.0, 0.05, np.atleast_2d(drift), np.atleast_2d(spread), GAINS, SQUARES)
+    return rates
+
+
+@given(
+    st.floats(0.1, 0.9), st.floats(-0.1, 0.1), st.floats(0.0, 0.1), st.floats(0.0, 0.4),
+    st.floats(0.02, 0.2),
+)  # fmt: skip
+def test_one_call_has_expected_improvement(q, u, sd, ahead, v):
+    rates = made(np.full(21, -0.02), np.full(21, v))
+    best = q + ahead
+    z = [(q - 0.02 + u + sd * x - best) / v for x in QUANTILES]
+    improvement = np.mean([v * (norm.pdf(one) + one * norm.cdf(one)) for one in z])
+    found = rates.node(0, q, u, sd, best, 1, 1.0, 0)
+    assert found == pytest.approx(improvement, rel=0.01, abs=2e-4 * v)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 12))
+def test_many_calls_have_the_course_of_the_best(seed, calls):
+    """From the best node, against a simulation of always expanding the best of the subtree."""
+    rng = np.random.default_rng(seed)
+    q, v, level = 0.3, float(rng.uniform(0.02, 0.06)), float(rng.uniform(-0.03, 0.03))
+    drift = level * np.linspace(1, 0, 21)
+    rates = made(drift, np.full(21, v))
+    best = np.full(40_000, q)
+    top = 0.0
+    for k in range(1, calls + 1):
+        step = np.interp(best, np.linspace(0, 1, 21), drift) + v * rng.normal(size=len(best))
+        best = np.maximum(best, best + step)
+        top = max(top, float(best.mean() - q) / k)
+    assert rates.node(0, q, 0.0, 0.0, q, calls, 1.0, 0) == pytest.approx(top, rel=0.03)
+
+
+def test_a_cost_divides_and_a_limit_counts():
+    rates = made(np.full(21, 0.03), np.full(21, 0.05))
+    one = rates.node(0, 0.2, 0.0, 0.02, 0.6, 40, 1.0, 0)
+    assert rates.node(0, 0.2, 0.0, 0.02, 0.6, 40, 4.0, 0) == pytest.approx(one / 4)
+    assert rates.node(0, 0.2, 0.0, 0.02, 0.6, 5, 1.0, 0) < one / 3  # out of reach
+
+
+@given(st.integers(1, 15), st.floats(-1.5, 1.5))
+def test_pending_calls_leave_what_one_more_child_adds(pending, z):
+    """The share is that of the expected maximum of j + 1 steps minus that of j, over one's."""
+    rates = made(np.full(21, z * 0.05), np.full(21, 0.05))
+    fine = np.linspace(0, 12, 6001)
+    most = [np.trapezoid(1 - norm.cdf(fine - z) ** j, fine) for j in (1, pending, pending + 1)]
+    alone = rates.node(0, 0.5, 0.0, 0.0, 0.5, 1, 1.0, 0)
+    found = rates.node(0, 0.5, 0.0, 0.0, 0.5, 1, 1.0, pending)
+    assert found / alone == pytest.approx((most[2] - most[1]) / most[0], rel=0.02, abs=1e-4)
+
+
+def test_a_draft_is_expanded_by_the_best_generator():
+    drift = np.array([np.full(21, 0.0), np.full(21, 0.06)])
+    rates = made(drift, np.full((2, 21), 0.05))
+    arguments = (0.7, 60, 1.0, np.ones(2), 0)
+
+    def draft(*generators):
+        of = np.array(generators, dtype=np.int32)
+        return rates.draft(0.3, 0.1, of, np.full(len(of), 0.02), *arguments)
+
+    assert draft(0, 1) == draft(1) > draft(0) > 0.0
+
+
+def test_with_one_call_left_a_draft_has_expected_improvement():
+    rates = made(np.full(21, 0.06), np.full(21, 0.05))
+    of = np.zeros(1, dtype=np.int32)
+    found = rates.draft(0.3, 0.1, of, np.zeros(1), 0.35, 1, 1.0, np.ones(1), 0)
+    wanted = np.mean([max(0.3 + 0.1 * x - 0.35, 0.0) for x in (-1.3998, -0.532, 0, 0.532, 1.3998)])
+    assert found == pytest.approx(wanted)
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_the_highest_rate_is_chosen_among_all(seed, again):
+    """The lazy choice is that of all rates, when the best has risen since they were computed."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 40))
+    rates = made(rng.normal(0, 0.03, (2, 21)), rng.uniform(0.02, 0.1, (2, 21)))
+    table = np.zeros((n, len(FIELDS)))
+    table[:, -1] = rng.uniform(0.2, 1.0, n)  # the calibration
+    table[:, 5], table[:, 6] = rng.uniform(0, 1, n), rng.normal(0, 0.02, n)
+    table[:, 9] = rng.uniform(0, 1e-3, n)
+    index, stamps = np.full((2, n), math.inf), np.zeros((2, n), dtype=np.int32)
+    tie, pending = rng.random(n), rng.integers(0, 3, n).astype(np.int32)
+    closed = (rng.random(n) < 0.2).astype(np.int32)
+    extra, calls = np.array([1e-4, 1e-3]), np.array([20, 30], dtype=np.int32)
+    costs = np.array([1.0, 2.0])
+    for best in (table[:, 5].max(), table[:, 5].max() + 0.2)[: 1 + again]:
+        at = rates.choose(table, index, stamps, int(10 * best) + 1, 0, tie, pending, closed, extra,
+                          best, calls, costs)  # fmt: skip
+        everything = [
+            -1.0 if closed[i] else table[i, -1] * rates.node(
+                g, table[i, 5], table[i, 6], math.sqrt(table[i, 9] + extra[g]), best,
+                int(calls[g]), costs[g], int(pending[i]),
+            )
+            for g in range(2) for i in range(n)
+        ]  # fmt: skip
+        top = max(everything)
+        if top < 0.0:
+            assert at == -1
+        else:
+            assert everything[at] == pytest.approx(top, rel=1e-8)
+
+
+def test_the_source_gives_the_same_bits():
+    source = load("bough.generation.rates").Rates
+    rng = np.random.default_rng(0)
+    drift, spread = rng.normal(0, 0.05, (2, 21)), rng.uniform(0.01, 0.1, (2, 21))
+    compiled, plain = made(drift, spread), made(drift, spread, source)
+    of = np.arange(2, dtype=np.int32)
+    for _ in range(30):
+        q, u, sd, ahead = rng.uniform(0, 1), rng.normal(0, 0.05), rng.uniform(0, 0.1), rng.random()
+        calls, pending = int(rng.integers(1, 400)), int(rng.integers(0, 20))
+        node = (int(rng.integers(2)), q, u, sd, q + 0.3 * ahead, calls, 1.0, pending)
+        assert compiled.node(*node) == plain.node(*node)
+        draft = (q, 0.1, of, np.full(2, sd), q + ahead, calls, 1.0, np.array([1.0, 3.0]), pending)
+        assert compiled.draft(*draft) == plain.draft(*draft)
