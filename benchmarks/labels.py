@@ -26,7 +26,7 @@ import numpy as np
 from tqdm import tqdm
 
 import bough
-from benchmarks.labels_problems import PROBLEMS, FeatureMDP
+from benchmarks.labels_problems import PROBLEMS, FeatureMDP, Tour
 from benchmarks.planning_table import interval
 from bough import kernels
 from bough.problems import Problem
@@ -63,8 +63,11 @@ def rave(problem: Any, rng: int) -> bough.Searcher:
 
     That and its exploration were better than labels with positions and the default.
     """
-    is_move = isinstance(problem, FeatureMDP)
-    move = problem.label if is_move else lambda path: problem.label(path)[-1]
+    moves: dict[type[Problem], Callable[[Path], Any]] = {
+        FeatureMDP: problem.label,
+        Tour: lambda path: problem.label(path)[-1],
+    }
+    move = moves.get(type(problem), lambda path: path[-1])
     return bough.baselines.RAVE(problem.tree, labels=move, exploration=0.1, rng=rng)
 
 

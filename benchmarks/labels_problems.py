@@ -53,10 +53,13 @@ class NK(Problem):
     def __init__(self, neighbors: int, length: int = 20, *, seed: int) -> None:
         super().__init__(Tree.strings([0, 1], length), noise=0.0, seed=seed)
         self.name = f"NK {length}, {neighbors}"
-        self.label = self.tree.label
         self.tables = np.random.default_rng([seed, 0]).random((length, 2 ** (neighbors + 1)))
         self._lists = self.tables.tolist()  # (faster, one entry at a time)
         self._reach = range(neighbors + 1)
+
+    def label(self, path: Path) -> Any:
+        """Return the position and the last two bits, which interact whatever K is."""
+        return len(path), path[-2:]
 
     def _value(self, path: Path) -> float:
         bits = (*path, *path)
