@@ -26,8 +26,8 @@ import numpy as np
 from tqdm import tqdm
 
 import bough
+from benchmarks.intervals import interval
 from benchmarks.labels_problems import PROBLEMS, FeatureMDP, Tour
-from benchmarks.planning_table import interval
 from bough import kernels
 from bough.problems import Problem
 from bough.trees import Path

@@ -6,24 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.intervals import Interval, interval
 from benchmarks.planning_tasks import TASKS
 
 OURS, FROM_NOTHING = "GPTS", "GPTS from nothing"
 BASELINES = ("UCT", "OLOP", "KL-OLOP", "best-first", "random")
 COLUMNS = (OURS, FROM_NOTHING, *BASELINES)
-BOOTSTRAPS = 4000
 
 Row = dict[str, Any]
 Cell = tuple[str, int, str]  # task, budget, competitor
-Interval = tuple[float, float, float]  # mean, 95 % interval
-
-
-def interval(values: Iterable[float]) -> Interval:
-    """Return the mean and its 95 % bootstrap interval."""
-    sample = np.array(list(values), dtype=float)
-    means = np.random.default_rng(0).choice(sample, (BOOTSTRAPS, len(sample))).mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(sample.mean()), float(low), float(high)
 
 
 def shown(found: Interval) -> str:
