@@ -7,6 +7,7 @@ ends, so that it can be interrupted; `table` writes the simple regrets of the re
     python -m benchmarks.labels run --competitors random,UCT,RAVE --seeds 30
     python -m benchmarks.labels run --problems "tour of 12" --plays 300 --first-seed 1000 --seeds 2
     python -m benchmarks.labels table
+    python -m benchmarks.labels proof  # the exact best arm by branch and bound
 
 The Ehrlich functions need the extra `holo`; with NumPy 2 `pip install torch botorch pandas pooch`
 and `pip install --no-deps pytorch-holo`, which asks for an older NumPy than it needs.
@@ -292,6 +293,50 @@ def table_command(first_seed: int, seeds: int, file: pathlib.Path, target: pathl
     text = page(rows)
     target.write_text(text)
     click.echo(text)
+
+
+PROOFS = [(3, 5), (5, 5), (5, 7), (10, 5), (10, 10)]
+
+
+def proofs() -> Iterator[str]:
+    """Yield a table of what it takes to prove which arm has the highest upper bound."""
+    yield "| branching | depth | labels | plays | nodes looked at | proved | the beam misses |"
+    yield "|---|---|---|---|---|---|---|"
+    for branching, depth in PROOFS:
+        for plays in (30, 300):
+            found = [proof(branching, depth, plays, seed) for seed in range(5)]
+            touched, exact, missed = np.transpose(found)
+            yield (
+                f"| {branching} | {depth} | {branching * depth} | {plays} | {touched.mean():.0f} | "
+                f"{exact.sum():.0f} of 5 | {missed.mean():.2g} |"
+            )
+
+
+def proof(branching: int, depth: int, plays: int, seed: int) -> tuple[int, bool, float]:
+    """Return the nodes looked at, whether it was proved, and by how much the beam misses it."""
+    rng = np.random.default_rng(seed)
+    kernel = kernels.Labeled(
+        kernels.Gaussian(3.0, 0.5),
+        labels=lambda path: (len(path), path[-1]),
+        between=kernels.Same(0.5 / depth),
+    )
+    effects = rng.normal(size=(depth, branching)) * np.sqrt(0.5 / depth)
+    belief = bough.Belief(bough.Tree(branching, depth), kernel, noise=0.1)
+    for _ in range(plays):
+        path = belief.quick_search.highest_upper(3.0, rng).path
+        if rng.random() < 0.3:
+            path = tuple(rng.integers(branching, size=depth).tolist())
+        belief.observe(path, effects[range(depth), path].sum() + 0.1 * rng.normal())
+    quick = belief.quick_search.highest_upper(3.0, None).upper
+    proved = belief.highest_upper(3.0).upper
+    return belief.arm_search.touched, belief.arm_search.exact, proved - quick
+
+
+@main.command("proof")
+def proof_command() -> None:
+    """Print what it takes to prove which arm has the highest upper bound."""
+    for line in proofs():
+        click.echo(line)
 
 
 if __name__ == "__main__":
