@@ -51,15 +51,20 @@ def test_the_result():
     assert sum(len(tree.children(node)) for node in tree.nodes) + len(tree.drafts) == 60
     assert repr(tree).startswith("0: ")
     assert "and 20 more" in repr(tree)
-    table = result.to_pandas()
-    assert len(table) == 60
-    assert table.loc[best.id, "score"] == best.score
     cost, means = result.best_by_cost()
     assert cost[-1] == 60.0
     assert means[-1] == best.score
     assert "stopped by budget after 60 calls" in repr(result)
     with pytest.raises(TypeError, match="node must be a node"):
         result.lineage(3)
+
+
+def test_the_result_as_a_table():
+    pytest.importorskip("pandas")
+    result = bough.generate(Walk(), budget=20, noise=0.0, rng=0)
+    table = result.to_pandas()
+    assert len(table) == 20
+    assert table.loc[result.best.id, "score"] == result.best.score
 
 
 def test_the_same_seed_gives_the_same_search():
@@ -173,12 +178,13 @@ def test_wrong_answers_are_failures(returned):
     assert result.best is None
 
 
-def test_a_call_that_takes_too_long_fails():
-    def slow(parent):
-        time.sleep(0.0 if parent is None else 30.0)
-        return 1, 1.0
+def slow_to_refine(parent):
+    time.sleep(0.0 if parent is None else 30.0)
+    return 1, 1.0
 
-    result = bough.generate(slow, 5, executor=1, timeout=0.5, rng=0)
+
+def test_a_call_that_takes_too_long_fails():
+    result = bough.generate(slow_to_refine, 5, executor=1, timeout=0.5, rng=0)
     assert result.calls == 5
     assert 1 <= result.failed <= 2
 

@@ -118,12 +118,16 @@ def test_the_command(file, tmp_path):
     assert shown.output.startswith("30 calls at cost 30")
     assert len(json.loads(run("study", path, "--json").output)["nodes"]) == 30
     assert len(run("study", path, "--csv").output.splitlines()) == 31
-    assert run("report", path).exit_code == 0
-    assert (tmp_path / "run.html").exists()
     lines, copy = tmp_path / "run.jsonl", tmp_path / "copy.db"
     assert run("study", "export", path, lines).exit_code == 0
     assert run("study", "import", lines, copy).exit_code == 0
     assert [n.answer for n in result_of(copy).nodes] == [n.answer for n in result_of(path).nodes]
+
+
+def test_the_command_writes_the_page(study):
+    pytest.importorskip("plotly")
+    assert run("report", study).exit_code == 0
+    assert study.with_suffix(".html").exists()
 
 
 def test_the_command_with_several_generators_workers_and_costs(file):

@@ -405,4 +405,4 @@ def is_generation(path: str | os.PathLike[str]) -> bool:
         specification, _, _ = read_damaged(FilePath(path))
     except (StudyError, OSError):
         return False
-    return "generation" in specification
+    return isinstance(specification, dict) and "generation" in specification

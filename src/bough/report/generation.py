@@ -8,7 +8,7 @@ from typing import Any
 
 from bough._text import brief, printable
 from bough.generation.result import GenerationResult
-from bough.report.page import assemble, json_in_html, write_text
+from bough.report.page import assemble, check_folder, json_in_html, write_text
 
 SCRIPTS = ("elements.js", "answers.js")
 #: The number of nodes on the page, the best ones and their ancestors, and the characters of an
@@ -25,6 +25,7 @@ def write(
         raise ValueError(
             f"path must not be that of the study itself, got {target}: give the page another name"
         )
+    check_folder(target)
     write_text(target, page(result, title=title))
 
 

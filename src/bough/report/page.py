@@ -26,13 +26,18 @@ def write(source: Any, path: str | os.PathLike[str], *, title: str | None = None
         raise ValueError(
             f"path must not be that of the study itself, got {target}: give the page another name"
         )
+    check_folder(target)
     write_text(target, page(view, title=title))
+
+
+def check_folder(target: pathlib.Path) -> None:
+    """Raise an error if the folder of a file does not exist."""
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
 
 
 def write_text(target: pathlib.Path, text: str) -> None:
     """Write a page to a file, completely or not at all."""
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
     unfinished = target.with_name(target.name + ".part")
     try:
         unfinished.write_text(text, encoding="utf-8")

@@ -30,7 +30,7 @@ def export_lines(file: Path) -> tuple[list[str], str | None]:
         )
         head["damage"] = damage
     lines = [json.dumps(row) for row in (head, *(row._asdict() for row in rows))]
-    if "generation" in specification:
+    if isinstance(specification, dict) and "generation" in specification:
         answers = read_answers(file)
         lines += [
             json.dumps({"answer": node, "data": base64.b64encode(data).decode()})
