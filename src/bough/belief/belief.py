@@ -383,7 +383,7 @@ class Belief:
         >>> belief.observe((0, 1), 1.0)
         >>> belief.observe((0, 0), -2.0)
         >>> [(effect.label, round(effect.mean, 1)) for effect in belief.label_effects()]
-        [(1, 1.9), (0, -0.9)]
+        [(1, 1.9), (0, -1.0)]
         """
         effects = self._labeled()
         z, C = effects.posterior
