@@ -146,7 +146,7 @@ function makeParameters(state) {
 
 // The section is hidden where there are no labels.
 function makeEffects(state) {
-  if (!state.snapshot.effects) return makeEmpty("effects");
+  if (!state.snapshot.effects) return body("effects").replaceChildren();
   body("effects").replaceChildren(
     el("div", { class: "chart", id: "effects-chart", role: "img", "aria-label": "Effects of labels with their intervals" }),
     el("p", { class: "note", id: "effects-note" }));
