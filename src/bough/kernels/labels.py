@@ -141,7 +141,7 @@ class LinearFeatures(LabelKernel):
 
 @dataclass(frozen=True)
 class RBF(LabelKernel):
-    """Effects that are smooth in the features: `variance exp(-r^2 / (2 length^2))` at distance r."""
+    """Effects smooth in the features: `variance exp(-r^2 / (2 length^2))` at distance r."""
 
     length: float | None = None
     variance: float | None = None
