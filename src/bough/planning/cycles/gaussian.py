@@ -133,11 +133,26 @@ class GPCycle(CycleAgent):
             if done < len(rows):
                 self._factor.extend(rows[done:])
         means, std = posterior(fitted, self._factor, tried, len(targets))
+        if self._rewards_are_equal:
+            size = max(abs(fitted.center), 1.0)
+            return means, np.where(targets == UNKNOWN, size, std), (fitted.center, size)
         variance = 1.0 / len(at) + fitted.own + fitted.smooth
         return means, std, (fitted.center, fitted.unit * math.sqrt(variance))
 
+    @property
+    def _rewards_are_equal(self) -> bool:
+        """Whether all rewards were equal, which says nothing of those of untried pairs."""
+        world = self.world
+        tried = np.array(world.means)[np.array(world.targets) != UNKNOWN]
+        return (
+            len(tried) > 0 and float(np.ptp(tried)) == 0.0 and float(np.sum(world.squares)) == 0.0
+        )
+
     def _certain_widths(self) -> tuple[Floats, Floats, float]:
         means, std, (mean, deviation) = self._posterior()
+        if self._rewards_are_equal:
+            untried = np.array(self.world.targets) == UNKNOWN
+            return means, np.where(untried, math.inf, std), math.inf
         pairs = len(means) + self.world.is_open
         # (Each side fails with half of the probability.)
         schedule = Confidence(self.delta / 2.0)
