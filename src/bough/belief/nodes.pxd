@@ -114,6 +114,7 @@ cdef class Nodes:
     cdef void mark_trail(self) noexcept
     cdef void mark_all(self) noexcept
     cdef int _add_child(self, int n, int index, int width, double mu)
+    cdef int add_children(self, int n, int count) except -1
     cdef int _new_group(self, int place, int index, int shift) noexcept
     cdef void _split(self, int place)
     cdef int weight(self, int n) noexcept

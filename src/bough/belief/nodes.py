@@ -435,6 +435,25 @@ class Nodes:
         self.set_arm(n)
         return c
 
+    def add_children(self, n, count):
+        """Make all children of a node that has none, and return the number of the first.
+
+        Their numbers are consecutive, and they are in no groups: this is for a reader that knows
+        the children of a node by their numbers.
+        """
+        self.reserve(count)
+        first = self.used
+        depth = self.array[n].depth + 1
+        for i in range(count):
+            c = self._new_node(NONE, i, depth, ENDLESS, 0.0)
+            self.array[c].parent = n
+            self.array[c].sibling = c + 1 if i + 1 < count else NONE
+        self.array[n].child = first
+        self.array[n].branching = count
+        self.array[n].explored = count
+        self.set_arm(n)
+        return first
+
     def _new_group(self, place, index, shift):
         """Make an empty group of 2^shift neighbors in the list of `place`."""
         c = self._new_node(place, (index >> shift) << shift, self.array[place].depth, 0, 0.0)

@@ -78,6 +78,10 @@ cdef class Posterior:
     cdef void _take_step(self, int n, double r, double s2) noexcept
     cdef int _observe_steps(self, path, list rewards, list shares, bint own_noise) except -1
     cdef int _predict_steps(self, dict plan) except -1
+    cdef void follow(self, int n) noexcept
+    cdef void replace_step(self, int n, double mu, double v) noexcept
+    cdef void gather_again(self) noexcept
+    cdef void observe_followed(self, double y, double s2) noexcept
     cdef void _count_pending(self, int n) noexcept
     cdef int _wait(self, int n, double s2, int change) except -1
     cdef int _sum_own(self, int n, double s2, int change) except -1

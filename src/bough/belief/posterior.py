@@ -668,6 +668,38 @@ class Posterior:
             V = V_here
         return 0
 
+    # ------------------------------------------------------------------ steps with a new prior
+
+    def follow(self, n):
+        """Extend the trail by a node, and keep its message."""
+        nodes = self.nodes
+        self.taus[nodes.trailed] = self._tau(n)
+        self.etas[nodes.trailed] = self._eta(n)
+        nodes._extend(n)
+
+    def replace_step(self, n, mu, v):
+        """Replace the prior of the step of a node, before its parent gathers messages again."""
+        self.nodes.array[n].mu = mu
+        self.nodes.array[n].v = v
+        self._refresh(n)
+
+    def gather_again(self):
+        """Compute the evidence of the last node of the trail, whose children's steps are new."""
+        nodes = self.nodes
+        n = nodes.trail[nodes.trailed - 1]
+        nodes.array[n].sub_precision = 0.0
+        nodes.array[n].sub_shift = 0.0
+        self._gather(n)
+        g = nodes.array[n].g
+        nodes.m = g * nodes.m_above + nodes.array[n].offset
+        nodes.variance = nodes.array[n].spread + g * g * nodes.variance_above
+
+    def observe_followed(self, y, s2):
+        """Condition on F at the end of a trail of nodes that were followed."""
+        nodes = self.nodes
+        self._take_value(nodes.trail[nodes.trailed - 1], y, s2)
+        self._pass_up()
+
     # ------------------------------------------------------------------ pending evaluations
 
     def pend(self, path, noise, depth):

@@ -1,0 +1,43 @@
+# cython: language_level=3
+"""Declarations of beliefs.py."""
+
+cimport cython
+
+from bough.belief.nodes cimport INF, NONE, ROOT, Nodes
+from bough.belief.posterior cimport Posterior
+from bough.games.tree cimport MOST_DEPTH, GameTree
+
+cdef double ROOT_HALF, INVERSE_ROOT_TAU, FAR, PLAYOUT_NOISE
+cdef int PILOTS
+
+
+@cython.final
+cdef class BeliefTree(GameTree):
+    cdef readonly Nodes nodes
+    cdef readonly Posterior posterior
+    cdef readonly double exploration
+    cdef double step_share
+    cdef double label_share
+    cdef double drift_share
+    cdef readonly double v  # variance of a step,
+    cdef readonly double v_label  # of the effect of a label at the root,
+    cdef readonly double q  # and of its change from a node to the next
+    cdef double[::1] intercept  # a, of each node,
+    cdef double[::1] slope  # k,
+    cdef double[::1] width  # and W
+    cdef double[::1] prior_mean  # effects of labels at the root, by code
+    cdef double[::1] prior_variance
+    cdef object prior  # the same by player and label, for labels that are new
+
+    # Scratch space.
+    cdef double[::1] effect  # mean and variance of the effect of each code at the end of the trail
+    cdef double[::1] variance
+    cdef double[::1] means  # m along the path
+
+    cdef int _reserve_effects(self) except -1
+    cdef void _start_effects(self) noexcept
+    cdef void _carry_effects(self, int n, int c) noexcept
+    cdef void _replace_steps(self, int n) noexcept
+    cdef void _start_value(self, int n, int siblings) noexcept
+    cdef void _merge(self, int n, double m) noexcept
+    cdef int _reserve_values(self) except -1
