@@ -15,7 +15,8 @@ import bough
 from bough.cli import main
 from bough.experiments import compare, runs
 from bough.experiments.pages import regrets_page
-from bough.experiments.runs import Job, Run, RunStore
+from bough.experiments.runs import Job, Run
+from bough.studies.records import RecordFile
 
 OPTIONS = {"budget": 30, "seeds": 3, "tuning_seeds": 2}
 
@@ -105,10 +106,14 @@ JOBS = [Job("p", "s", (("c", 0.5),), seed, 10, False) for seed in range(3)]
 RUN = Run([1, 10], [0.1, 0.0], [0.1, 0.2], [1, 2], [0.5, 1.0], 10)
 
 
+def store_of(path):
+    return RecordFile(path, Run, "run")
+
+
 def stored(path):
-    store = RunStore(path)
+    store = store_of(path)
     for job in JOBS:
-        store.add(job, RUN)
+        store.add(job.key, RUN)
     store.close()
     return path.read_bytes()
 
@@ -119,10 +124,10 @@ def test_the_run_of_an_incomplete_line_is_repeated(tmp_path):
     last = content.rindex(b"\n", 0, -1) + 1
     for end in (last + 1, last + 9, len(content) - 20, len(content) - 1):
         path.write_bytes(content[:end])
-        store = RunStore(path)
-        assert [job in store for job in JOBS] == [True, True, False]
-        assert store[JOBS[0]] == RUN
-        store.add(JOBS[2], RUN)
+        store = store_of(path)
+        assert [job.key in store for job in JOBS] == [True, True, False]
+        assert store[JOBS[0].key] == RUN
+        store.add(JOBS[2].key, RUN)
         store.close()
         assert path.read_bytes() == content
 
@@ -139,10 +144,10 @@ def test_other_files_are_refused_and_not_modified(tmp_path):
     ):
         path.write_bytes(other)
         with pytest.raises(bough.StudyError, match=message):
-            RunStore(path)
+            store_of(path)
         assert path.read_bytes() == other
     with pytest.raises(bough.StudyError, match="there is no folder"):
-        RunStore(tmp_path / "none" / "runs.jsonl")
+        store_of(tmp_path / "none" / "runs.jsonl")
 
 
 def test_a_study_of_a_comparison(tmp_path):
@@ -150,7 +155,7 @@ def test_a_study_of_a_comparison(tmp_path):
     found = run_four(4, study=file)
     assert run_four(4, study=file).runs == found.runs  # seconds and all: nothing was repeated
     assert len(file.read_bytes().splitlines()) == 1
-    store = RunStore(file)
+    store = store_of(file)
     with pytest.raises(bough.StudyError, match="is being written by process"):
         run_four(4, study=file)
     store.close()

@@ -22,13 +22,13 @@ from bough.cli.shell import (
     print_facts,
     warnings_in_words,
 )
-from bough.experiments.runs import BEGINNING
 from bough.generation.result import result_of
 from bough.generation.study import is_generation
 from bough.run.render import known_lines, labeled, place_facts, result_facts
 from bough.run.result import History, Result, best_trial
 from bough.studies.exchange import export_lines, import_lines
 from bough.studies.files import WriteLock
+from bough.studies.records import BEGINNING
 from bough.studies.study import Study, open_to_read
 from bough.studies.trials import STATES, counts_text
 

@@ -21,9 +21,11 @@ from bough.experiments.competitors import (
     named_competitor,
 )
 from bough.experiments.results import Comparison, TuningChoice
-from bough.experiments.runs import Job, Run, RunStore, all_marks, cores, run_all, scored_marks
+from bough.experiments.runs import Job, Run, all_marks, run_all, scored_marks
 from bough.problems import Problem, named
+from bough.run.pools import cores
 from bough.searchers import Searcher
+from bough.studies.records import RecordFile
 
 #: Constants are tuned on problems from this seed on, counted from the first one that is shown.
 TUNING = 1_000_000
@@ -132,7 +134,7 @@ def compare(
             if pair in comparison.failures:
                 del comparison.choices[pair]
                 continue
-            table = [[store[job] for job in one] for one in group]
+            table = [[store[job.key] for job in one] for one in group]
             choice = comparison.choices[pair] = _choose(windows[pair], table, budget)
             # (If all are equally good, nothing better lies beyond; if all are equally bad, it may
             # lie anywhere.)
@@ -141,7 +143,7 @@ def compare(
                 wider.append(pair)
         return wider
 
-    with closing(RunStore(None if study is None else pathlib.Path(study))) as store:
+    with closing(RecordFile(None if study is None else pathlib.Path(study), Run, "run")) as store:
         for pair, window in windows.items():
             candidates = tuple(window.candidates())
             comparison.choices[pair] = TuningChoice(candidates[0], candidates, ())
@@ -155,7 +157,7 @@ def compare(
         run("runs", shown.values())
         for pair in itertools.product(comparison.problems, comparison.searchers):
             if pair in shown and pair not in comparison.failures:
-                comparison.runs[pair] = [store[job] for job in shown[pair]]
+                comparison.runs[pair] = [store[job.key] for job in shown[pair]]
     return comparison
 
 

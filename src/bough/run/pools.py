@@ -1,0 +1,92 @@
+"""Pools: independent jobs on all cores, in processes that end with their parent."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+#: Libraries of linear algebra start as many threads as there are cores; so does the pool.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+Job = TypeVar("Job")
+Found = TypeVar("Found")
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_processes(
+    function: Callable[[Job], Found], jobs: Sequence[Job], workers: int
+) -> Iterator[tuple[Job, Found]]:
+    """Yield jobs with what a function returns for them, as they end.
+
+    With one worker they run in this process. All processes end with this generator, also on Ctrl-C.
+    """
+    if workers == 1 or len(jobs) <= 1:
+        yield from ((job, function(job)) for job in jobs)
+        return
+    try:
+        pickle.dumps((function, jobs))
+    except Exception as error:
+        raise TypeError(
+            "what runs in several processes must be made by functions at the top of a module "
+            f"({error}); use workers=1, or move them there"
+        ) from None
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(
+        min(workers, len(jobs)),
+        # Not by fork, which copies the locks of other threads as they happen to be.
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_follow_parent,
+    )
+    try:
+        with _inherited():  # all processes start at the first job
+            futures: dict[Any, Job] = {pool.submit(function, job): job for job in jobs}
+        for future in as_completed(futures):
+            yield futures.pop(future), future.result()
+        pool.shutdown()
+    except BrokenExecutor as error:
+        raise RuntimeError(
+            "a worker process was ended from outside (out of memory?); what was stored in a file "
+            "is kept, so repeat the command to resume"
+        ) from error
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+
+
+def _follow_parent() -> None:
+    """End this process when its parent ends, even if it is killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # this is a worker
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+@contextmanager
+def _inherited() -> Iterator[None]:
+    """Block Ctrl-C and limit linear algebra to one thread, both of which new processes inherit."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    environment = dict(os.environ)
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name in _THREADS:
+            del os.environ[name]
+        os.environ.update(environment)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
