@@ -2,6 +2,7 @@
 
 from bough.games.alphabeta import AlphaBeta
 from bough.games.boards import TicTacToe
+from bough.games.matches import MatchGame, MatchResult, match
 from bough.games.players import (
     GRAVE,
     PLAYERS,
@@ -24,6 +25,8 @@ __all__ = [
     "AlphaBeta",
     "Decision",
     "GamePlayer",
+    "MatchGame",
+    "MatchResult",
     "MoveValue",
     "OpenSpielMCTS",
     "OpenSpielPosition",
@@ -31,5 +34,6 @@ __all__ = [
     "Position",
     "RandomPlayer",
     "TicTacToe",
+    "match",
     "open_spiel",
 ]

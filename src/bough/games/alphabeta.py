@@ -59,7 +59,7 @@ class AlphaBeta(GamePlayer):
         if self.evaluate is not None and not callable(self.evaluate):
             raise TypeError(f"evaluate must be a function of a position, got {self.evaluate!r}")
 
-    def anew(self, seed: int) -> "AlphaBeta":
+    def with_seed(self, seed: int) -> "AlphaBeta":
         """Return a player with the same settings."""
         return AlphaBeta(self.depth, self.seconds, nodes=self.nodes, evaluate=self.evaluate)
 

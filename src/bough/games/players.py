@@ -5,7 +5,7 @@ import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -78,11 +78,17 @@ class GamePlayer(ABC):
         """
 
     @property
-    def name(self) -> str:
-        """The name in results of matches."""
-        return type(self).__name__
+    def settings(self) -> str:
+        """The name and the settings, without the seed, as results of matches show them."""
+        given = (
+            f"{each.name}={getattr(value, '__qualname__', repr(value))}"
+            for each in fields(self)
+            if each.init and each.name not in ("rng", "keep")
+            and (value := getattr(self, each.name)) != each.default
+        )  # fmt: skip
+        return f"{type(self).__name__}({', '.join(given)})"
 
-    def anew(self, seed: int) -> Self:
+    def with_seed(self, seed: int) -> Self:
         """Return a player with the same settings, another seed and no memory."""
         return replace(self, rng=seed)  # type: ignore[call-arg]
 

@@ -65,6 +65,11 @@ class OpenSpielPosition:
         player: int = self.state.current_player()
         return player
 
+    @property
+    def game(self) -> str:
+        """The name of the game, with its parameters."""
+        return str(self.state.get_game())
+
     def moves(self) -> list[int]:
         """Return the legal actions."""
         actions: list[int] = self.state.legal_actions()
