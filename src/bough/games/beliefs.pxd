@@ -11,6 +11,15 @@ cdef double ROOT_HALF, INVERSE_ROOT_TAU, FAR, PLAYOUT_NOISE
 cdef int PILOTS
 
 
+cdef struct Link:
+    int table  # of a node on the path, and of the next node
+    int next_table
+    int code  # of the move from one to the other
+    int visits  # of the next node
+    double mean  # of the results at the node
+    double total  # of those at the next
+
+
 @cython.final
 cdef class BeliefTree(GameTree):
     cdef readonly Nodes nodes
@@ -30,13 +39,16 @@ cdef class BeliefTree(GameTree):
     cdef object prior  # the same by player and label, for labels that are new
 
     # Scratch space.
-    cdef double[::1] effect  # mean and variance of the effect of each code at the end of the trail
-    cdef double[::1] variance
+    cdef double effect  # mean and variance of the effect of a code at the end of the path
+    cdef double variance
+    cdef Link[::1] link  # from each node of the path to the next
+    cdef int noted  # the number of these that are set
     cdef double[::1] means  # m along the path
 
     cdef int _reserve_effects(self) except -1
-    cdef void _start_effects(self) noexcept
-    cdef void _carry_effects(self, int n, int c) noexcept
+    cdef void _note_path(self) noexcept
+    cdef void _carry_effect(self, int code) noexcept
+    cdef void _condition_effect(self, double later, double total, double m) noexcept
     cdef void _replace_steps(self, int n) noexcept
     cdef void _start_value(self, int n, int siblings) noexcept
     cdef void _merge(self, int n, double m) noexcept

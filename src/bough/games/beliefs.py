@@ -37,6 +37,7 @@ if not cython.compiled:
     from bough.belief.posterior import Posterior
     from bough.games.tree import MOST_DEPTH, GameTree
 
+from bough.belief.nodes import aligned, record
 from bough.games.tree import widened
 from bough.trees import Tree
 
@@ -50,6 +51,11 @@ PLAYOUT_NOISE = 1.0
 PILOTS = 8
 #: The most siblings for which the moments of their maximum are kept.
 MOST_SIBLINGS = 4096
+
+
+LINK = record(
+    ("table next_table code visits", np.int32), ("mean total", np.float64)
+)
 
 
 class BeliefTree(GameTree):
@@ -81,8 +87,9 @@ class BeliefTree(GameTree):
         self.width = np.zeros(0)
         self.prior_mean = np.zeros(0)
         self.prior_variance = np.zeros(0)
-        self.effect = np.zeros(0)
-        self.variance = np.zeros(0)
+        self.effect = self.variance = 0.0
+        self.noted = 0
+        self.link = aligned(LINK, MOST_DEPTH + 1)
         self.means = np.zeros(MOST_DEPTH + 2)
         GameTree.__init__(self, rng, True)
         self._reserve_values()
@@ -114,8 +121,6 @@ class BeliefTree(GameTree):
             code: cython.Py_ssize_t
             for code in range(old, room):
                 self.prior_variance[code] = self.v_label
-            self.effect = widened(self.effect, (room,), np.float64)
-            self.variance = widened(self.variance, (room,), np.float64)
         return 0
 
     def _reserve_values(self):
@@ -138,6 +143,9 @@ class BeliefTree(GameTree):
         self._reserve_effects()
         self.nodes._start_trail()
         self.posterior.follow(ROOT)
+        self.path[0] = ROOT
+        self.length = 1
+        self.noted = 0
         return 0
 
     def _expanded(self, n):
@@ -152,16 +160,7 @@ class BeliefTree(GameTree):
             self._start_value(c, count)
         return 0
 
-    def _start_effects(self):
-        """Take the effects at the root."""
-        code: cython.int
-        for code in range(2 * len(self.labels)):
-            self.effect[code] = self.prior_mean[code]
-            self.variance[code] = self.prior_variance[code]
-
     def _choose(self, n):
-        if n == ROOT:
-            self._start_effects()
         self._replace_steps(n)
         m = self.nodes.m
         s = self.node[n].sign
@@ -178,52 +177,71 @@ class BeliefTree(GameTree):
             if score > top:
                 top = score
                 best = c
-        if self.node[best].visits > 0:
-            self._carry_effects(n, best)
         self.posterior.follow(best)
         return best
 
     def _replace_steps(self, n):
         """Give the step to each child of the last node the prior that effects of moves imply."""
+        self._note_path()
         m = self.node[n].total / self.node[n].visits
         t = self.node[n].table
         second: cython.int = self.node[n].sign < 0.0
         code: cython.int
         for c in range(self.node[n].first, self.node[n].first + self.node[n].count):
             code = 2 * self.node[c].label + second
-            mean = self.effect[code]
-            variance = self.variance[code]
-            later: cython.double = self.counts[t, code] - self.node[c].visits
-            if later > 0.0:
-                gain = variance * later / (PLAYOUT_NOISE + variance * later)
-                mean += gain * ((self.sums[t, code] - self.node[c].total) / later - m - mean)
-                variance *= 1.0 - gain
-            self.posterior.replace_step(c, mean, self.v + variance)
+            self._carry_effect(code)
+            self._condition_effect(
+                self.counts[t, code] - self.node[c].visits,
+                self.sums[t, code] - self.node[c].total,
+                m,
+            )
+            self.posterior.replace_step(c, self.effect, self.v + self.variance)
         self.posterior.gather_again()
 
-    def _carry_effects(self, n, c):
-        """Condition the effects on playouts that did not go through c, and let them drift."""
-        m = self.node[n].total / self.node[n].visits
-        t = self.node[n].table
-        u = self.node[c].table
-        code: cython.int
-        last: cython.int = 2 * len(self.labels)
-        own: cython.int = 2 * self.node[c].label + (self.node[n].sign < 0.0)
-        for code in range(last):
-            count = self.counts[t, code]
-            total = self.sums[t, code]
-            if code == own:
-                count -= self.node[c].visits
-                total -= self.node[c].total
+    def _note_path(self):
+        """Take note of what effects need of each node on the path but the last."""
+        i: cython.int
+        for i in range(self.noted, self.length - 1):
+            n = self.path[i]
+            c = self.path[i + 1]
+            self.link[i].table = self.node[n].table
+            self.link[i].next_table = self.node[c].table
+            self.link[i].code = 2 * self.node[c].label + (self.node[n].sign < 0.0)
+            self.link[i].mean = self.node[n].total / self.node[n].visits
+            self.link[i].visits = self.node[c].visits
+            self.link[i].total = self.node[c].total
+        self.noted = self.length - 1
+
+    def _carry_effect(self, code):
+        """Set the effect of a move at the last node of the path.
+
+        From a node to the next it is conditioned on the playouts that did not go there, and drifts.
+        """
+        i: cython.int
+        u: cython.int
+        later: cython.double
+        total: cython.double
+        self.effect = self.prior_mean[code]
+        self.variance = self.prior_variance[code]
+        for i in range(self.length - 1):
+            later = self.counts[self.link[i].table, code]
+            total = self.sums[self.link[i].table, code]
+            u = self.link[i].next_table
+            if code == self.link[i].code:
+                later -= self.link[i].visits
+                total -= self.link[i].total
             elif u != NONE:
-                count -= self.counts[u, code]
+                later -= self.counts[u, code]
                 total -= self.sums[u, code]
-            if count > 0:
-                later: cython.double = count
-                gain = self.variance[code] * later / (PLAYOUT_NOISE + self.variance[code] * later)
-                self.effect[code] += gain * (total / later - m - self.effect[code])
-                self.variance[code] *= 1.0 - gain
-            self.variance[code] += self.q
+            self._condition_effect(later, total, self.link[i].mean)
+            self.variance += self.q
+
+    def _condition_effect(self, later, total, m):
+        """Condition the effect on the sum of results of playouts, whose mean without it is m."""
+        if later > 0.0:
+            scale = self.variance / (PLAYOUT_NOISE + self.variance * later)
+            self.effect += scale * (total - later * (m + self.effect))
+            self.variance *= 1.0 - scale * later
 
     def _observe(self, result):
         self.posterior.observe_followed(result, PLAYOUT_NOISE)
@@ -325,7 +343,6 @@ class BeliefTree(GameTree):
         """
         self._begin()
         if self.node[ROOT].first != NONE:
-            self._start_effects()
             self._replace_steps(ROOT)
         m = self.nodes.m
         first = self.node[ROOT].first
@@ -345,22 +362,18 @@ class BeliefTree(GameTree):
     def effects(self):
         """Return mean and variance of the effect of each move at the root, by player and label."""
         found = {}
-        self._begin()
-        self._start_effects()
         t = self.node[ROOT].table
         if t == NONE:
             return found
+        self._begin()
         m = self.node[ROOT].total / self.node[ROOT].visits
         code: cython.int
         last: cython.int = 2 * len(self.labels)
         for code in range(last):
-            later: cython.double = self.counts[t, code]
-            gain = self.variance[code] * later / (PLAYOUT_NOISE + self.variance[code] * later)
-            mean = self.effect[code]
-            if later > 0.0:
-                mean += gain * (self.sums[t, code] / later - m - mean)
-                variance = self.variance[code] * (1.0 - gain)
-                found[code % 2, self.labels[code // 2]] = (mean, variance)
+            if self.counts[t, code] > 0:
+                self._carry_effect(code)
+                self._condition_effect(self.counts[t, code], self.sums[t, code], m)
+                found[code % 2, self.labels[code // 2]] = (self.effect, self.variance)
         return found
 
     def make_root(self, n):
@@ -371,12 +384,11 @@ class BeliefTree(GameTree):
             path.append(c)
             c = self.node[c].parent
         self._begin()
-        self._start_effects()
-        above: cython.int = ROOT
         for c in reversed(path):
-            self._carry_effects(above, c)
             self.posterior.follow(c)
-            above = c
+            self.path[self.length] = c
+            self.length += 1
+        self._note_path()
         P = self.nodes.array[n].own_precision + self.nodes.array[n].sub_precision
         h = (
             self.nodes.array[n].own_precision * self.nodes.array[n].own_value
@@ -385,8 +397,11 @@ class BeliefTree(GameTree):
         precision = 1.0 / self.nodes.variance - P
         mean = (self.nodes.m / self.nodes.variance - h) / precision
         length = self.mean_length - len(path)
-        prior_mean = np.array(self.effect)
-        prior_variance = np.array(self.variance)
+        effects = []
+        code: cython.int
+        for code in range(self.prior_mean.shape[0]):
+            self._carry_effect(code)
+            effects.append((self.effect, self.variance))
         state = self.nodes.state()
         values = [np.array(self.intercept), np.array(self.slope), np.array(self.width)]
         kept = GameTree.make_root(self, n)
@@ -406,8 +421,8 @@ class BeliefTree(GameTree):
         )
         self.posterior.replace_step(ROOT, mean, 1.0 / precision)
         self._set_units(length)
-        self.prior_mean = prior_mean
-        self.prior_variance = prior_variance
+        for code in range(self.prior_mean.shape[0]):
+            self.prior_mean[code], self.prior_variance[code] = effects[code]
         return kept
 
 
