@@ -117,7 +117,9 @@ cdef class Board:
         return str(self.state)
 
     def __reduce__(self):
-        return replayed, (type(self), self.history())
+        from benchmarks.games_positions import start
+
+        return start, (self.game, self.history())
 
     cdef int empty_cells(self, short* moves) noexcept:
         cdef int cell, count = 0
@@ -148,14 +150,6 @@ cdef class Board:
                     self.s.parent[top] = cell
         self.s.edges[cell] = edges
         return edges
-
-
-def replayed(kind, moves):
-    """Return the position after some moves."""
-    board = kind()
-    for move in moves:
-        board.play(move)
-    return board
 
 
 cdef class ConnectFour(Board):
