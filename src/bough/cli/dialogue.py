@@ -266,9 +266,8 @@ def find_moves(names: dict[Move, str], text: str, *, exact: bool = False) -> lis
     exactly = [move for move, name in names.items() if name == text]
     if exactly or exact:
         return exactly
-    number = re.fullmatch(r"#0*([1-9]\d*)", text)
-    if number:
-        return list(names)[int(number[1]) - 1 : int(number[1])]
+    if re.fullmatch(r"#\d+", text):
+        return [move for i, move in enumerate(names, 1) if i == int(text[1:])]
     words = _words(text)
     if not words:
         return []

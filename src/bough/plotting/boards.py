@@ -91,7 +91,7 @@ def board(decision: "Decision", position: "Position", *, ax: Any = None) -> Any:
     grid = data.grid
     rows, columns = len(grid.marks), len(grid.marks[0])
     wide = columns + (rows - 1) / 2.0 * grid.is_slanted
-    unit = max(0.62, 2.4 / rows)  # inches
+    unit = min(max(0.62, 2.4 / rows), 9.0 / wide)  # inches
     ax = axes(ax, (unit * wide + 1.9, unit * rows * _height(grid) + 0.9))
     figure = ax.get_figure()
     ax.set_aspect("equal")
