@@ -93,9 +93,10 @@ class Dialogue:
             self._say(f"\n{self._board()}\n")
             won = "You have won" if result > 0 else "You have lost"
             ended = won if result else "The game is drawn"
-            self._say(_bold(ended) + f", after {len(self._moves)} moves.")
+            self._say(_bold(ended) + f", after {_count(len(self._moves), 'move')}.")
         else:
-            self._say(f"The game ends undecided after {len(self._moves)} moves ({ended_by}).")
+            count = _count(len(self._moves), "move")
+            self._say(f"The game ends undecided after {count} ({ended_by}).")
         return {
             "player": self._player.settings,
             "moves": [name for _, name in self._moves],
@@ -161,10 +162,9 @@ class Dialogue:
         lines = textwrap.wrap(listed, _columns() - 3, break_on_hyphens=False)
         self._say("\n".join(f"  {line}" for line in lines).replace("\u00a0", " "))
 
-    def _evaluate(self, most: int) -> None:
-        """Show the player's evaluation of moves."""
-        assert isinstance(self._player, TreePlayer)
-        decision = self._player.think(self._position)
+    def _evaluate(self, player: TreePlayer, most: int) -> None:
+        """Show a player's evaluation of moves."""
+        decision = player.think(self._position)
         self._say(evaluation(decision, most, sys.stderr if self._err else sys.stdout))
 
     # ------------------------------------------------------------------ moves
@@ -177,9 +177,9 @@ class Dialogue:
             about = f": a proven {PROVEN[decision.value][1]}"
         elif not math.isnan(decision.value):
             about = f": value {value_text(decision)} for it"
-        count = f"{decision.playouts:,} playout{'s' * (decision.playouts != 1)}"
-        name = _bold(printable(decision.name))
-        self._say(f"\nThe player moves {name}{about} ({count}, {decision.seconds:.2f} s)")
+        if decision.playouts:
+            about += f" ({_count(decision.playouts, 'playout')}, {decision.seconds:.2f} s)"
+        self._say(f"\nThe player moves {_bold(printable(decision.name))}{about}")
         self._play(decision.move, decision.name)
 
     def _play(self, move: Move, name: str) -> None:
@@ -191,10 +191,9 @@ class Dialogue:
     def _ask(self) -> str | None:
         """Let the person move, and return why the game ends if it does."""
         names = {move: name_of(self._position, move) for move in self._position.moves()}
-        evaluated = isinstance(self._player, TreePlayer)
         self._say(f"\n{self._board()}\n")
-        if evaluated and self._hints:
-            self._evaluate(MOST_ROWS)
+        if isinstance(self._player, TreePlayer) and self._hints:
+            self._evaluate(self._player, MOST_ROWS)
         elif len(names) <= MOST_LISTED:
             self._show_moves(names)
         while True:
@@ -207,34 +206,33 @@ class Dialogue:
                 self._say()
                 raise
             found = find_moves(names, text, exact=True)
-            if found:
-                pass
-            elif text == "quit":
-                return "quit"
-            elif text == "undo":
-                if self._undo():
-                    return None
-                self._say("There is no move of yours to take back.")
+            word = text.lower()
+            if not found and (word == "quit" or (word == "undo" and self._undo())):
+                return "quit" if word == "quit" else None
+            if not found and self._inform(word, names):
                 continue
-            elif text == "help":
-                self._say(HELP)
-                continue
-            elif text == "moves":
-                self._show_moves(names)
-                continue
-            elif text == "hint":
-                if evaluated:
-                    self._evaluate(len(names))
-                else:
-                    self._say(f"{self._player.settings} evaluates no moves but its own.")
-                continue
-            else:
-                found = find_moves(names, text)
+            found = found or find_moves(names, text)
             if len(found) == 1:
                 self._play(found[0], names[found[0]])
                 return None
             if text:
                 self._say(_refusal(text, [names[move] for move in found]))
+
+    def _inform(self, word: str, names: dict[Move, str]) -> bool:
+        """Show what a word asks for, and return whether it asks for anything."""
+        if word == "help":
+            self._say(HELP)
+        elif word == "moves":
+            self._show_moves(names)
+        elif word == "undo":
+            self._say("There is no move of yours to take back.")
+        elif word == "hint" and isinstance(self._player, TreePlayer):
+            self._evaluate(self._player, len(names))
+        elif word == "hint":
+            self._say(f"{self._player.settings} evaluates no moves but its own.")
+        else:
+            return False
+        return True
 
     def _read(self) -> str:
         self._say("your move: ", nl=False)
@@ -266,7 +264,7 @@ def find_moves(names: dict[Move, str], text: str, *, exact: bool = False) -> lis
     exactly = [move for move, name in names.items() if name == text]
     if exactly or exact:
         return exactly
-    if re.fullmatch(r"#\d+", text):
+    if re.fullmatch(r"#\d{1,6}", text):
         return [move for i, move in enumerate(names, 1) if i == int(text[1:])]
     words = _words(text)
     if not words:
@@ -290,13 +288,10 @@ def _words(text: str) -> list[str]:
 def _refusal(text: str, names: list[str]) -> str:
     """Return why a text is not a move."""
     if not names:
-        return f"{printable(text)!r} is not a legal move: moves lists them, help says more."
+        return f"'{printable(text)}' is not a legal move: moves lists them, help says more."
     more = f" or {len(names) - MOST_ROWS} more" if len(names) > MOST_ROWS else ""
-    return f"{printable(text)!r} may be {_listed(names[:MOST_ROWS])}{more}."
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(map(printable, names))
+    listed = ", ".join(map(printable, names[:MOST_ROWS]))
+    return f"'{printable(text)}' may be {listed}{more}."
 
 
 # ---------------------------------------------------------------------- evaluations
@@ -373,6 +368,10 @@ def _encodable(text: str, otherwise: str, stream: Any) -> str:
 
 def _cut(name: str) -> str:
     return name if len(name) <= MOST_NAME else name[: MOST_NAME - 2] + ".."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _bold(text: str) -> str:
