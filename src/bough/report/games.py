@@ -56,7 +56,14 @@ def fall_of(game: MatchGame) -> Fall | None:
 def write_match(
     result: MatchResult, path: str | os.PathLike[str], *, title: str | None = None
 ) -> None:
-    """Write the page of a match to a file, which is written completely or not at all.
+    """Write the page of a match to a file, which is written completely or not at all."""
+    target = pathlib.Path(path)
+    check_folder(target)
+    write_text(target, match_page(result, title=title))
+
+
+def match_page(result: MatchResult, *, title: str | None = None) -> str:
+    """Return the page of a match.
 
     Examples
     --------
@@ -64,15 +71,9 @@ def write_match(
     >>> found = games.match(
     ...     games.Player(20), games.RandomPlayer(), games.TicTacToe(), games=2, workers=1
     ... )
-    >>> report.write_match(found, getfixture("tmp_path") / "match.html")
+    >>> "Results by opening" in report.match_page(found)
+    True
     """
-    target = pathlib.Path(path)
-    check_folder(target)
-    write_text(target, match_page(result, title=title))
-
-
-def match_page(result: MatchResult, *, title: str | None = None) -> str:
-    """Return the page of a match."""
     title = title or f"{result.player} against {result.opponent}"
     games = list(enumerate(result.games, 1))
     content = ["<p>No game has ended.</p>"]
