@@ -1,6 +1,6 @@
 """Make the figures of the documentation: `python docs/figures/make.py`.
 
-Needs the extras `plot`, `report` and `browser`, and chromium for the screenshots.
+Needs the extras `games`, `plot`, `report` and `browser`, and chromium for the screenshots.
 """
 
 import math
@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bough
+from bough import games, plotting
 from bough.problems import named
 
 HERE = pathlib.Path(__file__).parent
@@ -59,7 +60,22 @@ def main():
     figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
     labeled_search().plot("effects", ax=axes)
     save(figure, "effects.png", dpi=90)
+    boards()
     screenshots(result, tuned)
+
+
+def boards():
+    """Draw what a player knows of moves in Connect Four and Hex, after moves of its own."""
+    figure, panels = plt.subplots(
+        1, 2, figsize=(12, 4.3), layout="constrained", width_ratios=(1, 1.3)
+    )
+    for (name, moves), axes in zip((("connect_four", 9), ("hex(board_size=7)", 6)), panels,
+                                   strict=True):  # fmt: skip
+        position, player = games.open_spiel(name), games.Player(100, rng=3)
+        for _ in range(moves):
+            position.play(player.choose(position).move)
+        plotting.board(games.Player(400, rng=1).choose(position), position, ax=axes)
+    save(figure, "boards.png", dpi=80)
 
 
 def labeled_search():

@@ -14,6 +14,7 @@ COMMANDS = {
     "completion": "Print a script that completes commands on Tab.",
     "generate": "Search with a generator of answers.",
     "plan": "Act in a Gymnasium environment.",
+    "play": "Play a game, or a match of two players.",
     "report": "Write the page of a study.",
     "search": "Search a tree for its best path.",
     "study": "Show, export or import a study.",

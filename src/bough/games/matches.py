@@ -32,6 +32,7 @@ class MatchGame:
     """A game of a match. Results and values are for the player of the match, not the opponent."""
 
     moves: list[str]  #: all moves by their names
+    own: list[bool]  #: whether the player made each move, those of the opening included
     opening: int  #: the number of moves that were drawn at random
     is_first: bool  #: whether the player had the first move of the game
     result: float  #: from -1 to 1
@@ -143,8 +144,11 @@ def play_game(job: GameJob) -> MatchGame:
     seeds = drawn.integers(2**62, size=3).tolist()
     position = position_of(job.game)
     opening = _opening(position, job.opening, SplitMix64(seeds[0]))
-    moves = [_play(position, move) for move in opening]
     own = job.number % 2  # which of the players of the game the player of the match is
+    owns, moves = [], []
+    for move in opening:
+        owns.append(position.player == own)
+        moves.append(_play(position, move))
     # Both games of a pair have other seeds, or two deterministic players would repeat themselves.
     players = [job.player.with_seed(seeds[1] + own), job.opponent.with_seed(seeds[2] + own)]
     values: list[float | None] = []
@@ -157,9 +161,10 @@ def play_game(job: GameJob) -> MatchGame:
         decisions[side] += 1
         value = -decision.value if side else decision.value
         values.append(value if math.isfinite(value) else None)
+        owns.append(not side)
         moves.append(_play(position, decision.move))
     result = -result if own else result
-    return MatchGame(moves, len(opening), not own, result, values, seconds, decisions)
+    return MatchGame(moves, owns, len(opening), not own, result, values, seconds, decisions)
 
 
 def match(

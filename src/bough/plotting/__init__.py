@@ -2,7 +2,8 @@
 
 Functions that end in `_data` return plain arrays, and need only NumPy. The others draw these data
 with matplotlib (the extra `plot`); they take `ax=`, and return the Axes. All take a `Result`, a
-`Study`, a `planning.Plan`, or a searcher with a belief; `effects` also takes a `Belief`.
+`Study`, a `planning.Plan`, or a searcher with a belief; `effects` also takes a `Belief`. `board`
+takes the decision of a player of a game and the position.
 
 A search of a space has several partitions, each with a belief of its own. Figures show the
 partition that asks next, as the certificate does.
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bough.plotting.beliefs import Along, Increments, along, along_data, increments, increments_data
+from bough.plotting.boards import BoardValues, board, board_data
 from bough.plotting.convergence import (
     Convergence,
     Progress,
@@ -40,6 +42,7 @@ from bough.plotting.view import SearchView
 
 __all__ = [
     "Along",
+    "BoardValues",
     "Convergence",
     "Effects",
     "Explored",
@@ -52,6 +55,8 @@ __all__ = [
     "Slice",
     "along",
     "along_data",
+    "board",
+    "board_data",
     "comparison",
     "comparison_data",
     "convergence",

@@ -68,15 +68,25 @@ def page(source: Any, *, title: str | None = None, follow: bool = False) -> str:
     return assemble("page.html", SCRIPTS, parts, follow=follow)
 
 
-def assemble(template: str, names: Sequence[str], parts: dict[str, str], *, follow: bool) -> str:
-    """Return a page: a template with its parts, scripts, style and plotly.js."""
+def assemble(
+    template: str,
+    names: Sequence[str],
+    parts: dict[str, str],
+    *,
+    follow: bool = False,
+    plotly: bool = True,
+) -> str:
+    """Return a page: a template with its parts, scripts, style and perhaps plotly.js."""
     script = "\n".join(_part(name) for name in names)
-    scripts = {"plotly": plotly_script(), "script": f'"use strict";\n(() => {{\n{script}\n}})();'}
+    scripts = {"script": f'"use strict";\n(() => {{\n{script}\n}})();'}
+    if plotly:
+        scripts["plotly"] = plotly_script()
     # Only these scripts may run, whatever names and reasons contain, and nothing may be loaded.
     # (plotly.js compiles the callers of its shaders, which needs 'unsafe-eval'.)
+    evaluated = " 'unsafe-eval'" if plotly else ""
     connect = "'self'" if follow else "'none'"
     policy = (
-        f"default-src 'none'; script-src {' '.join(map(_hash, scripts.values()))} 'unsafe-eval'; "
+        f"default-src 'none'; script-src {' '.join(map(_hash, scripts.values()))}{evaluated}; "
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'; "
         f"connect-src {connect}"
     )
