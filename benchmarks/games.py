@@ -41,12 +41,14 @@ MATCHES = {
     "y(board_size=8)": (400, 400),
     "breakthrough(rows=6,columns=6)": (400, 400),
     "othello": (400, 400),
-    "go(board_size=7)": (400, 400),
+    "go(board_size=7)": (400, 100),
     "havannah(board_size=4)": (400, 400),
     "clobber": (400, 400),
 }
 #: Games on which constants were chosen.
 CHOSEN_ON = ("connect_four", "hex(board_size=7)")
+#: Games of which a quarter is played in a match, and half for tuning.
+SLOW = ("go(board_size=7)",)
 #: Small games, solved by alpha-beta: that whose tuned settings they have, and moves before.
 SOLVED = {
     "connect_four": ("connect_four", range(14, 25)),
@@ -56,6 +58,8 @@ SOLVED = {
 POSITIONS = 400
 MARKS = (100, 400, 1600)
 
+#: The opponent of all settings, whose constants do not depend on those that were chosen later.
+YARDSTICK = games.Player(100, shares=(0.2, 0.6, 0.2))
 UCTS = [games.UCT(100, exploration=c) for c in (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0)]
 RAVES = [
     *(
@@ -119,15 +123,17 @@ def points(player: Any, opponent: Any, position: Any, count: int, seed: int) -> 
 
 
 def tune(runs: Runs, game: str, family: str) -> Any:
-    """Return the setting of a family that scores best against `games.Player`."""
+    """Return the setting of a family that scores best, by successive halving."""
     settings, rounds = FAMILIES[family]
+    if game in SLOW:
+        rounds = [count // 2 for count in rounds]
     left = list(settings)
     for number, count in enumerate(rounds):
         scored = [
             (
                 runs.row(
                     f"tune:{game}:{each.settings}:{number}",
-                    lambda: points(each, games.Player(100), start(game), count, 10_000 + number),  # noqa: B023
+                    lambda: points(each, YARDSTICK, start(game), count, 10_000 + number),  # noqa: B023
                 )["score"],
                 each,
             )

@@ -20,7 +20,7 @@ from bough.games.tree import GameTree, TallyTree
 Array = NDArray[np.float64]
 
 #: v, v_label and q in units of 1/L, L the mean length of a game (see `bough.games.beliefs`).
-SHARES = (0.2, 0.6, 0.2)
+SHARES = (0.2, 0.2, 0.02)
 #: Draws from the joint posterior of the moves, for the probability that each is the best.
 DRAWS = 1000
 
@@ -284,6 +284,7 @@ class Player(TreePlayer):
         value = sign * mean
         draws = np.random.default_rng(0).standard_normal((DRAWS, len(mean) + 1))
         drawn = value + sign * slope * spread * draws[:, -1:] + std * draws[:, :-1]
+        drawn = np.clip(drawn, *self._tree.bounds_of_children(sign))
         best = drawn >= drawn.max(axis=1, keepdims=True)
         probability = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
         total = np.sqrt(std**2 + (slope * spread) ** 2)
