@@ -53,9 +53,7 @@ PILOTS = 8
 MOST_SIBLINGS = 4096
 
 
-LINK = record(
-    ("table next_table code visits", np.int32), ("mean total", np.float64)
-)
+LINK = record(("table next_table code visits", np.int32), ("mean total", np.float64))
 
 
 class BeliefTree(GameTree):

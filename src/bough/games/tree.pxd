@@ -8,8 +8,8 @@ from bough.belief.rng cimport SplitMix64
 
 cdef int MOST_DEPTH
 
-cdef bint is_second(player) except -1
-cdef double checked(result) except? -2.0
+cpdef bint is_second(player) except -1
+cpdef double checked(result) except? -2.0
 
 
 cdef struct GameNode:
