@@ -16,7 +16,7 @@ cdef struct Link:
     int next_table
     int code  # of the move from one to the other
     int visits  # of the next node
-    double mean  # of the results at the node
+    double average  # of the results at the node
     double total  # of those at the next
 
 

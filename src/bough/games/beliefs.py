@@ -53,7 +53,7 @@ PILOTS = 8
 MOST_SIBLINGS = 4096
 
 
-LINK = record(("table next_table code visits", np.int32), ("mean total", np.float64))
+LINK = record(("table next_table code visits", np.int32), ("average total", np.float64))
 
 
 class BeliefTree(GameTree):
@@ -243,7 +243,7 @@ class BeliefTree(GameTree):
             self.link[i].table = self.node[n].table
             self.link[i].next_table = self.node[c].table
             self.link[i].code = 2 * self.node[c].label + (self.node[n].sign < 0.0)
-            self.link[i].mean = self.node[n].total / self.node[n].visits
+            self.link[i].average = self.node[n].total / self.node[n].visits
             self.link[i].visits = self.node[c].visits
             self.link[i].total = self.node[c].total
         self.noted = self.length - 1
@@ -269,7 +269,7 @@ class BeliefTree(GameTree):
             elif u != NONE:
                 later -= self.counts[u, code]
                 total -= self.sums[u, code]
-            self._condition_effect(later, total, self.link[i].mean)
+            self._condition_effect(later, total, self.link[i].average)
             self.variance += self.q
 
     def _condition_effect(self, later, total, m):
