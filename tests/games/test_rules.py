@@ -168,6 +168,19 @@ def test_keys_tell_the_player_to_move():
     assert first.key() != games.open_spiel("tic_tac_toe").key()
 
 
+def test_positions_with_equal_keys_have_equal_moves():
+    start = games.open_spiel("go(board_size=3)")
+    moves, boards = {}, {}
+    for seed in range(1500):
+        position, rng = start.copy(), SplitMix64(seed)
+        while position.result() is None and len(position.history()) < 20:
+            legal = position.moves()
+            assert moves.setdefault(position.key(), legal) == legal
+            boards.setdefault(f"{position.player} {position}", set()).add(tuple(legal))
+            position.play(legal[rng.below(len(legal))])
+    assert max(map(len, boards.values())) > 1  # the text alone does not tell what ko forbids
+
+
 def test_the_board_of_bough_has_the_rules_of_openspiel():
     for seed in range(20):
         rng, ours, theirs = SplitMix64(seed), games.TicTacToe(), games.open_spiel("tic_tac_toe")

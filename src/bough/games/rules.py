@@ -109,10 +109,15 @@ class OpenSpielPosition:
         actions: list[int] = self.state.history()
         return actions
 
-    def key(self) -> str:
-        """Return the observation of the player to move, which the board determines."""
+    def key(self) -> tuple[str, tuple[int, ...]]:
+        """Return the text of the board, the player to move, and the legal moves.
+
+        The text of some games lacks a part of the position, such as the piece that was chosen, or a
+        move that a rule against repetition forbids. What such a rule forbids later is not in the
+        key: alpha-beta is not exact in games that have one, such as Go.
+        """
         state = self.state
-        return f"{state.current_player()} {state}"
+        return f"{state.current_player()} {state}", tuple(state.legal_actions())
 
     def features(self) -> NDArray[np.float64]:
         """Return the observation tensor of player 0."""
