@@ -25,6 +25,8 @@ class SplitMix64:
 
     def below(self, n):
         """Return a random int from 0 to n - 1 (a bias of n/2^64 is left in)."""
+        if n < 1:
+            raise ValueError(f"n must be at least 1, got {n}")
         return cython.cast(cython.int, self.draw() % cython.cast(cython.ulonglong, n))
 
     def __reduce__(self):

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bough._validation import above_zero, whole
+from bough._validation import above_zero, real, whole
 from bough.games.players import Decision, GamePlayer, MoveValue
 from bough.games.rules import Move, Position, check_open, name_of, position_of
+from bough.games.tree import checked, is_second, no_moves
 
 EXACT, LOWER, UPPER = range(3)
 
@@ -89,10 +90,10 @@ class AlphaBeta(GamePlayer):
         best, value = found[0]
         table = tuple(
             MoveValue(
-                move, name_of(position, move), score, 0.0 if proven else math.nan, 0,
-                float(move == best), proven and move == best,
+                move, name_of(position, move), score, math.nan if i or not proven else 0.0, 0,
+                float(i == 0), proven and i == 0,
             )
-            for move, score in found
+            for i, (move, score) in enumerate(found)
         )  # fmt: skip
         return Decision(
             best, table[0].name, value, 0.0 if proven else math.nan, table, search.visited,
@@ -136,7 +137,7 @@ class _Search:
     def root(self, position: Position, moves: list[Move], depth: int) -> list[tuple[Move, float]]:
         """Return the moves with their values for the player to move, the best first.
 
-        Values of moves that are not the best are upper bounds.
+        Values of other moves are upper bounds at this depth, or nan where a win was found before.
         """
         sign = 1.0 if position.player == 0 else -1.0
         alpha = -1.0
@@ -156,20 +157,28 @@ class _Search:
             if value > best:
                 best = value
                 alpha = max(alpha, value)
-                if value >= 1.0 and self.is_exact:
-                    exact = True
+                if value >= 1.0:  # no move is better, and the window would be empty
+                    exact = self.is_exact
                     break
-        rest = [(move, -1.0) for move in moves[len(found) :]]
+        rest = [(move, math.nan) for move in moves[len(found) :]]
         self.is_exact = exact
         top = max(range(len(found)), key=lambda i: found[i][1])
         first = found.pop(top)
         return [first, *sorted(found, key=lambda each: -each[1]), *rest]
 
+    def _estimate(self, position: Position) -> float:
+        """Return the estimate of a position that is not looked into."""
+        assert self._evaluate is not None
+        value = real(self._evaluate(position), "evaluate(position)")
+        if not -1.0 <= value <= 1.0:
+            raise ValueError(f"evaluate(position) must be between -1 and 1, got {value!r}")
+        return value
+
     def value(self, position: Position, alpha: float, beta: float, depth: int) -> float:
         """Return the value for player 0, or a bound of it outside alpha to beta."""
         result = position.result()
         if result is not None:
-            return float(result)
+            return checked(result)
         self.visited += 1
         if self.visited > self._most or (
             self.visited % 256 == 0 and time.perf_counter() > self._deadline
@@ -177,7 +186,7 @@ class _Search:
             raise _LimitError
         if depth <= 0:
             self.is_exact = False
-            return 0.0 if self._evaluate is None else float(self._evaluate(position))
+            return 0.0 if self._evaluate is None else self._estimate(position)
         key_of = getattr(position, "key", None)
         key = None if key_of is None else (key_of(), position.player)
         first = None
@@ -193,10 +202,12 @@ class _Search:
                     self.is_exact &= exact
                     return value
         moves = list(position.moves())
+        if not moves:
+            raise no_moves()
         if first is not None:
             moves.sort(key=lambda move: move != first)
         before, self.is_exact = self.is_exact, True
-        maximizes = position.player == 0
+        maximizes = not is_second(position.player)
         best = -math.inf if maximizes else math.inf
         chosen = moves[0]
         low, high = alpha, beta

@@ -16,7 +16,7 @@ cdef struct Link:
     int next_table
     int code  # of the move from one to the other
     int visits  # of the next node
-    double mean  # of the results at the node
+    double average  # of the results at the node
     double total  # of those at the next
 
 
@@ -31,6 +31,8 @@ cdef class BeliefTree(GameTree):
     cdef readonly double v  # variance of a step,
     cdef readonly double v_label  # of the effect of a label at the root,
     cdef readonly double q  # and of its change from a node to the next
+    cdef double v_new  # prior variance at the root of the effect of a label not seen so far
+    cdef bint is_kept  # whether the effects at the root are those of a tree that went on above it
     cdef double[::1] intercept  # a, of each node,
     cdef double[::1] slope  # k,
     cdef double[::1] width  # and W
@@ -44,6 +46,9 @@ cdef class BeliefTree(GameTree):
     cdef Link[::1] link  # from each node of the path to the next
     cdef int noted  # the number of these that are set
     cdef double[::1] means  # m along the path
+    cdef double[:, ::1] old_steps  # mean and variance of steps before this playout replaced them
+    cdef int old  # the number of these,
+    cdef int replaced  # which are steps from the first nodes of the path
 
     cdef int _reserve_effects(self) except -1
     cdef void _note_path(self) noexcept
@@ -53,3 +58,4 @@ cdef class BeliefTree(GameTree):
     cdef void _start_value(self, int n, int siblings) noexcept
     cdef void _merge(self, int n, double m) noexcept
     cdef int _reserve_values(self) except -1
+    cdef int _reserve_steps(self, int count) except -1

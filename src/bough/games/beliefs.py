@@ -16,7 +16,7 @@ V_n            value of optimal play; given F_n = x it is N(a + k x, W)
 F is a Gaussian Markov chain on the tree, so its posterior is that of `bough.belief.posterior`; the
 step to a child has the prior mean and variance that the playouts say of w for its move. No playout
 counts twice: the step to c takes those in which its move came later than at n, and below c those
-that did not go through c.
+that did not go through c (or only before c was expanded, when its later moves were not counted).
 
 V is rolled up from the children: V_n is the best of s V_c, all of them independent given F_n, by
 the moments of Clark (1961). A node without children is taken for one among b siblings in a tree of
@@ -53,9 +53,7 @@ PILOTS = 8
 MOST_SIBLINGS = 4096
 
 
-LINK = record(
-    ("table next_table code visits", np.int32), ("mean total", np.float64)
-)
+LINK = record(("table next_table code visits", np.int32), ("average total", np.float64))
 
 
 class BeliefTree(GameTree):
@@ -77,7 +75,8 @@ class BeliefTree(GameTree):
         self.exploration = exploration
         self.step_share, self.label_share, self.drift_share = shares
         self.prior = {} if prior is None else dict(prior)
-        self.v = self.v_label = self.q = 0.0
+        self.v = self.v_label = self.q = self.v_new = 0.0
+        self.is_kept = False
         increments = np.zeros(MOST_DEPTH + 3)
         increments[0] = 1.0
         self.nodes = Nodes(Tree(childless, MOST_DEPTH + 2), increments, 0.0, False)
@@ -91,6 +90,9 @@ class BeliefTree(GameTree):
         self.noted = 0
         self.link = aligned(LINK, MOST_DEPTH + 1)
         self.means = np.zeros(MOST_DEPTH + 2)
+        self.old_steps = np.zeros((0, 2))
+        self.replaced = 0
+        self.old = 0
         GameTree.__init__(self, rng, True)
         self._reserve_values()
         self._start_value(ROOT, 1)
@@ -101,10 +103,14 @@ class BeliefTree(GameTree):
         self.v = self.step_share / length
         self.v_label = self.label_share / length
         self.q = self.drift_share / length
+
+    def _start_prior(self):
+        """Take the prior of the effects at the first root."""
+        self.v_new = self.v_label
         self._reserve_effects()
         code: cython.int
         for code in range(self.prior_mean.shape[0]):
-            self.prior_variance[code] = self.v_label
+            self.prior_variance[code] = self.v_new
         for (player, label), (mean, variance) in self.prior.items():
             code = 2 * self._number(label) + cython.cast(cython.int, player)
             self._reserve_effects()
@@ -120,7 +126,7 @@ class BeliefTree(GameTree):
             self.prior_variance = widened(self.prior_variance, (room,), np.float64)
             code: cython.Py_ssize_t
             for code in range(old, room):
-                self.prior_variance[code] = self.v_label
+                self.prior_variance[code] = self.v_new
         return 0
 
     def _reserve_values(self):
@@ -141,6 +147,8 @@ class BeliefTree(GameTree):
 
     def _begin(self):
         self._reserve_effects()
+        self.replaced = 0
+        self.old = 0
         self.nodes._start_trail()
         self.posterior.follow(ROOT)
         self.path[0] = ROOT
@@ -151,6 +159,8 @@ class BeliefTree(GameTree):
     def _expanded(self, n):
         if n == ROOT:
             self._set_units(self.mean_length)
+            if not self.is_kept:
+                self._start_prior()
         self._reserve_effects()
         self._reserve_values()
         count = self.node[n].count
@@ -161,6 +171,7 @@ class BeliefTree(GameTree):
         return 0
 
     def _choose(self, n):
+        self._reserve_steps(self.node[n].count)
         self._replace_steps(n)
         m = self.nodes.m
         s = self.node[n].sign
@@ -180,6 +191,27 @@ class BeliefTree(GameTree):
         self.posterior.follow(best)
         return best
 
+    def _reserve_steps(self, count):
+        """Make room for what steps were before they are replaced."""
+        if self.old + count > self.old_steps.shape[0]:
+            self.old_steps = widened(self.old_steps, (2 * (self.old + count), 2), np.float64)
+        return 0
+
+    def _undo(self):
+        """Restore the steps that a playout has replaced before it failed."""
+        i: cython.int
+        for i in range(self.replaced - 1, -1, -1):
+            n = self.path[i]
+            first = self.node[n].first
+            for c in range(first + self.node[n].count - 1, first - 1, -1):
+                self.old -= 1
+                self.posterior.replace_step(
+                    c, self.old_steps[self.old, 0], self.old_steps[self.old, 1]
+                )
+            self.nodes.trailed = i + 1
+            self.posterior.gather_again()
+        return 0
+
     def _replace_steps(self, n):
         """Give the step to each child of the last node the prior that effects of moves imply."""
         self._note_path()
@@ -195,7 +227,11 @@ class BeliefTree(GameTree):
                 self.sums[t, code] - self.node[c].total,
                 m,
             )
+            self.old_steps[self.old, 0] = self.nodes.array[c].mu
+            self.old_steps[self.old, 1] = self.nodes.array[c].v
+            self.old += 1
             self.posterior.replace_step(c, self.effect, self.v + self.variance)
+        self.replaced += 1
         self.posterior.gather_again()
 
     def _note_path(self):
@@ -207,7 +243,7 @@ class BeliefTree(GameTree):
             self.link[i].table = self.node[n].table
             self.link[i].next_table = self.node[c].table
             self.link[i].code = 2 * self.node[c].label + (self.node[n].sign < 0.0)
-            self.link[i].mean = self.node[n].total / self.node[n].visits
+            self.link[i].average = self.node[n].total / self.node[n].visits
             self.link[i].visits = self.node[c].visits
             self.link[i].total = self.node[c].total
         self.noted = self.length - 1
@@ -233,7 +269,7 @@ class BeliefTree(GameTree):
             elif u != NONE:
                 later -= self.counts[u, code]
                 total -= self.sums[u, code]
-            self._condition_effect(later, total, self.link[i].mean)
+            self._condition_effect(later, total, self.link[i].average)
             self.variance += self.q
 
     def _condition_effect(self, later, total, m):
@@ -343,6 +379,7 @@ class BeliefTree(GameTree):
         """
         self._begin()
         if self.node[ROOT].first != NONE:
+            self._reserve_steps(self.node[ROOT].count)
             self._replace_steps(ROOT)
         m = self.nodes.m
         first = self.node[ROOT].first
@@ -396,7 +433,10 @@ class BeliefTree(GameTree):
         )
         precision = 1.0 / self.nodes.variance - P
         mean = (self.nodes.m / self.nodes.variance - h) / precision
-        length = self.mean_length - len(path)
+        # (Without a playout since the last change of the root its units tell the length.)
+        length = self.mean_length if self.playouts else self.step_share / self.v
+        length -= len(path)
+        self.v_new += len(path) * self.q
         effects = []
         code: cython.int
         for code in range(self.prior_mean.shape[0]):
@@ -421,6 +461,7 @@ class BeliefTree(GameTree):
         )
         self.posterior.replace_step(ROOT, mean, 1.0 / precision)
         self._set_units(length)
+        self.is_kept = True
         for code in range(self.prior_mean.shape[0]):
             self.prior_mean[code], self.prior_variance[code] = effects[code]
         return kept

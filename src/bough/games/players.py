@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bough._validation import above_zero, at_least_zero, whole
+from bough._validation import above_zero, at_least_zero, listed, real, whole
 from bough.belief.rng import Rng, SplitMix64, generator
 from bough.games.beliefs import BeliefTree
 from bough.games.rules import Move, Position, check_open, name_of, position_of
@@ -124,6 +124,7 @@ class TreePlayer(GamePlayer):
         self._rng = _generator(self.rng)
         self._tree: Any = None
         self._history: list[Move] | None = None  # of the root of the tree
+        self._root: Position | None = None
 
     @abstractmethod
     def _new_tree(self, rng: SplitMix64) -> GameTree:
@@ -165,6 +166,12 @@ class TreePlayer(GamePlayer):
         while not tree.is_settled:
             tree.simulate(position.copy())
             done += 1
+            if done == 1 and position.result() is not None:
+                self._history = None
+                raise ValueError(
+                    "copy() must return an independent copy: a game that was played on a copy has "
+                    "changed the position"
+                )
             if (done >= most or time.perf_counter() - begin >= limit) and tree.is_expanded:
                 break
         return self._decide(position, done, time.perf_counter() - begin)
@@ -173,25 +180,32 @@ class TreePlayer(GamePlayer):
         """Return the tree of a position: what is known of it, or a new one."""
         history = getattr(position, "history", None)
         moves = None if history is None or not self.keep else list(history())
-        if moves is None or self._history is None or not self._go_to(moves):
+        # (Without a history until all is done, so that Ctrl-C leaves no tree half changed.)
+        before, self._history = self._history, None
+        if moves is None or before is None or not self._go_to(position, before, moves):
             self._tree = self._new_tree(self._rng)
+        self._root = position.copy()
         self._history = moves
         return self._tree
 
-    def _go_to(self, moves: Sequence[Move]) -> bool:
+    def _go_to(self, position: Position, before: list[Move], moves: Sequence[Move]) -> bool:
         """Make the node that a history leads to the root, if the tree has it."""
-        tree, before = self._tree, self._history
-        assert before is not None
+        tree = self._tree
         if list(moves[: len(before)]) != before:
             return False
+        assert self._root is not None
+        if type(position) is not type(self._root) or _game(position) != _game(self._root):
+            return False
+        there = self._root.copy()
         n = 0
         for move in moves[len(before) :]:
             n = tree.child(n, move)
             if n < 0:
                 return False
+            there.play(move)
+        if not _are_equal(position, there) or (n > 0 and tree.visits(n) == 0):
+            return False
         if n > 0:
-            if tree.visits(n) == 0:
-                return False
             tree.make_root(n)
         return True
 
@@ -199,12 +213,11 @@ class TreePlayer(GamePlayer):
         moves, records = self._tree.children()
         sign = 1.0 if position.player == 0 else -1.0
         value, std, probability, rank = self._evaluate(sign)
-        low, high = (records["low"], records["high"])
-        if sign < 0.0:
-            low, high = -high, -low
+        low, high = _bounds(records, sign)
         value = np.clip(value, low, high)
         proven = low == high
-        order = sorted(range(len(moves)), key=lambda i: -rank[i])
+        # (Equal ranks by what is proven, so that no loss is played while there is hope.)
+        order = sorted(range(len(moves)), key=lambda i: (-rank[i], -low[i], -high[i]))
         table = tuple(
             MoveValue(
                 moves[i], name_of(position, moves[i]), float(value[i]),
@@ -263,12 +276,17 @@ class Player(TreePlayer):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.exploration = at_least_zero(self.exploration, "exploration")
-        steps, labels, drift = self.shares
+        shares = listed(self.shares, "shares")
+        if len(shares) != 3:
+            raise ValueError(f"shares must be three numbers, got {self.shares!r}")
+        steps, labels, drift = shares
         self.shares = (
             above_zero(steps, "shares[0]"),
             at_least_zero(labels, "shares[1]"),
             at_least_zero(drift, "shares[2]"),
         )
+        if self.prior is not None:
+            self.prior = _checked_prior(self.prior)
 
     @property
     def effects(self) -> dict[tuple[int, Move], tuple[float, float]]:
@@ -281,14 +299,15 @@ class Player(TreePlayer):
 
     def _evaluate(self, sign: float) -> tuple[Array, Array, Array, Array]:
         mean, slope, std, spread = self._tree.values()
+        low, high = _bounds(self._tree.children()[1], sign)
         value = sign * mean
         draws = np.random.default_rng(0).standard_normal((DRAWS, len(mean) + 1))
         drawn = value + sign * slope * spread * draws[:, -1:] + std * draws[:, :-1]
-        drawn = np.clip(drawn, *self._tree.bounds_of_children(sign))
+        drawn = np.clip(drawn, low, high)
         best = drawn >= drawn.max(axis=1, keepdims=True)
         probability = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
         total = np.sqrt(std**2 + (slope * spread) ** 2)
-        return value, total, probability, value
+        return value, total, probability, np.clip(value, low, high)
 
 
 @dataclass
@@ -306,16 +325,16 @@ class TallyPlayer(TreePlayer):
         visits = records["visits"]
         with np.errstate(invalid="ignore"):
             mean = np.where(visits > 0, sign * records["total"] / np.maximum(visits, 1), 0.0)
-        worst, least = (records["low"], records["high"]) if sign > 0 else (
-            -records["high"], -records["low"])  # fmt: skip
-        proven = worst == least
-        value = np.where(proven, worst, mean)
-        # A proven win first, then the most visited, then proven draws and losses that are worse.
-        top = np.max(worst)
+        low, high = _bounds(records, sign)
+        proven = low == high
+        value = np.where(proven, low, mean)
+        # What is proven to be best, then the most visited, then what is proven not to be better
+        # than another move.
+        top = np.max(low)
         rank = visits + 0.5 * mean
-        rank = np.where(proven & (worst < top), -math.inf, rank)
-        rank = np.where((worst == top) & (least <= top) & (top >= np.max(least)), math.inf, rank)
-        lost = proven & (worst == -1.0)
+        rank = np.where((high <= top) & (low < top), -math.inf, rank)
+        rank = np.where((low == top) & (top >= np.max(high)), math.inf, rank)
+        lost = proven & (low == -1.0)
         if not lost.all():
             rank = np.where(lost, -math.inf, rank)
         chosen = int(np.argmax(rank))
@@ -449,6 +468,47 @@ class OpenSpielMCTS(GamePlayer):
         )  # fmt: skip
         move = bot.step(position.state)
         return single(position, move, math.nan, self.playouts, time.perf_counter() - begin)
+
+
+def _bounds(records: NDArray[np.void], sign: float) -> tuple[Array, Array]:
+    """Return bounds of the values of nodes for the player with a sign."""
+    low, high = records["low"], records["high"]
+    return (low, high) if sign > 0.0 else (-high, -low)
+
+
+def _game(position: Position) -> Any:
+    """Return the name of the game, with its parameters, where a position has one."""
+    return getattr(position, "game", None)
+
+
+def _are_equal(position: Position, other: Position) -> bool:
+    """Return whether two positions with the same history can be told apart."""
+    key, other_key = getattr(position, "key", None), getattr(other, "key", None)
+    return (
+        position.player == other.player
+        and list(position.moves()) == list(other.moves())
+        and (key is None or other_key is None or bool(key() == other_key()))
+    )
+
+
+def _checked_prior(prior: Any) -> dict[tuple[int, Move], tuple[float, float]]:
+    """Return the prior of effects, or refuse it."""
+    if not isinstance(prior, Mapping):
+        raise TypeError(
+            "prior must map (player, label) to (mean, variance), as Player.effects does, got "
+            f"{prior!r}"
+        )
+    found = {}
+    for pair, effect in prior.items():
+        if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in (0, 1):
+            raise ValueError(f"keys of prior must be (0 or 1, label), got {pair!r}")
+        if not isinstance(effect, Sequence) or len(effect) != 2:
+            raise ValueError(f"prior[{pair!r}] must be (mean, variance), got {effect!r}")
+        found[int(pair[0]), pair[1]] = (
+            real(effect[0], f"mean of prior[{pair!r}]"),
+            at_least_zero(effect[1], f"variance of prior[{pair!r}]"),
+        )
+    return found
 
 
 def _generator(rng: Rng) -> SplitMix64:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough._validation import whole
+from bough.games.tree import no_moves
 
 #: A move: anything hashable.
 Move = Hashable
@@ -53,11 +54,11 @@ class Position(Protocol):
 class OpenSpielPosition:
     """A position of a game of OpenSpiel; moves are its action numbers."""
 
-    __slots__ = ("_scale", "state")
+    __slots__ = ("_largest", "state")
 
-    def __init__(self, state: Any, scale: float) -> None:
+    def __init__(self, state: Any, largest: float) -> None:
         self.state = state  #: the state of OpenSpiel
-        self._scale = scale
+        self._largest = largest
 
     @property
     def player(self) -> int:
@@ -82,11 +83,11 @@ class OpenSpielPosition:
     def result(self) -> float | None:
         """Return the return of player 0, in units of the largest possible one."""
         state = self.state
-        return state.player_return(0) * self._scale if state.is_terminal() else None
+        return state.player_return(0) / self._largest if state.is_terminal() else None
 
     def copy(self) -> "OpenSpielPosition":
         """Return an independent copy."""
-        return OpenSpielPosition(self.state.clone(), self._scale)
+        return OpenSpielPosition(self.state.clone(), self._largest)
 
     def playout(self, below: Callable[[int], int]) -> list[tuple[int, int]]:
         """Play at random to the end, and return the players and their actions."""
@@ -108,10 +109,15 @@ class OpenSpielPosition:
         actions: list[int] = self.state.history()
         return actions
 
-    def key(self) -> str:
-        """Return the observation of the player to move, which the board determines."""
+    def key(self) -> tuple[str, tuple[int, ...]]:
+        """Return the text of the board, the player to move, and the legal moves.
+
+        The text of some games lacks a part of the position, such as the piece that was chosen, or a
+        move that a rule against repetition forbids. What such a rule forbids later is not in the
+        key: alpha-beta is not exact in games that have one, such as Go.
+        """
         state = self.state
-        return f"{state.current_player()} {state}"
+        return f"{state.current_player()} {state}", tuple(state.legal_actions())
 
     def features(self) -> NDArray[np.float64]:
         """Return the observation tensor of player 0."""
@@ -162,7 +168,7 @@ def open_spiel(game: Any) -> OpenSpielPosition:
     if state.is_chance_node():
         raise ValueError(f"{game} has chance nodes, which bough.games does not support")
     largest = max(abs(game.max_utility()), abs(game.min_utility()))
-    return OpenSpielPosition(state, 1.0 / largest)
+    return OpenSpielPosition(state, largest)
 
 
 def _load(pyspiel: Any, name: str) -> Any:
@@ -205,7 +211,10 @@ def _check(game: Any, types: Any) -> None:
 
 def position_of(game: Any) -> Position:
     """Return a copy of a position; names and states of OpenSpiel are taken, too."""
-    if isinstance(game, str) or type(game).__module__.startswith("pyspiel"):
+    # (Games of OpenSpiel that are written in Python inherit from classes of pyspiel.)
+    if isinstance(game, str) or any(
+        each.__module__.startswith("pyspiel") for each in type(game).__mro__
+    ):
         return open_spiel(game)
     missing = [
         name for name in ("player", "moves", "play", "result", "copy") if not hasattr(game, name)
@@ -216,14 +225,18 @@ def position_of(game: Any) -> Position:
             "bough.games.Position; for OpenSpiel give a name or a pyspiel.State)"
         )
     copy: Position = game.copy()
+    if copy is game:
+        raise ValueError("copy() must return an independent copy, not the position itself")
     return copy
 
 
 def check_open(position: Position) -> None:
-    """Refuse a position in which the game is over, or whose player is not 0 or 1."""
+    """Refuse a position in which the game is over, or no one can move."""
     if position.result() is not None:
         raise ValueError("the game is over: there is no move to choose")
     whole(position.player, "player", least=0, most=1)
+    if len(position.moves()) == 0:
+        raise no_moves()
 
 
 def name_of(position: Position, move: Move) -> str:

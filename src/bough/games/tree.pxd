@@ -8,6 +8,9 @@ from bough.belief.rng cimport SplitMix64
 
 cdef int MOST_DEPTH
 
+cpdef bint is_second(player) except -1
+cpdef double checked(result) except? -2.0
+
 
 cdef struct GameNode:
     int parent  # NONE for the root
@@ -45,7 +48,10 @@ cdef class GameTree:
     cdef int[::1] marks
     cdef int[::1] distinct
     cdef int mark
+    cdef bint has_ended  # whether the playout has come to the end of the game in the tree
 
+    cdef double _play(self, position) except? -2.0
+    cdef int _observe_result(self, double value) except -1
     cdef int _number(self, label) except -1
     cdef int _grow_tables(self, int rows, int columns) except -1
     cdef int _reserve(self, int more) except -1
@@ -58,6 +64,7 @@ cdef class GameTree:
     cdef bint _is_open(self, int n, int c) noexcept
 
     cdef int _begin(self) except -1
+    cdef int _undo(self) except -1
     cdef int _choose(self, int n) except -1
     cdef int _expanded(self, int n) except -1
     cdef int _observe(self, double result) except -1

@@ -21,6 +21,7 @@ if not cython.compiled:
     from bough.belief.nodes import INF, NONE, ROOT
     from bough.belief.rng import SplitMix64
 
+from bough._validation import real
 from bough.belief.nodes import aligned, grown, record
 
 #: Moves from the root after which a playout leaves the tree in any case.
@@ -62,12 +63,27 @@ class GameTree:
     # ------------------------------------------------------------------ one playout
 
     def simulate(self, position):
-        """Play a game from the position of the root to its end, and learn from the result."""
+        """Play a game from the position of the root to its end, and learn from the result.
+
+        If the position raises an exception, what is known stays as it is.
+        """
+        try:
+            result = self._play(position)
+        except BaseException:
+            self._undo()
+            raise
+        if self.has_ended:
+            self._settle(self.path[self.length - 1], result)
+        self._observe_result(result)
+
+    def _play(self, position):
+        """Play a game to its end, and return the result."""
         n: cython.int = ROOT
         is_new: cython.bint
         self.length = 1
         self.path[0] = ROOT
         self.coded = 0
+        self.has_ended = False
         self._begin()
         while True:
             if self.node[n].first == NONE:
@@ -75,10 +91,9 @@ class GameTree:
                 if is_new:
                     result = position.result()
                     if result is not None:
-                        self._settle(n, checked(result))
-                        self._observe_result(result)
-                        return
-                    self.node[n].sign = -1.0 if position.player else 1.0
+                        self.has_ended = True
+                        return checked(result)
+                    self.node[n].sign = -1.0 if is_second(position.player) else 1.0
                 if not self._expands(n) or self.node[n].depth == MOST_DEPTH:
                     break
                 self._expand(n, position)
@@ -87,11 +102,10 @@ class GameTree:
             self._append_code(self.node[n].label, self.node[self.path[self.length - 1]].sign < 0.0)
             self.path[self.length] = n
             self.length += 1
-        self._observe_result(self._finish(position))
+        return self._finish(position)
 
-    def _observe_result(self, result):
+    def _observe_result(self, value):
         """Count a playout and its result along the path."""
-        value: cython.double = result
         for i in range(self.length):
             n = self.path[i]
             self.node[n].visits += 1
@@ -101,20 +115,23 @@ class GameTree:
         self.playouts += 1
         self.moves_played += self.coded
         self._observe(value)
+        return 0
 
     def _finish(self, position):
         """Play at random to the end, and return the result."""
         playout = getattr(position, "playout", None)
         if playout is not None:  # a faster way to do the same
             for player, label in playout(self.rng.below):
-                self._append_code(self._number(label), player)
+                self._append_code(self._number(label), is_second(player))
         else:
             label_of = getattr(position, "label", None)
             while position.result() is None:
                 moves = position.moves()
+                if len(moves) == 0:
+                    raise no_moves()
                 move = moves[self.rng.below(len(moves))]
                 label = move if label_of is None else label_of(move)
-                self._append_code(self._number(label), position.player)
+                self._append_code(self._number(label), is_second(position.player))
                 position.play(move)
         return checked(position.result())
 
@@ -153,7 +170,13 @@ class GameTree:
 
     def _number(self, label):
         """Return the number of a label."""
-        number = self.numbers.get(label)
+        try:
+            number = self.numbers.get(label)
+        except TypeError:
+            raise TypeError(
+                f"moves, or their labels where positions have label(), must be hashable, got "
+                f"{label!r}"
+            ) from None
         if number is None:
             number = len(self.labels)
             self.numbers[label] = number
@@ -198,10 +221,7 @@ class GameTree:
         """Make all children of a node, in random order."""
         moves = list(position.moves())
         if not moves:
-            raise ValueError(
-                "moves() is empty, but result() is None: a player who cannot move needs a move "
-                "that passes"
-            )
+            raise no_moves()
         label_of = getattr(position, "label", None)
         for i in range(len(moves) - 1, 0, -1):
             j = self.rng.below(i + 1)
@@ -276,6 +296,10 @@ class GameTree:
         """Prepare for a playout."""
         return 0
 
+    def _undo(self):
+        """Restore what is known before a playout that has failed."""
+        return 0
+
     def _expands(self, n):
         """Return whether a node that has no children so far is expanded now."""
         return self.node[n].visits > 0 or n == ROOT
@@ -321,7 +345,9 @@ class GameTree:
     @property
     def mean_length(self):
         """The mean number of moves from the root to the end of a game."""
-        return self.moves_played / self.playouts if self.playouts else 0.0
+        # (The division of two C integers would drop the remainder.)
+        moves: cython.double = self.moves_played
+        return moves / self.playouts if self.playouts else 0.0
 
     def visits(self, n):
         """Return the number of playouts through a node."""
@@ -431,10 +457,28 @@ class TallyTree(GameTree):
 
 def checked(result):
     """Return the result of a game as a float, or refuse it."""
-    value = float(result)
+    if result is None:
+        raise ValueError("result() is None after playout(), which must play to the end of the game")
+    value = real(result, "result()")
     if not -1.0 <= value <= 1.0:
         raise ValueError(f"result() must be between -1 and 1, got {result!r}")
     return value
+
+
+def is_second(player):
+    """Return whether a player is the second one, or refuse what is no player."""
+    if player == 0:
+        return False
+    if player == 1:
+        return True
+    raise ValueError(f"player must be 0 or 1, got {player!r}")
+
+
+def no_moves():
+    """Return the exception for a position without moves."""
+    return ValueError(
+        "moves() is empty, but result() is None: a player who cannot move needs a move that passes"
+    )
 
 
 def widened(array, shape, dtype):

@@ -5,7 +5,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -26,7 +26,7 @@ def cores() -> int:
 
 def in_processes(
     function: Callable[[Job], Found], jobs: Sequence[Job], workers: int
-) -> Iterator[tuple[Job, Found]]:
+) -> Generator[tuple[Job, Found], None, None]:
     """Yield jobs with what a function returns for them, as they end.
 
     With one worker they run in this process. All processes end with this generator, also on Ctrl-C.
