@@ -357,9 +357,11 @@ def test_bad_agents(kind, call, error, message):
         call(kind)
 
 
-def test_bad_reward_ranges():
-    with pytest.raises(ValueError, match=r"reward_range must be \(lowest, highest\)"):
-        cycles.UCycle([0], ["a"], reward_range=(1, 0))
+@pytest.mark.parametrize("kind", [cycles.UCycle, cycles.GPCycle])
+def test_bad_reward_ranges(kind):
+    for wrong in ((1, 0), (0, math.nan), 3, "ab"):
+        with pytest.raises(ValueError, match=r"reward_range must be \(lowest, highest\)"):
+            kind([0], ["a"], reward_range=wrong)
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -54,7 +54,8 @@ class GPCycle(CycleAgent):
     delta : float
         Failure probability of a certificate, whose bounds are wider.
     reward_range : (float, float), optional
-        The lowest and the highest possible reward, for certificates; by default unlimited.
+        The lowest and the highest possible mean reward of a pair, for certificates; by default
+        unlimited.
 
     Examples
     --------
@@ -127,8 +128,8 @@ class GPCycle(CycleAgent):
     def _posterior(self, fit_again: bool = False) -> tuple[Floats, Floats, tuple[float, float]]:
         """Return posterior means and deviations of all pairs, and those of one not listed yet.
 
-        With `fit_again` hyperparameters are fitted to all observations, but not kept: the agent acts
-        as it would otherwise.
+        With `fit_again` hyperparameters are fitted to all observations, but not kept: the agent
+        acts as it would otherwise.
         """
         world = self.world
         if not world.observations:
