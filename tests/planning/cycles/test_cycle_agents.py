@@ -163,10 +163,14 @@ def test_a_certificate_with_untried_pairs():
     without_range = cycles.UCycle(range(3), ["on", "stay"])
     without_range.learn(1, "stay", 0.5, 1)
     assert without_range.certificate().upper == math.inf
-    model = cycles.GPCycle(range(3), ["on", "stay"])
-    model.learn(0, "on", 0.5, 1)
-    model.learn(1, "stay", 0.4, 1)
-    assert model.certificate().mean < model.certificate().upper < math.inf
+    for reward_range, highest in ((None, math.inf), ((0, 1), 1.0)):
+        model = cycles.GPCycle(range(3), ["on", "stay"], reward_range=reward_range)
+        model.learn(0, "on", 0.5, 1)
+        model.learn(1, "stay", 0.4, 1)
+        assert model.certificate().upper == highest  # nothing is known of untried pairs
+        extrapolated = model.certificate(extrapolate=True)
+        assert extrapolated.mean < extrapolated.upper < math.inf
+        assert extrapolated.upper <= highest
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -238,6 +242,20 @@ def test_copies_continue_identically(kind):
     others = [pickle.loads(pickle.dumps(agent)), copy.deepcopy(agent)]
     runs = [play(one, copy.deepcopy(world), 100) for one in (agent, *others)]
     assert runs[0] == runs[1] == runs[2]
+
+
+@pytest.mark.parametrize("kind", [cycles.UCycle, cycles.GPCycle])
+def test_certificates_change_nothing(kind):
+    runs = []
+    for asks in (True, False):
+        agent, world = kind(range(6), ["on", "stay"]), Ring(6, seed=4)
+        taken = []
+        for _ in range(40):
+            taken += play(agent, world, 3)
+            if asks:
+                agent.certificate()
+        runs.append(taken)
+    assert runs[0] == runs[1]
 
 
 @pytest.mark.parametrize("kind", [cycles.UCycle, cycles.GPCycle])
@@ -339,9 +357,11 @@ def test_bad_agents(kind, call, error, message):
         call(kind)
 
 
-def test_bad_reward_ranges():
-    with pytest.raises(ValueError, match=r"reward_range must be \(lowest, highest\)"):
-        cycles.UCycle([0], ["a"], reward_range=(1, 0))
+@pytest.mark.parametrize("kind", [cycles.UCycle, cycles.GPCycle])
+def test_bad_reward_ranges(kind):
+    for wrong in ((1, 0), (0, math.nan), 3, "ab"):
+        with pytest.raises(ValueError, match=r"reward_range must be \(lowest, highest\)"):
+            kind([0], ["a"], reward_range=wrong)
 
 
 @pytest.mark.parametrize("known", [True, False])

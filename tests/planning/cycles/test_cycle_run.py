@@ -68,8 +68,9 @@ def test_transitions_that_are_not_deterministic():
 
 
 def test_bad_runs():
-    with pytest.raises(TypeError, match="env must be a Gymnasium environment"):
-        cycles.run("FrozenLake-v1", steps=10)
+    for wrong in ("FrozenLake-v1", Arrays):
+        with pytest.raises(TypeError, match="env must be a Gymnasium environment"):
+            cycles.run(wrong, steps=10)
     for steps in (0, -1):
         with pytest.raises(ValueError, match="steps must be at least 1"):
             cycles.run(Arrays(), steps=steps)

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,9 @@ from bough._validation import at_least_zero, between_zero_and_one
 from bough.planning.cycles.best_cycle import Floats, Graph, Ints, best_policy, cycle_of
 from bough.planning.cycles.world import UNKNOWN, Action, Actions, Features, State, World
 from bough.searchers.baselines.counting import checked_range
+
+#: Estimates of all pairs, the widths of their bounds, and the upper bound of a pair not listed.
+Bounds = tuple[Floats, Floats, float]
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class CycleCertificate:
     explored
         Whether every action was tried in all states that can be reached.
     conditional
-        True if the bounds are conditional on fitted hyperparameters.
+        Whether the bounds are conditional on fitted hyperparameters.
     """
 
     cycle: tuple[tuple[State, Action], ...]
@@ -71,8 +74,10 @@ class CycleAgent(ABC):
         actions: Actions,
         features: Features | None,
         delta: float,
+        reward_range: tuple[float, float] | None,
     ) -> None:
         self.delta = between_zero_and_one(delta, "delta")
+        self.reward_range = None if reward_range is None else checked_range(reward_range)
         self.world = World(states, actions, features)
         self._here: int | None = None  # the present state
         self._explored: set[int] = set()  # states from which no untried pair can be reached
@@ -86,12 +91,12 @@ class CycleAgent(ABC):
         """Update what depends on a recorded step; `is_new`: the first one of its pair."""
 
     @abstractmethod
-    def _certain_widths(self) -> tuple[Floats, Floats, float]:
-        """Return estimates of all pairs, their widths, and the upper bound of one not listed."""
+    def _certain_widths(self) -> Bounds:
+        """Return the bounds of a certificate."""
 
+    @abstractmethod
     def _reward_bounds(self) -> tuple[float, float]:
         """Return the lowest and the highest possible reward."""
-        return -math.inf, math.inf
 
     # ------------------------------------------------------------------ act and learn
 
@@ -141,10 +146,13 @@ class CycleAgent(ABC):
         bough.exceptions.NotCommunicating
             If states that were visited can never be reached again.
         """
+        return self._certificate(self._certain_widths)
+
+    def _certificate(self, bounds: Callable[[], Bounds]) -> CycleCertificate:
         if self._here is None:
             return CycleCertificate((), math.nan, -math.inf, math.inf, math.inf, self.delta, False)
         reached, explored = self._reachable(self._here)
-        estimates, widths, elsewhere = self._certain_widths()
+        estimates, widths, elsewhere = bounds()
         lowest, most = self._reward_bounds()
         lower, upper = estimates - widths, np.minimum(estimates + widths, most)
         graph, pairs = self._known_graph(reached)
@@ -276,9 +284,8 @@ class UCycle(CycleAgent):
         delta: float = 0.05,
         reward_range: tuple[float, float] | None = None,
     ) -> None:
-        super().__init__(states, actions, None, delta)
+        super().__init__(states, actions, None, delta, reward_range)
         self.exploration = at_least_zero(exploration, "exploration")
-        self.reward_range = None if reward_range is None else checked_range(reward_range)
         self._route: dict[int, int] = {}  # the pair to take, by state
         self._ends: dict[int, int] = {}  # the visits of a pair at which the episode ends
         self._closed: tuple[Graph, Ints] | None = None  # once everything was tried
@@ -337,5 +344,5 @@ class UCycle(CycleAgent):
         with np.errstate(divide="ignore"):
             return np.array(world.means), scale * np.sqrt(0.5 * log / visits)
 
-    def _certain_widths(self) -> tuple[Floats, Floats, float]:
+    def _certain_widths(self) -> Bounds:
         return *self._means_and_widths(), self.reward_range[1] if self.reward_range else math.inf

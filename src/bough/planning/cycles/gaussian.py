@@ -8,7 +8,7 @@ import numpy as np
 
 from bough._validation import at_least_zero
 from bough.confidence import Confidence
-from bough.planning.cycles.agents import CycleAgent
+from bough.planning.cycles.agents import Bounds, CycleAgent, CycleCertificate
 from bough.planning.cycles.best_cycle import Floats, Ints, best_policy
 from bough.planning.cycles.process import Factor, Hyperparameters, Tried, fit, posterior
 from bough.planning.cycles.world import UNKNOWN, Actions, Features, State
@@ -20,6 +20,11 @@ GROWTH = 2.0
 #: An episode ends when the visits of a pair have grown by this factor: rewards of one pair teach
 #: about others, so that a doubling, as for UCycle, would be late.
 REPLAN = 1.3
+#: Of k pairs that were tried none may have differed from what the others suggest. By the rule of
+#: succession the next one does with probability 1 / (k + 1). Trying it costs a detour, and its
+#: reward lasts: untried pairs are taken to be better than all others while this is more than
+#: 1 / (SURPRISE t) after t steps, that is until t / 20 pairs were tried.
+SURPRISE = 0.05
 
 
 class GPCycle(CycleAgent):
@@ -29,10 +34,11 @@ class GPCycle(CycleAgent):
     exponential kernel) and of a term of its own; length scales, variances and noise are fitted. The
     upper bound of a pair is its posterior mean plus exploration sqrt(2 log t) standard
     deviations. A pair that was never tried may lead anywhere: it has a bound of its
-    reward, too, and is taken to lead wherever that is best. So only pairs that may be on the best
-    cycle are tried. The agent takes the way of the highest optimistic reward to the best cycle, and
-    goes round it; it plans again when an untried pair was tried or the visits of a pair have
-    doubled.
+    reward, too, and is taken to lead wherever that is best. So at first only pairs that may be on
+    the best cycle are tried; but since features may mislead, one more in every 20 steps or so until
+    all were tried. The agent takes the way of the highest optimistic reward to the best cycle, and
+    goes round it; it plans again when an untried pair was tried or the visits of a pair have grown
+    by 30 %.
 
     Parameters
     ----------
@@ -47,6 +53,9 @@ class GPCycle(CycleAgent):
         Multiplier of the width of the bounds that the agent follows.
     delta : float
         Failure probability of a certificate, whose bounds are wider.
+    reward_range : (float, float), optional
+        The lowest and the highest possible mean reward of a pair, for certificates; by default
+        unlimited.
 
     Examples
     --------
@@ -72,8 +81,9 @@ class GPCycle(CycleAgent):
         features: Features | None = None,
         exploration: float = EXPLORATION,
         delta: float = 0.05,
+        reward_range: tuple[float, float] | None = None,
     ) -> None:
-        super().__init__(states, actions, features, delta)
+        super().__init__(states, actions, features, delta, reward_range)
         self.exploration = at_least_zero(exploration, "exploration")
         self._hyperparameters: Hyperparameters | None = None
         self._factor: Factor | None = None
@@ -102,16 +112,25 @@ class GPCycle(CycleAgent):
             self._is_checked = True
         means, std, prior = self._posterior()
         deviations = self.exploration * math.sqrt(2.0 * math.log(max(world.observations, 2)))
-        upper = means + deviations * std
-        graph, weights = self._optimistic_graph(upper, prior[0] + deviations * prior[1])
+        upper, elsewhere = means + deviations * std, prior[0] + deviations * prior[1]
+        untried = np.array(world.targets) == UNKNOWN
+        tried = len(untried) - int(untried.sum())
+        if self._rewards_are_equal or tried + 1 < SURPRISE * world.observations:
+            size = world.highest - world.lowest or max(abs(world.highest), 1.0)
+            upper[untried] = elsewhere = max(float(upper.max()), elsewhere) + size
+        graph, weights = self._optimistic_graph(upper, elsewhere)
         if self._policy is not None and len(self._policy) != graph.nodes:
             self._policy = None
         self._policy = best_policy(graph, weights, self._policy).edges
         self._edges = self._policy[: len(world.states)].tolist()
         self._before = world.visits[:]
 
-    def _posterior(self) -> tuple[Floats, Floats, tuple[float, float]]:
-        """Return posterior means and deviations of all pairs, and those of one not listed yet."""
+    def _posterior(self, fit_again: bool = False) -> tuple[Floats, Floats, tuple[float, float]]:
+        """Return posterior means and deviations of all pairs, and those of one not listed yet.
+
+        With `fit_again` hyperparameters are fitted to all observations, but not kept: the agent
+        acts as it would otherwise.
+        """
         world = self.world
         if not world.observations:
             pairs = len(world.targets)
@@ -121,21 +140,16 @@ class GPCycle(CycleAgent):
         visits = np.array(world.visits, dtype=np.float64)[at]
         tried = Tried(at, visits, np.array(world.means)[at], world.squares)
         rows = np.array(world.rows) if world.rows else None
-        if world.observations >= self._next_fit:
-            at_rows = None if rows is None else rows[at]
-            self._hyperparameters = fit(tried, at_rows, self._hyperparameters)
+        fitted, factor = self._hyperparameters, self._factor
+        if fitted is None or world.observations >= self._next_fit or fit_again:
+            fitted = fit(tried, None if rows is None else rows[at], fitted)
+            factor = None if rows is None else Factor(fitted.lengths)
+        if world.observations >= self._next_fit and not fit_again:
+            self._hyperparameters, self._factor = fitted, factor
             self._next_fit = max(world.observations + 1, GROWTH * world.observations)
-            self._factor = None if rows is None else Factor(self._hyperparameters.lengths)
-        fitted = self._hyperparameters
-        assert fitted is not None
-        if self._factor is not None and rows is not None:
-            done = len(self._factor.columns)
-            if done < len(rows):
-                self._factor.extend(rows[done:])
-        means, std = posterior(fitted, self._factor, tried, len(targets))
-        if self._rewards_are_equal:
-            size = max(abs(fitted.center), 1.0)
-            return means, np.where(targets == UNKNOWN, size, std), (fitted.center, size)
+        if factor is not None and rows is not None and len(factor.columns) < len(rows):
+            factor.extend(rows[len(factor.columns) :])
+        means, std = posterior(fitted, factor, tried, len(targets))
         variance = 1.0 / len(at) + fitted.own + fitted.smooth
         return means, std, (fitted.center, fitted.unit * math.sqrt(variance))
 
@@ -148,13 +162,35 @@ class GPCycle(CycleAgent):
             len(tried) > 0 and float(np.ptp(tried)) == 0.0 and float(np.sum(world.squares)) == 0.0
         )
 
-    def _certain_widths(self) -> tuple[Floats, Floats, float]:
-        means, std, (mean, deviation) = self._posterior()
-        if self._rewards_are_equal:
-            untried = np.array(self.world.targets) == UNKNOWN
-            return means, np.where(untried, math.inf, std), math.inf
-        pairs = len(means) + self.world.is_open
+    def _reward_bounds(self) -> tuple[float, float]:
+        return self.reward_range or (-math.inf, math.inf)
+
+    def certificate(self, *, extrapolate: bool = False) -> CycleCertificate:
+        """Return the best known cycle, and bounds of its mean reward and of that of all others.
+
+        Parameters
+        ----------
+        extrapolate
+            Whether the bounds of untried pairs are those of the posterior, too. They are false if
+            one of these pairs differs from what its features suggest. By default nothing is
+            assumed of untried pairs but `reward_range`: until everything that can be reached was
+            tried, `upper` is its end, infinite without one.
+
+        Raises
+        ------
+        bough.exceptions.NotCommunicating
+            If states that were visited can never be reached again.
+        """
+        return self._certificate(lambda: self._certain_widths(extrapolate))
+
+    def _certain_widths(self, extrapolate: bool = False) -> Bounds:
+        # (The last fit knows nothing of how pairs differ that were tried after it.)
+        means, std, (mean, deviation) = self._posterior(fit_again=True)
         # (Each side fails with half of the probability.)
         schedule = Confidence(self.delta / 2.0)
+        pairs = len(means) + self.world.is_open
         b = schedule.sqrt_beta(max(self.world.observations, 1), math.log(pairs))
-        return means, b * std, mean + b * deviation
+        widths, elsewhere = b * std, mean + b * deviation
+        if not extrapolate or self._rewards_are_equal:
+            widths[np.array(self.world.targets) == UNKNOWN] = elsewhere = math.inf
+        return means, widths, min(elsewhere, self._reward_bounds()[1])

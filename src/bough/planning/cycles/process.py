@@ -150,8 +150,10 @@ def fit(tried: Tried, rows: Floats | None, start: Hyperparameters | None) -> Hyp
     count = float(tried.visits.sum())
     center = float(tried.means @ tried.visits) / count
     total = tried.squares + float(tried.visits @ (tried.means - center) ** 2)
-    # (A single reward only shows the magnitude of rewards, not how they vary.)
-    unit = math.sqrt(total / count) or abs(center) or 1.0
+    unit = math.sqrt(total / count)
+    if unit <= 1e-14 * abs(center):  # rounding errors
+        # (Equal rewards only show the magnitude of rewards, not how they vary.)
+        unit = abs(center) or 1.0
     names = ["noise", "own"]
     ranges = np.empty(0)
     if rows is not None:

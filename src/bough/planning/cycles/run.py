@@ -86,7 +86,7 @@ def run(
     >>> round(done.certificate.mean, 3)  # the goal after six steps
     0.167
     """
-    if not (hasattr(env, "reset") and hasattr(env, "step")):
+    if isinstance(env, type) or not (hasattr(env, "reset") and hasattr(env, "step")):
         raise TypeError(f"env must be a Gymnasium environment, got {env!r}")
     count = whole(steps, "steps", least=1)
     if agent is None:
