@@ -5,7 +5,8 @@ SCRIPT = """
 from bough import games
 {position}
 print("begun")
-found = games.match(games.RandomPlayer(), games.RandomPlayer(), {name}, games=6, workers=2, progress=False)
+player = games.RandomPlayer()
+found = games.match(player, player, {name}, games=6, workers=2, progress=False)
 print(len(found.games), "games")
 """
 
