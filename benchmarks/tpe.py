@@ -1,6 +1,7 @@
 r"""Optuna's TPE as a searcher of trees, with one categorical parameter for each step.
 
-A searcher of one's own for `bough compare`; it needs the extra `optuna`. The figure of the README:
+A searcher of one's own for `bough compare`; it needs the extra `optuna`. The figure of the README
+is drawn from the table `regrets.csv` (`docs/figures/regret.csv`) of
 
     bough compare smooth:noise=0.02 --searchers gpts,uct,random,benchmarks/tpe.py:TPE \
         --budget 1000 --seeds 20 --tuning-seeds 16 --out comparison/
