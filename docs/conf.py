@@ -15,7 +15,7 @@ import bough
 
 project = "bough"
 version = release = bough.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["build"]
@@ -24,13 +24,6 @@ html_theme = "furo"
 html_title = "bough"
 html_math_renderer = "mathml"
 templates_path: list[str] = []
-nitpicky = False  # names in docstrings are text, not links
-suppress_warnings = ["ref.python"]  # nor which of several things of that name they would link to
-default_role = "code"  # as the docstrings mean it
-napoleon_use_ivar = True  # attributes are described once, with the class
-napoleon_use_rtype = False
-autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the signature has them
 
 
 def run_examples(app, docname, source):
@@ -51,5 +44,4 @@ def setup(app):
     renderer = (visit_math, None)
     app.add_html_math_renderer("mathml", renderer, renderer)
     app.add_lexer("output", TextLexer)
-    app.add_directive("commands", executed.commands_directive())
     app.connect("source-read", run_examples)

@@ -53,31 +53,3 @@ def _run(program, expected, names, name, line):
     if expected is not None and printed.getvalue().strip() != expected.strip():
         return [f"line {line}: it printed\n{printed.getvalue()}\nand the page says\n{expected}"]
     return []
-
-
-def commands_directive():
-    """Return a directive that shows the help of every command, as it is."""
-    import click
-    from docutils import nodes
-    from docutils.parsers.rst import Directive
-
-    from bough.cli import main
-
-    def pages(command, words):
-        with click.Context(command, info_name=" ".join(words)) as context:
-            yield words, command.get_help(context)
-            if isinstance(command, click.Group):
-                for name in sorted(command.list_commands(context)):
-                    yield from pages(command.get_command(context, name), [*words, name])
-
-    class Commands(Directive):
-        def run(self):
-            parts = []
-            for words, text in pages(main, ["bough"]):
-                section = nodes.section(ids=["-".join(words)])
-                section += nodes.title(text=" ".join(words))
-                section += nodes.literal_block(text, text, language="text")
-                parts.append(section)
-            return parts
-
-    return Commands

@@ -1,11 +1,17 @@
-"""Make the figures of the documentation: `python docs/figures/make.py`.
+"""Draw the figures of the documentation.
 
-Needs the extras `games`, `plot`, `report` and `browser`, and chromium for the screenshots.
+    python docs/figures/make.py         # all of them
+    python docs/figures/make.py regret  # the figure of the README, from regret.csv
+
+Needs the extra `plot`; all of them need `games`, `report` and `browser` too, and chromium for the
+screenshots. `regret.csv` is the table `regrets.csv` of the comparison in `benchmarks/tpe.py`.
 """
 
+import csv
 import math
 import pathlib
 import shutil
+import sys
 import tempfile
 
 import matplotlib.pyplot as plt
@@ -61,7 +67,36 @@ def main():
     labeled_search().plot("effects", ax=axes)
     save(figure, "effects.png", dpi=90)
     boards()
+    regret()
     screenshots(result, tuned)
+
+
+def regret():
+    """Draw simple regret against evaluations, from the table of a comparison."""
+    plt.switch_backend("agg")
+    plt.rcParams["svg.hashsalt"] = "bough"  # the same figure has the same bytes
+    names = {"gpts": "GPTS (bough)", "uct": "UCT", "benchmarks/tpe.py:TPE": "TPE (Optuna)",
+             "random": "random"}  # fmt: skip
+    with (HERE / "regret.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
+    for (searcher, label), color in zip(
+        names.items(), ("#0072B2", "#D55E00", "#009E73", "#777777")
+    ):
+        mine = [row for row in rows if row["searcher"] == searcher and int(row["evaluations"]) >= 3]
+        at, mean, low, high = (
+            [float(row[column]) for row in mine]
+            for column in ("evaluations", "simple", "simple_low", "simple_high")
+        )
+        axes.loglog(at, mean, color=color, label=label)
+        axes.fill_between(at, low, high, color=color, alpha=0.15, linewidth=0)
+        axes.annotate(label, (at[-1], mean[-1]), xytext=(5, 0), textcoords="offset points",
+                      va="center", color=color)  # fmt: skip
+    axes.set(xlabel="evaluations", ylabel="simple regret", xlim=(3, 1000))
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(HERE / "regret.svg", metadata={"Date": None})
+    plt.close(figure)
 
 
 def boards():
@@ -142,4 +177,4 @@ def shrink(file):
 
 
 if __name__ == "__main__":
-    main()
+    regret() if sys.argv[1:] == ["regret"] else main()
