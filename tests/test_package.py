@@ -1,4 +1,4 @@
-"""What is installed is what is in `src/`, and imports quickly."""
+"""The installed files, the public names, and what is imported when."""
 
 import ast
 import pathlib
@@ -29,21 +29,77 @@ def test_everything_in_the_source_is_installed():
     assert installed - compiled == sources
 
 
-def test_nothing_heavy_is_imported():
-    code = "import sys, bough; print(' '.join(sorted({m.split('.')[0] for m in sys.modules})))"
-    modules = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert "bough" in modules
-    heavy = {"scipy", "click", "tqdm", "matplotlib", "sklearn", "cython", "Cython"}
-    assert not heavy & set(modules)
+def imported(code):
+    """Return the modules that a new process has imported once it has run some code."""
+    code += "; import sys; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_importing_bough_imports_nothing_else():
+    found = imported("import bough")
+    assert {name for name in found if name.split(".")[0] == "bough"} == {"bough"}
+    heavy = {
+        "numpy",
+        "scipy",
+        "click",
+        "tqdm",
+        "asyncio",
+        "dataclasses",
+        "multiprocessing",
+        "sqlite3",
+    }
+    assert not heavy & found
+
+
+def test_a_search_imports_what_it_needs():
+    found = imported(
+        "import bough; tree = bough.Tree(2, 3); "
+        "bough.maximize(sum, tree, budget=5, searcher=bough.UCT(tree, rng=0), progress=False)"
+    )
+    heavy = {
+        "scipy",
+        "click",
+        "tqdm",
+        "asyncio",
+        "multiprocessing",
+        "matplotlib",
+        "sklearn",
+        "Cython",
+    }
+    assert not heavy & {name.split(".")[0] for name in found}
+    others = {
+        "cli",
+        "experiments",
+        "games",
+        "generation",
+        "planning",
+        "plotting",
+        "report",
+        "theory",
+    }
+    assert not {f"bough.{name}" for name in others} & found
+
+
+def test_lists_of_public_names_agree():
+    imports = {}
+    for node in ast.walk(ast.parse((SOURCE / "__init__.py").read_text())):
+        if isinstance(node, ast.ImportFrom):
+            imports |= {alias.name: node.module for alias in node.names}
+    del imports["import_module"], imports["TYPE_CHECKING"], imports["Any"]
+    assert sorted(imports) == sorted(bough.__all__)
+    assert {name: home for name, home in imports.items() if home != "bough"} == bough._MODULES
+    assert set(bough.__all__) <= set(dir(bough))
+
+
+@pytest.mark.parametrize(
+    "name", ["baselines.UCT", "searchers.UCT", "games.Player", "problems", "exceptions", "report"]
+)
+def test_modules_are_imported_on_first_use(name):
+    imported(f"import bough; bough.{name}")
 
 
 def test_theory_knows_kernels_and_confidence_only():
-    """Nor does `import bough` import it: no search needs it."""
-    code = "import sys, bough; print(*[m for m in sys.modules if m.startswith('bough.theory')])"
-    run = [sys.executable, "-c", code]
-    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.split() == []
     allowed = {"bough", "bough._validation", "bough.confidence", "bough.kernels"}
     for file in (SOURCE / "theory").glob("*.py"):
         for line in ast.walk(ast.parse(file.read_text())):
