@@ -167,6 +167,7 @@ def test_a_certificate_with_untried_pairs():
         model = cycles.GPCycle(range(3), ["on", "stay"], reward_range=reward_range)
         model.learn(0, "on", 0.5, 1)
         model.learn(1, "stay", 0.4, 1)
+        model.learn(1, "stay", 0.38, 1)
         assert model.certificate().upper == highest  # nothing is known of untried pairs
         extrapolated = model.certificate(extrapolate=True)
         assert extrapolated.mean < extrapolated.upper < math.inf

@@ -158,17 +158,19 @@ class CycleAgent(ABC):
         graph, pairs = self._known_graph(reached)
         cycle, mean, low = pairs, math.nan, -math.inf
         if len(pairs):
-            policy = best_policy(graph, lower[pairs])
+            # (Before anything is known of the noise, by the estimates.)
+            ranks = lower if np.isfinite(lower[pairs]).all() else estimates
+            policy = best_policy(graph, ranks[pairs])
             cycle = pairs[cycle_of(graph, policy.edges, int(np.argmax(policy.gains)))]
             cycle = np.roll(cycle, -int(np.argmin(cycle)))  # from the state listed first
             mean, low = (
                 float(estimates[cycle].mean()),
                 float(np.maximum(lower[cycle], lowest).mean()),
             )
-        if explored:
+        if not np.isfinite(upper[pairs] if explored else np.append(upper, elsewhere)).all():
+            highest = math.inf
+        elif explored:
             highest = float(best_policy(graph, upper[pairs]).gains.max())
-        elif not math.isfinite(elsewhere):
-            highest = elsewhere
         else:
             everything, weights = self._optimistic_graph(upper, elsewhere)
             highest = float(best_policy(everything, weights).gains[self._here])

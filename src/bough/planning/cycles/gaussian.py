@@ -10,7 +10,7 @@ from bough._validation import at_least_zero
 from bough.confidence import Confidence
 from bough.planning.cycles.agents import Bounds, CycleAgent, CycleCertificate
 from bough.planning.cycles.best_cycle import Floats, Ints, best_policy
-from bough.planning.cycles.process import Factor, Hyperparameters, Tried, fit, posterior
+from bough.planning.cycles.process import BOUNDS, Factor, Hyperparameters, Tried, fit, posterior
 from bough.planning.cycles.world import UNKNOWN, Actions, Features, State
 
 #: The default factor of exploration.
@@ -87,6 +87,7 @@ class GPCycle(CycleAgent):
         self.exploration = at_least_zero(exploration, "exploration")
         self._hyperparameters: Hyperparameters | None = None
         self._factor: Factor | None = None
+        self._last_fit: Hyperparameters | None = None  # also one that is not kept
         self._next_fit = 1.0
         self._edges: list[int] | None = None  # the pair to take, by state; None: plan again
         self._policy: Ints | None = None  # the last one, in the optimistic graph
@@ -144,6 +145,7 @@ class GPCycle(CycleAgent):
         if fitted is None or world.observations >= self._next_fit or fit_again:
             fitted = fit(tried, None if rows is None else rows[at], fitted)
             factor = None if rows is None else Factor(fitted.lengths)
+        self._last_fit = fitted
         if world.observations >= self._next_fit and not fit_again:
             self._hyperparameters, self._factor = fitted, factor
             self._next_fit = max(world.observations + 1, GROWTH * world.observations)
@@ -186,11 +188,33 @@ class GPCycle(CycleAgent):
     def _certain_widths(self, extrapolate: bool = False) -> Bounds:
         # (The last fit knows nothing of how pairs differ that were tried after it.)
         means, std, (mean, deviation) = self._posterior(fit_again=True)
-        # (Each side fails with half of the probability.)
-        schedule = Confidence(self.delta / 2.0)
+        # (A quarter of the probability of failure for each side, and half of it for the noise.)
+        schedule = Confidence(self.delta / 4.0)
         pairs = len(means) + self.world.is_open
         b = schedule.sqrt_beta(max(self.world.observations, 1), math.log(pairs))
+        untried = np.array(self.world.targets) == UNKNOWN
         widths, elsewhere = b * std, mean + b * deviation
+        widths[~untried] *= self._noise_factor()
         if not extrapolate or self._rewards_are_equal:
-            widths[np.array(self.world.targets) == UNKNOWN] = elsewhere = math.inf
+            widths[untried] = elsewhere = math.inf
         return means, widths, min(elsewhere, self._reward_bounds()[1])
+
+    def _noise_factor(self) -> float:
+        """Return an upper bound of the standard deviation of the noise, in units of the fitted one.
+
+        By the variance of repeated rewards, whose distribution is chi-squared. If all repeated
+        rewards were equal, they are taken to be exact as soon as the next one differs with a
+        probability of at most delta / 2, by the rule of succession; until then it is infinite.
+        """
+        from scipy.special import gammaincinv
+
+        world, fitted = self.world, self._last_fit
+        repeats = world.observations - sum(visits > 0 for visits in world.visits)
+        if fitted is None or not repeats:
+            return math.inf
+        variance = fitted.unit**2 * fitted.noise
+        if world.squares <= repeats * fitted.unit**2 * BOUNDS["noise"][0]:
+            return 1.0 if repeats + 2 >= 2.0 / self.delta else math.inf
+        level = 0.5 * self.delta * 6.0 / (math.pi * repeats) ** 2
+        highest = world.squares / (2.0 * float(gammaincinv(0.5 * repeats, level)))
+        return math.sqrt(max(highest / variance, 1.0))
