@@ -10,8 +10,8 @@
 
 Each adds what is missing to `games_runs.jsonl`, one line for each match or each position. The
 constants of `games.Player` were chosen on Connect Four and Hex with seeds from 1000 on; matches
-have seed 0 and tuning 10,000. Rules are compiled for five games (`games_rules.pyx`), which needs
-Cython and a C compiler; the others are OpenSpiel's.
+have seeds from 0 on and tuning from 10,000 on. Rules are compiled (`games_rules.pyx`), which needs
+Cython and a C compiler, but for Havannah, whose rules are OpenSpiel's.
 """
 
 import functools
@@ -34,17 +34,20 @@ from bough.run.pools import cores, in_processes
 FILE = pathlib.Path(__file__).parent / "games_runs.jsonl"
 PAGE = pathlib.Path(__file__).parent / "games.md"
 
-#: Number of playouts and of games by game of a match.
+#: Number of games of a match by game.
 MATCHES = {
-    "connect_four": (400, 400),
-    "hex(board_size=7)": (400, 400),
-    "y(board_size=8)": (400, 400),
-    "breakthrough(rows=6,columns=6)": (400, 400),
-    "othello": (400, 400),
-    "go(board_size=7)": (400, 100),
-    "havannah(board_size=4)": (400, 400),
-    "clobber": (400, 400),
+    "connect_four": 400,
+    "hex(board_size=7)": 400,
+    "y(board_size=8)": 400,
+    "breakthrough(rows=6,columns=6)": 400,
+    "othello": 400,
+    "clobber": 400,
+    "havannah(board_size=4)": 400,
+    "go(board_size=7)": 100,
 }
+#: Playouts per decision in matches, and games of a match in a row of the file.
+PLAYOUTS = 400
+BLOCK = 100
 #: Games on which constants were chosen.
 CHOSEN_ON = ("connect_four", "hex(board_size=7)")
 #: Games of which a quarter is played in a match, and half for tuning.
@@ -76,9 +79,9 @@ GRAVES = [
 ]
 #: Settings by family, and the numbers of games of the rounds of successive halving.
 FAMILIES: dict[str, tuple[Sequence[Any], Sequence[int]]] = {
-    "UCT": (UCTS, (16, 32, 64)),
-    "RAVE": (RAVES, (24, 40, 80)),
-    "GRAVE": (GRAVES, (24, 40, 80)),
+    "UCT": (UCTS, (8, 16, 32)),
+    "RAVE": (RAVES, (12, 20, 40)),
+    "GRAVE": (GRAVES, (12, 20, 40)),
 }
 
 Row = dict[str, Any]
@@ -87,7 +90,8 @@ Row = dict[str, Any]
 class Runs:
     """A file of rows, each with a key."""
 
-    def __init__(self, file: pathlib.Path) -> None:
+    def __init__(self, file: pathlib.Path, workers: int) -> None:
+        self.workers = workers
         self._file = file
         lines = file.read_text().splitlines() if file.exists() else []
         self.rows: dict[str, Row] = {row["key"]: row for row in map(json.loads, lines)}
@@ -106,10 +110,10 @@ class Runs:
         return [row for key, row in self.rows.items() if key.split(":")[0] == kind]
 
 
-def points(player: Any, opponent: Any, position: Any, count: int, seed: int) -> Row:
+def points(player: Any, opponent: Any, position: Any, count: int, seed: int, workers: int) -> Row:
     """Play a match, and return what the table shows of it."""
     found = games.match(
-        player, opponent, position, count, seed=seed, workers=cores(), progress=False
+        player, opponent, position, count, seed=seed, workers=workers, progress=False
     )
     own, other = found.seconds_per_move
     return {
@@ -133,7 +137,9 @@ def tune(runs: Runs, game: str, family: str) -> Any:
             (
                 runs.row(
                     f"tune:{game}:{each.settings}:{number}",
-                    lambda: points(each, YARDSTICK, start(game), count, 10_000 + number),  # noqa: B023
+                    lambda: points(
+                        each, YARDSTICK, start(game), count, 10_000 + number, runs.workers
+                    ),  # noqa: B023
                 )["score"],
                 each,
             )
@@ -156,16 +162,27 @@ def opponents(runs: Runs, game: str, playouts: int) -> dict[str, Any]:
     }
 
 
-def play_matches(runs: Runs, names: Iterable[str], families: Sequence[str]) -> None:
-    """Play the matches at equal playouts."""
-    for game in names:
-        playouts, count = MATCHES[game]
-        for family, opponent in opponents(runs, game, playouts).items():
-            if family in families:
-                runs.row(
-                    f"match:{game}:{family}:{playouts}",
-                    lambda: points(games.Player(playouts), opponent, start(game), count, 0),  # noqa: B023
-                )
+def play_matches(
+    runs: Runs, names: Iterable[str], families: Sequence[str], blocks: Iterable[int]
+) -> None:
+    """Play the matches at equal playouts, in blocks of games with a seed of their own."""
+    for block in blocks:
+        for game in names:
+            if block * BLOCK >= MATCHES[game]:
+                continue
+            for family, opponent in opponents(runs, game, PLAYOUTS).items():
+                if family in families:
+                    runs.row(
+                        f"match:{game}:{family}:{block}",
+                        lambda: points(  # noqa: B023
+                            games.Player(PLAYOUTS),
+                            opponent,
+                            start(game),
+                            BLOCK,
+                            block,
+                            runs.workers,  # noqa: B023
+                        ),
+                    )
 
 
 def play_equal_time(runs: Runs, names: Iterable[str]) -> None:
@@ -183,9 +200,11 @@ def play_equal_time(runs: Runs, names: Iterable[str]) -> None:
             def make(opponent: Any = opponent, position: Any = position) -> Row:
                 playouts = 400
                 for _ in range(2):
-                    own, other = points(games.Player(playouts), opponent, position, 8, 20_000)["ms"]
+                    own, other = points(
+                        games.Player(playouts), opponent, position, 8, 20_000, runs.workers
+                    )["ms"]
                     playouts = max(round(playouts * other / own), 20)
-                return points(games.Player(playouts), opponent, position, 200, 1)
+                return points(games.Player(playouts), opponent, position, 200, 1, runs.workers)
 
             runs.row(f"cpu:{game}:{family}", make)
 
@@ -291,10 +310,11 @@ def speed(runs: Runs, name: str) -> Row:
 
 @click.group()
 @click.option("--file", type=click.Path(path_type=pathlib.Path), default=FILE, help="File of runs.")
+@click.option("--workers", type=int, default=None, help="Number of processes.")
 @click.pass_context
-def main(context: click.Context, file: pathlib.Path) -> None:
+def main(context: click.Context, file: pathlib.Path, workers: int | None) -> None:
     """Matches and regrets of players of games."""
-    context.obj = Runs(file)
+    context.obj = Runs(file, cores() if workers is None else workers)
 
 
 only = click.option("--only", default="", help="Games whose names contain one of these words.")
@@ -318,10 +338,11 @@ def tune_command(runs: Runs, only: str) -> None:
 @main.command("matches")
 @only
 @click.option("--against", default="UCT,OpenSpiel,RAVE,GRAVE", show_default=True)
+@click.option("--blocks", type=int, default=4, help="Hundreds of games of a match.")
 @click.pass_obj
-def matches_command(runs: Runs, only: str, against: str) -> None:
+def matches_command(runs: Runs, only: str, against: str, blocks: int) -> None:
     """Matches at equal playouts."""
-    play_matches(runs, _chosen(only), against.split(","))
+    play_matches(runs, _chosen(only), against.split(","), range(blocks))
 
 
 @main.command("cpu")

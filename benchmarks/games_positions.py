@@ -1,10 +1,15 @@
 """The games of the benchmark: compiled rules, or OpenSpiel's, by the same names."""
 
 import functools
+import pathlib
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from bough import games
+
+#: Where the compiled module is kept.
+BUILD = pathlib.Path(__file__).parent.parent / "build" / "games_rules"
 
 
 @functools.cache
@@ -12,10 +17,13 @@ def rules() -> dict[str, Any]:
     """Return the classes of `games_rules.pyx` by OpenSpiel's names; the first call compiles it."""
     import pyximport
 
-    importers = pyximport.install(language_level=3)
-    from benchmarks import games_rules
-
-    pyximport.uninstall(*importers)
+    importers = pyximport.install(language_level=3, build_dir=str(BUILD))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the tools that build it
+            from benchmarks import games_rules
+    finally:
+        pyximport.uninstall(*importers)
     classes = [kind for kind in vars(games_rules).values() if getattr(kind, "game", "")]
     return {kind.game: kind for kind in classes}
 

@@ -69,12 +69,15 @@ class BeliefTree(GameTree):
         v, v_label and q in units of 1/L, L the mean length of a playout from the root.
     prior
         Means and variances of effects at the root, by player and label.
+    boards
+        The regression of steps on features of positions.
     """
 
-    def __init__(self, rng, exploration, shares, prior=None):
+    def __init__(self, rng, exploration, shares, prior=None, boards=None):
         self.exploration = exploration
         self.step_share, self.label_share, self.drift_share = shares
         self.prior = {} if prior is None else dict(prior)
+        self.boards = boards
         self.v = self.v_label = self.q = self.v_new = 0.0
         self.is_kept = False
         increments = np.zeros(MOST_DEPTH + 3)
@@ -84,6 +87,7 @@ class BeliefTree(GameTree):
         self.intercept = np.zeros(0)
         self.slope = np.zeros(0)
         self.width = np.zeros(0)
+        self.shift = np.zeros(0)
         self.prior_mean = np.zeros(0)
         self.prior_variance = np.zeros(0)
         self.effect = self.variance = 0.0
@@ -136,6 +140,7 @@ class BeliefTree(GameTree):
             self.intercept = widened(self.intercept, (room,), np.float64)
             self.slope = widened(self.slope, (room,), np.float64)
             self.width = widened(self.width, (room,), np.float64)
+            self.shift = widened(self.shift, (room,), np.float64)
         return 0
 
     # ------------------------------------------------------------------ one playout
@@ -156,7 +161,7 @@ class BeliefTree(GameTree):
         self.noted = 0
         return 0
 
-    def _expanded(self, n):
+    def _expanded(self, n, position):
         if n == ROOT:
             self._set_units(self.mean_length)
             if not self.is_kept:
@@ -168,6 +173,10 @@ class BeliefTree(GameTree):
         for c in range(first, first + count):
             self.node[c].sign = -self.node[n].sign  # presumably
             self._start_value(c, count)
+        if self.boards is not None:
+            means = self.boards.expect(self, n, position, self.moves[first : first + count])
+            for i in range(count):
+                self.shift[first + i] = means[i]
         return 0
 
     def _choose(self, n):
@@ -230,7 +239,7 @@ class BeliefTree(GameTree):
             self.old_steps[self.old, 0] = self.nodes.array[c].mu
             self.old_steps[self.old, 1] = self.nodes.array[c].v
             self.old += 1
-            self.posterior.replace_step(c, self.effect, self.v + self.variance)
+            self.posterior.replace_step(c, self.effect + self.shift[c], self.v + self.variance)
         self.replaced += 1
         self.posterior.gather_again()
 
@@ -444,6 +453,7 @@ class BeliefTree(GameTree):
             effects.append((self.effect, self.variance))
         state = self.nodes.state()
         values = [np.array(self.intercept), np.array(self.slope), np.array(self.width)]
+        values.append(np.array(self.shift))
         kept = GameTree.make_root(self, n)
         records = state["records"][kept]
         links = self.records
@@ -456,9 +466,12 @@ class BeliefTree(GameTree):
         state["pending"] = state["pending"][:0]
         self.nodes.restore(state)
         room = self.node.shape[0]
-        self.intercept, self.slope, self.width = (
+        self.intercept, self.slope, self.width, self.shift = (
             widened(part[kept], (room,), np.float64) for part in values
         )
+        self.shift[ROOT] = 0.0
+        if self.boards is not None:
+            self.boards.keep(kept)
         self.posterior.replace_step(ROOT, mean, 1.0 / precision)
         self._set_units(length)
         self.is_kept = True

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.belief.rng import SplitMix64
+from bough.games.regression import BoardRegression
 from bough.games.tree import GameTree
 
 class BeliefTree(GameTree):
@@ -22,6 +23,7 @@ class BeliefTree(GameTree):
         exploration: float,
         shares: tuple[float, float, float],
         prior: Mapping[tuple[int, Hashable], tuple[float, float]] | None = None,
+        boards: BoardRegression | None = None,
     ) -> None: ...
     def values(
         self,

@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from bough._validation import above_zero, at_least_zero, listed, real, whole
 from bough.belief.rng import Rng, SplitMix64, generator
 from bough.games.beliefs import BeliefTree
+from bough.games.regression import BoardRegression
 from bough.games.rules import Move, Position, check_open, name_of, position_of
 from bough.games.tree import GameTree, TallyTree
+from bough.kernels import LabelKernel
+from bough.kernels.labels import check_label_kernel
 
 Array = NDArray[np.float64]
 
@@ -260,6 +263,10 @@ class Player(TreePlayer):
     prior : mapping, optional
         Mean and variance of the effect of a move at the root, by player and label: the `effects`
         of an earlier game.
+    board_kernel : LabelKernel, optional
+        Kernel between the `features()` of positions, such as ``kernels.LinearFeatures()``, by which
+        what is known of some positions is expected of others; see `bough.games.regression`. It
+        takes more time than everything else in compiled games.
 
     Examples
     --------
@@ -272,6 +279,7 @@ class Player(TreePlayer):
     exploration: float = field(default=1.7, kw_only=True)
     shares: tuple[float, float, float] = field(default=SHARES, kw_only=True)
     prior: Mapping[tuple[int, Move], tuple[float, float]] | None = field(default=None, kw_only=True)
+    board_kernel: LabelKernel | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -287,6 +295,8 @@ class Player(TreePlayer):
         )
         if self.prior is not None:
             self.prior = _checked_prior(self.prior)
+        if self.board_kernel is not None:
+            self.board_kernel = _between_features(self.board_kernel)
 
     @property
     def effects(self) -> dict[tuple[int, Move], tuple[float, float]]:
@@ -295,7 +305,8 @@ class Player(TreePlayer):
         return found if self._tree is None else self._tree.effects()
 
     def _new_tree(self, rng: SplitMix64) -> GameTree:
-        return BeliefTree(rng, self.exploration, self.shares, self.prior)
+        boards = None if self.board_kernel is None else BoardRegression(self.board_kernel)
+        return BeliefTree(rng, self.exploration, self.shares, self.prior, boards)
 
     def _evaluate(self, sign: float) -> tuple[Array, Array, Array, Array]:
         mean, slope, std, spread = self._tree.values()
@@ -509,6 +520,22 @@ def _checked_prior(prior: Any) -> dict[tuple[int, Move], tuple[float, float]]:
             at_least_zero(effect[1], f"variance of prior[{pair!r}]"),
         )
     return found
+
+
+def _between_features(kernel: Any) -> LabelKernel:
+    """Return a kernel between features whose hyperparameters are known, or refuse it."""
+    checked = check_label_kernel(kernel, "board_kernel")
+    if checked.independent:
+        raise ValueError(
+            "board_kernel must compare features, as LinearFeatures(), RBF(length) or "
+            f"Matern(length) do, got {kernel!r}"
+        )
+    if getattr(checked, "variance", 1.0) is None:  # it is scaled to that of a step in any case
+        checked = replace(checked, variance=1.0)  # type: ignore[type-var]
+    missing = [name for name in checked.hyperparameters if getattr(checked, name) is None]
+    if missing:
+        raise ValueError(f"board_kernel needs its {missing[0]}, which is not fitted: {kernel!r}")
+    return checked
 
 
 def _generator(rng: Rng) -> SplitMix64:

@@ -66,7 +66,7 @@ cdef class GameTree:
     cdef int _begin(self) except -1
     cdef int _undo(self) except -1
     cdef int _choose(self, int n) except -1
-    cdef int _expanded(self, int n) except -1
+    cdef int _expanded(self, int n, position) except -1
     cdef int _observe(self, double result) except -1
     cdef bint _expands(self, int n) noexcept
 

@@ -244,7 +244,7 @@ class GameTree:
                 self.sums[t, code] = 0.0
             self.node[n].table = t
             self.tables += 1
-        self._expanded(n)
+        self._expanded(n, position)
         return 0
 
     # ------------------------------------------------------------------ proven values
@@ -304,7 +304,7 @@ class GameTree:
         """Return whether a node that has no children so far is expanded now."""
         return self.node[n].visits > 0 or n == ROOT
 
-    def _expanded(self, n):
+    def _expanded(self, n, position):
         """Take note of the children of a node."""
         return 0
 

@@ -1,0 +1,48 @@
+"""Compiled rules of the benchmark: the moves, players and results of OpenSpiel in random games."""
+
+import pathlib
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from bough import games
+
+pytest.importorskip("pyspiel", reason="needs the extra games")
+
+from benchmarks.games_positions import start
+
+RULES = pathlib.Path(__file__).parent.parent / "benchmarks" / "games_rules.pyx"
+NAMES = re.findall(r'^    game = "(.+)"$', RULES.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_random_games_are_those_of_openspiel(name: str) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        own, other = start(name), games.open_spiel(name)
+        assert not isinstance(own, games.OpenSpielPosition)
+        while other.result() is None:
+            assert own.result() is None
+            assert own.player == other.player
+            assert own.moves() == other.moves()
+            move = int(rng.choice(other.moves()))
+            before = own.copy()
+            own.play(move)
+            assert before.history() == other.history()
+            other.play(move)
+        assert own.result() == other.result()
+        assert own.history() == other.history()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_playouts_are_those_of_openspiel(name: str) -> None:
+    def draws(seed: int) -> Callable[[int], int]:
+        rng = np.random.default_rng(seed)
+        return lambda n: int(rng.integers(n))
+
+    for seed in range(10):
+        own, other = start(name), games.open_spiel(name)
+        assert own.playout(draws(seed)) == other.playout(draws(seed))
+        assert own.result() == other.result()
