@@ -467,7 +467,7 @@ def _failure(asked: Any, error: Exception, run: GenerationRun) -> ObjectiveError
 def _checked_generators(f: Any, generators: Any) -> dict[str, Any]:
     """Return the generators by name."""
     if (f is None) == (generators is None):
-        raise TypeError("give one generator, or several by name: generators={'fast': f, 'big': g}")
+        raise TypeError("pass one generator, or several by name: generators={'fast': f, 'big': g}")
     functions = {ONE: f} if generators is None else generators
     if not isinstance(functions, Mapping) or not functions:
         raise TypeError(f"generators must be functions by name, got {functions!r}")
@@ -490,7 +490,7 @@ def _checked_generators(f: Any, generators: Any) -> dict[str, Any]:
 def _open_run(given: SimpleNamespace, functions: dict[str, Any]) -> GenerationRun:
     """Return a new run, for the arguments of `generate`."""
     if given.budget is None and given.cost is None and given.stop == ():
-        raise ValueError("say when to stop: give a budget, a cost or a stop rule")
+        raise ValueError("pass a limit: a budget, a cost or a stop rule")
     rules: list[StopRule] = []
     budget = given.budget
     if budget is not None or given.stop != ():
