@@ -65,7 +65,7 @@ def generate(
         Several generators by name, instead of `f`. Each has its own strength at drafting and at
         refining, and its own cost.
     costs
-        What a call costs: a number, or numbers by name. What an `Answer` says of its cost counts
+        The cost of a call: a number, or numbers by name. The `cost` of an `Answer` counts
         more. By default every call costs 1.
     cost
         The total cost that may be spent, in the same unit: money, tokens, seconds. A call begins
@@ -189,10 +189,10 @@ async def agenerate(
     progress: bool | Literal["log"] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> GenerationResult:
-    """Find the best answer of an async generator, with up to `limit` calls under way.
+    """Find the best answer of an async generator, with up to `limit` concurrent calls.
 
     The parameters are those of `generate`. When the task is cancelled, as by Ctrl-C or a timeout,
-    calls under way are cancelled too; with a study all answers are recorded, and those calls are
+    running calls are cancelled too; with a study all answers are recorded, and those calls are
     offered again when it is resumed.
 
     Examples
