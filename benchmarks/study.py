@@ -25,8 +25,8 @@ PROBLEMS = {
     "trap": "the tree of Coquelin and Munos where averages mislead, without noise",
 }
 SEARCHERS = {
-    "gpts": "`GPTS(tree)`, which is given nothing: kernel, noise and mean are fitted",
-    "gpts-known": "`GPTS` with the kernel, noise and mean of the problem, where it has a prior",
+    "gpts": "`GPTS(tree)`, without arguments: kernel, noise and mean are fitted",
+    "gpts-known": "`GPTS` with the kernel, noise and mean of the problem, if it has a prior",
     "gpts:select=arm": "`GPTS` with fitted hyperparameters, by the rule of the paper",
     "uct": "`UCT`, tuned",
     "bast": "`BAST`, tuned",
@@ -37,49 +37,49 @@ SEARCHERS = {
 }
 
 PAGE = """\
-# Searchers side by side
+# Experiments: a comparison of searchers
 
-{problems} problems with known optima, {seeds} seeds each, {budget:,} plays a run:
+{problems} problems with known optima, {seeds} seeds each, {budget:,} plays per run:
 
     {command}
 
-- [summary.md](summary.md): where `gpts` is ahead of the others, where it is behind, what it costs.
+- [summary.md](summary.md): where `gpts` is ahead of the others, where it is behind, and its cost.
 - [regrets.md](regrets.md), [regrets.csv](regrets.csv): simple and cumulative regret and plays of
   sub-optimal paths against plays, and the constants that were tuned. [tuning.csv](tuning.csv) has
   the score of every constant that was tried.
 - [seconds.md](seconds.md): the same against the seconds spent in `ask` and `tell`.
-- the folder `figures`: all of it, one figure for each problem.
+- the folder `figures`: the same as one figure for each problem.
 
-`python -m benchmarks.study` makes all these pages, this one too. What they say of the outcome is
-computed from the runs.
+`python -m benchmarks.study` writes these pages, including this one. All statements about the
+results are computed from the runs.
 
-## What is compared
+## Problems and searchers
 
-| problem | what it is |
+| problem | description |
 |---|---|
 {problem_rows}
 
-| searcher | what it is |
+| searcher | description |
 |---|---|
 {searcher_rows}
 
-UCB1, LinRel, GPB, Gittins, Lookahead and TwoLevel look at every path at every play: most of these
+UCB1, LinRel, GPB, Gittins, Lookahead and TwoLevel compare all paths at every play: most of these
 trees are too large for them.
 
-## How to read it
+## Notes
 
-- A seed is a problem of its own, the same for all searchers, and so is its noise, play by play.
+- Each seed is another problem, the same for all searchers, including the noise of each play.
 - The constants of the searchers without a model are tuned for each problem, by their mean simple
-  regret on {tuning_seeds} other seeds. Grids grow while the best is at an end of them
-  (`bough.experiments.GRIDS`), so that no searcher is held back by a grid. `gpts` has no constant
-  that was tuned for one problem.
-- Sums of rewards are observed, not the rewards of single steps, which OLOP was made for. Where a
-  problem has no discount that of OLOP is tuned, too.
-- Intervals are bootstrap intervals of means over seeds, at 95 %. Who is ahead is decided by the
-  differences seed by seed. Of many comparisons of equals about one in forty comes out ahead, and
-  one in forty behind.
-- Seconds are those of `ask` and `tell` on one machine. Rewards here take microseconds; where they
-  take milliseconds, what a searcher costs matters little.
+  regret on {tuning_seeds} other seeds. Grids (`bough.experiments.GRIDS`) are
+  extended while the best value is at one of their ends, so that no searcher is limited by its grid.
+  No constant of `gpts` was tuned for a single problem.
+- Sums of rewards are observed, not the rewards of single steps, for which OLOP was designed. If a
+  problem has no discount, that of OLOP is tuned, too.
+- Intervals are bootstrap intervals of means over seeds, at 95 %. Searchers are compared by
+  paired differences. Of many comparisons between equals, about one in forty counts as ahead, and
+  one in forty as behind.
+- Seconds are those of `ask` and `tell` on one machine. Rewards here take microseconds; if they
+  take milliseconds, the cost of a searcher hardly matters.
 """
 
 

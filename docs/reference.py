@@ -294,8 +294,12 @@ def described(docstring):
     parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", inspect.cleandoc(docstring), flags=re.M)
     found = [paragraphs(parts[0])]
     for title, text in zip(parts[1::2], parts[2::2]):
-        prose = title in ("Examples", "Notes", "References")
-        found.append(f"**{title}**\n\n{paragraphs(text) if prose else items(text)}")
+        if title not in ("Examples", "Notes", "References"):
+            listing, example, code = text.partition("\n>>>")
+            text = f"{items(listing)}\n\n{paragraphs(example.lstrip() + code)}"
+        else:
+            text = paragraphs(text)
+        found.append(f"**{title}**\n\n{text.strip()}")
     return "\n\n".join(part for part in found if part.strip())
 
 

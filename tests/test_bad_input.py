@@ -163,7 +163,7 @@ def test_a_branching_function_that_changes_its_mind():
     belief.observe((1, 1), 1.0)
     width[(1,)] = 4
     for path in ((1, 1), (1, 3)):
-        with pytest.raises(ValueError, match=r"changed its mind: node \(1,\) had 3 .* now has 4"):
+        with pytest.raises(ValueError, match=r"inconsistent: node \(1,\) had 3 .* now has 4"):
             belief.observe(path, 1.0)
     assert len(belief) == 1
 

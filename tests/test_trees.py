@@ -120,7 +120,7 @@ def test_bad_keywords(keywords, error, message):
         Tree(math.inf, 2, log_arms=-1.0)
     with pytest.raises(TypeError, match=r"labels\[0\] must be a sequence, got 1"):
         Tree([2, 2], 2, labels=[1, 2])
-    with pytest.raises(ValueError, match="one list of labels a depth"):
+    with pytest.raises(ValueError, match="one list of labels for each depth"):
         Tree([2, 2], 2, labels=[["a", "b"]])
 
 
@@ -148,7 +148,7 @@ def test_paths_that_end_elsewhere():
     with pytest.raises(ValueError, match="too short: it ends at a node with 3 children"):
         Tree(3, 2).complete((0,))
     ragged = Tree(lambda path: 0 if path == (1,) else 2, 3)
-    with pytest.raises(ValueError, match=r"goes on below \(1,\), which is a leaf"):
+    with pytest.raises(ValueError, match=r"continues below \(1,\), which is a leaf"):
         ragged.branching((1, 0))
     with pytest.raises(ValueError, match="at most"):
         Tree(math.inf, 1).branching((2**31,))

@@ -230,7 +230,7 @@ class Tree:
         if len(counts) != self.depth:
             raise ValueError(
                 f"branching has {len(counts)} entries, one for each depth, but depth is "
-                f"{self.depth}; give one entry a depth, or one int for all"
+                f"{self.depth}; pass one entry for each depth, or one int for all"
             )
         return tuple(_count(c, f"branching[{d}]", least=1) for d, c in enumerate(counts))
 
@@ -242,11 +242,11 @@ class Tree:
         if self.counts is not None and hasattr(self._given, "__len__"):  # one list for each depth
             rows = [listed(row, f"labels[{d}]") for d, row in enumerate(names)]
         else:
-            fix = "; for other names at each depth, give branching as a sequence too"
+            fix = "; for other names at each depth, pass branching as a sequence too"
         if len(rows) != self.depth:
             raise ValueError(
                 f"labels has {len(rows)} entries, but depth is {self.depth}; "
-                "with one branching a depth, give one list of labels a depth"
+                "with one branching for each depth, pass one list of labels for each depth"
             )
         for d, count in enumerate(self.counts or ()):
             if len(rows[d]) != count:
@@ -302,7 +302,7 @@ class Tree:
             # (Prefixes are only built where they are needed: paths may be long.)
             counts.append(self.counts[i] if self.counts else self.children(steps[:i]))
             if counts[-1] == 0:
-                raise ValueError(f"path {steps} goes on below {steps[:i]}, which is a leaf")
+                raise ValueError(f"path {steps} continues below {steps[:i]}, which is a leaf")
             if k >= counts[-1]:
                 raise ValueError(
                     f"path[{i}] is {k}, but node {steps[:i]} has {counts[-1]} children, "

@@ -84,18 +84,18 @@ def test_paths_that_cannot_end():
     before = belief.posterior([(0, 1, 1), (1, 1, 1)])
     with pytest.raises(ValueError, match=r"no observation at \(1,\)"):
         belief.end((1,))
-    with pytest.raises(ValueError, match=r"\(0, 1\) went on before"):
+    with pytest.raises(ValueError, match=r"\(0, 1\) had further steps before"):
         belief.end((0, 1))
     with pytest.raises(ValueError, match="numbered 0 to 1"):
         belief.end((2,))
     belief.observe((1,), 0.5)
     belief.end((1,))
     for call in (lambda p: belief.observe(p, 1.0), lambda p: belief.posterior([p])):
-        with pytest.raises(ValueError, match=r"goes on below \(1,\), where it ended"):
+        with pytest.raises(ValueError, match=r"continues below \(1,\), where it ended"):
             call((1, 0, 0))
     assert len(belief) == 2
     assert belief.posterior([(0, 1, 1)])[1] <= before[1][0]
     ragged = bough.Belief(bough.Tree(lambda path: 2, 3), KERNEL, 0.1)
     ragged.observe((0, 0, 0), 1.0)
-    with pytest.raises(ValueError, match="for the branching function"):
+    with pytest.raises(ValueError, match="branching function of this tree determines"):
         ragged.end((0, 0, 0))

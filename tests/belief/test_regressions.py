@@ -108,7 +108,7 @@ def test_a_mean_function_that_changes_the_belief():
     belief = Belief(Tree(3, 3), kernels.Linear(), 0.1, mean=mean)
     belief.observe((0, 0, 0), 1.0)
     made.append(belief)
-    with pytest.raises(RuntimeError, match="changed while its prior mean was asked"):
+    with pytest.raises(RuntimeError, match="changed while its prior mean was evaluated"):
         belief.observe((1, 1, 1), 1.0)
     assert len(belief) == 2
 

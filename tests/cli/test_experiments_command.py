@@ -29,7 +29,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert all(float(row["simple_low"]) <= float(row["simple"]) for row in last)
     assert last[1]["constants"].startswith("exploration=")
     assert (tmp_path / "seconds.csv").read_text().startswith("problem,searcher,constants,seeds,sec")
-    assert "microseconds an evaluation" in (tmp_path / "seconds.md").read_text()
+    assert "microseconds per evaluation" in (tmp_path / "seconds.md").read_text()
     # The command that is quoted gives the same again.
     quoted = next(line for line in result.output.splitlines() if line.startswith("    bough "))
     again = CliRunner().invoke(main, [*quoted.split()[1:], "--workers", "1", "--json"])

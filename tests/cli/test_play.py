@@ -112,7 +112,7 @@ def test_moves_hints_undo_and_help(program):
     assert answer.exit_code == 0
     assert "take back your last move" in answer.output
     assert "#1 0  #2 1" in answer.output
-    assert "There is no move of yours to take back." in answer.output
+    assert "You have no move to take back." in answer.output
     assert "The game ends undecided after 0 moves (quit)." in answer.output
     tables = answer.output.split("  move  value")[1:]
     assert len(tables) == 4  # at the beginning, after the move, its undoing, and the hint
@@ -121,7 +121,7 @@ def test_moves_hints_undo_and_help(program):
 
 def test_undo_when_the_player_has_the_first_move(program):
     answer = in_game(program, "--second", "--json", text="undo\nmoves\n#1\nundo\nquit\n")
-    assert "no move of yours" in answer.stderr
+    assert "no move to take back" in answer.stderr
     assert len(json.loads(answer.stdout)["moves"]) == 1
 
 

@@ -120,8 +120,8 @@ def test_differences_are_taken_seed_by_seed():
     assert "    bough compare p\n" in page
     simple = page[page.index("## Simple regret: s against each") :]
     assert "| better | 0 | 0 | 1 |\n| worse | 1 | 0 | 0 |\n| same | 0 | 1 | 0 |" in simple
-    assert "Where s is behind:\n\n- p: better, by 1 [1, 1] after 3 plays\n" in simple
-    assert "s is behind nowhere." in simple[simple.index("## Cumulative regret") :]
+    assert "Cases in which s is behind:\n\n- p: better, by 1 [1, 1] after 3 plays\n" in simple
+    assert "s is never behind." in simple[simple.index("## Cumulative regret") :]
 
 
 def test_bootstrap_intervals_cover():

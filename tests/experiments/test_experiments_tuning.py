@@ -52,9 +52,7 @@ def test_a_grid_grows_while_the_best_is_at_an_end_of_it():
     assert choice.constants == (("arm", 0),)
     assert [c[0][1] for c in choice.candidates] == [0, 1, 2, 3]
     assert choice.at_ends == ("arm",)  # there is nothing beyond
-    assert "arm=0 (arm at an end of what was tried) | 0.000 | arm 0, 1, 2, 3 |" in regrets_page(
-        found
-    )
+    assert "arm=0 (arm at an end of the grid) | 0.000 | arm 0, 1, 2, 3 |" in regrets_page(found)
     _, choice = tune_stubborn(Grid((3, 2, 1), higher=(0, 3)))  # the other way round
     assert choice.constants == (("arm", 0),)
     assert (choice.at_ends, len(choice.candidates)) == ((), 5)

@@ -217,10 +217,10 @@ def test_log_and_bar(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "say when to stop"),
+        ({}, "pass a limit"),
         ({"budget": 0}, "budget"),
-        ({"budget": 5, "generators": {"a": len}}, "give one generator, or several"),
-        ({"budget": 5, "f": None}, "give one generator, or several"),
+        ({"budget": 5, "generators": {"a": len}}, "pass one generator, or several"),
+        ({"budget": 5, "f": None}, "pass one generator, or several"),
         ({"budget": 5, "f": None, "generators": {}}, "functions by name"),
         ({"budget": 5, "f": 3}, "generate must be a function"),
         ({"budget": 5, "f": lambda: 1}, "function of one argument"),

@@ -36,7 +36,7 @@ def test_a_log_of_json_lines_comes_back(tmp_path):
         (['{"answer": 1}'], "line 1 must be an object with a score"),
         (['{"score": "x"}'], "the score of line 1"),
         (['{"score": 1, "parent": 5}'], "line 1: its parent 5 is not before it"),
-        (['{"score": 1, "id": 1}', '{"score": 1, "id": 1}'], "line 2: its id 1 is there"),
+        (['{"score": 1, "id": 1}', '{"score": 1, "id": 1}'], "line 2: its id 1 occurs twice"),
         (['{"score": 1, "std": -1}'], "the std of line 1 must not be negative"),
         (['{"score": 1, "generator": 3}'], "line 1: its generator"),
     ],

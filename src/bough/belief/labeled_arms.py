@@ -87,7 +87,7 @@ class State:
 
     @property
     def c(self) -> Array:
-        """What its reward depends on of the effects."""
+        """The coefficients of the effects in its reward."""
         return self.phi - self.smooth
 
 

@@ -173,9 +173,9 @@ class Nodes:
         for i in range(length + 1):
             if self.ragged and self.array[n].branching != self.widths[i]:
                 raise ValueError(
-                    f"the tree's branching function changed its mind: node "
+                    f"the branching function of the tree is inconsistent: node "
                     f"{self.path(i)} had {self.array[n].branching} "
-                    f"children and now has {self.widths[i]}; it must always give the same answer"
+                    f"children and now has {self.widths[i]}; it must always return the same number"
                 )
             if i == length:
                 break
@@ -514,7 +514,7 @@ class Nodes:
         leaf = self.array[n].branching == 0 and self.array[n].count != GROUP
         if self.found < self.length and leaf:
             raise ValueError(
-                f"path {self.path(self.length)} goes on below {self.path(self.found)}, "
+                f"path {self.path(self.length)} continues below {self.path(self.found)}, "
                 "where it ended"
             )
         self.step_prior = 0.0
@@ -539,7 +539,7 @@ class Nodes:
             self.length = self.read(path)
             self.found = self.locate(length)
             if self.found != found:
-                raise RuntimeError("the belief was changed while its prior mean was asked")
+                raise RuntimeError("the belief was changed while its prior mean was evaluated")
             self.m += rise
             self.step_prior = step_prior
         for i in range(self.found, self.length):

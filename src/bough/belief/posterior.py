@@ -190,8 +190,8 @@ class Posterior:
         length = self.nodes.length
         if self.effects is not None and depth is not None and depth != length:
             raise ValueError(
-                "a value of an unknown node below this one says nothing of labels that are unknown "
-                "too: observe the node itself"
+                "an observation of an unknown node below this one needs its labels, which are "
+                "unknown too: observe the node itself"
             )
         return (
             length if depth is None else whole(depth, "depth", least=length, most=self.nodes.depth)
@@ -294,13 +294,13 @@ class Posterior:
         """Let a path end at a node with observations: nothing lies below it."""
         nodes = self.nodes
         if nodes.ragged:
-            raise ValueError("where paths end is for the branching function of this tree to say")
+            raise ValueError("the branching function of this tree determines where paths end")
         nodes.approach(path, False)
         if nodes.found < nodes.length:
             raise ValueError(f"no observation at {nodes.path(nodes.length)}: it cannot end there")
         n = nodes.trail[nodes.trailed - 1]
         if nodes.array[n].explored > 0:
-            raise ValueError(f"the path {nodes.path(nodes.length)} went on before")
+            raise ValueError(f"the path {nodes.path(nodes.length)} had further steps before")
         nodes.array[n].branching = 0
         nodes.set_arm(n)
         self._finish()
@@ -792,7 +792,7 @@ class Posterior:
         if type(token) is not int or token not in self.tokens:
             raise ValueError(
                 f"token {token!r} is not pending: it was settled or forgotten before, "
-                "or `pend` of this belief never gave it"
+                "or it was not returned by `pend` of this belief"
             )
 
     def settle(self, token, value, noise):

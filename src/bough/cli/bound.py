@@ -45,7 +45,9 @@ WORDS = {
     default=0.05,
     help="Failure probability of the bounds.",
 )
-@click.option("--regret", type=POSITIVE, help="Average regret for which to count the plays needed.")
+@click.option(
+    "--regret", type=POSITIVE, help="Average regret for which to compute the number of plays."
+)
 @click.option(
     "--smallest-gap", "gap", type=POSITIVE, help="Smallest gap between arms, for BAST's bound."
 )

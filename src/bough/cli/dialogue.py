@@ -225,7 +225,7 @@ class Dialogue:
         elif word == "moves":
             self._show_moves(names)
         elif word == "undo":
-            self._say("There is no move of yours to take back.")
+            self._say("You have no move to take back.")
         elif word == "hint" and isinstance(self._player, TreePlayer):
             self._evaluate(self._player, len(names))
         elif word == "hint":

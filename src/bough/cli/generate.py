@@ -47,20 +47,20 @@ def _costs(texts: tuple[str, ...], names: list[str]) -> dict[str, float] | float
 @click.command("generate")
 @click.argument("generator", metavar="FILE.py:FUNCTION...", nargs=-1, required=True)
 @shared("--budget", note=" of generators", otherwise="100, unless another limit is given")
-@click.option("--cost", type=Finite(min=0, min_open=True), help="Total cost that may be spent.")
+@click.option("--cost", type=Finite(min=0, min_open=True), help="Limit of the total cost.")
 @click.option(
     "--call-cost",
     "call_costs",
     multiple=True,
     metavar="[NAME=]NUMBER",
-    help="Cost of a call (of one generator); may be repeated.  [default: 1, or what answers say]",
+    help="Cost of a call (of one generator); may be repeated.  [default: 1, or that of answers]",
 )
 @shared("--noise", note=" for which none is given, 0 if scores are exact", otherwise="fitted")
 @click.option("--target", type=Finite(), help="Mean score at which to stop.")
 @shared("--seconds")
 @shared("--patience")
 @click.option("--max-depth", type=click.IntRange(min=1), help="Depth of the longest refinement.")
-@shared("--workers", note=", or of calls under way if these are threads or async")
+@shared("--workers", note=", or of concurrent calls with threads or async functions")
 @click.option("--threads", is_flag=True, help="Threads instead of processes.")
 @shared("--timeout")
 @shared("--retries", otherwise="1")

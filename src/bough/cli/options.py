@@ -31,13 +31,9 @@ PRUNE_RULES = {"halving": SuccessiveHalving(), "improvement": ProbabilityOfImpro
 SHARED = {
     "--budget": Meaning(COUNT, "Number of evaluations"),
     "--seconds": Meaning(POSITIVE, "Time limit in seconds"),
-    "--patience": Meaning(
-        COUNT, "Number of evaluations without a better value after which to stop"
-    ),
+    "--patience": Meaning(COUNT, "Number of evaluations without improvement after which to stop"),
     "--seed": Meaning(click.IntRange(min=0), "Seed of the random numbers"),
-    "--study": Meaning(
-        click.Path(dir_okay=False), "File of the results, which is created or resumed"
-    ),
+    "--study": Meaning(click.Path(dir_okay=False), "File of the results, created or resumed"),
     "--searcher": Meaning(str, "Name of the searcher"),
     "--workers": Meaning(COUNT, "Number of worker processes"),
     "--timeout": Meaning(POSITIVE, "Seconds after which an evaluation has failed"),
@@ -47,11 +43,12 @@ SHARED = {
     ),
     "--on-error": Meaning(
         click.Choice(["fail", "stop"]),
-        "Whether an exception, or a value that is no number, makes one trial fail or ends the run",
+        "Effect of an exception, or of a value that is not a number: the trial fails, or the run "
+        "ends",
     ),
     "--catch": Meaning(
         str,
-        "Exception that makes one trial fail, where others end the run; may be repeated",
+        "Exception that makes one trial fail, while others end the run; may be repeated",
         {"multiple": True, "metavar": "NAME"},
     ),
     "--minimize": Meaning(None, "Minimize instead of maximize", {"is_flag": True}),
@@ -62,7 +59,7 @@ SHARED = {
     ),
     "--bounds": Meaning(
         (float, float),
-        "Known bounds of the expected value; -inf or inf where there is none",
+        "Known bounds of the expected value, -inf or inf for none",
         {"metavar": "LOW HIGH"},
     ),
     "--noise": Meaning(Finite(min=0), "Standard deviation of a value"),
@@ -182,7 +179,9 @@ def _exceptions(
     if not names:
         return () if on_error == "stop" else (Exception,)
     if on_error == "fail":
-        raise click.UsageError("--catch names what fails; --on-error fail would catch everything.")
+        raise click.UsageError(
+            "--catch restricts failures; --on-error fail would catch everything."
+        )
     found: list[type[Exception]] = []
     for name in names:
         kind = getattr(builtins, name, None) or getattr(module, name, None) or _dotted(name)

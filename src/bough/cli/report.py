@@ -25,7 +25,7 @@ from bough.studies.study import open_to_read
 def command(
     file: pathlib.Path, output: pathlib.Path | None, title: str | None, as_json: bool
 ) -> None:
-    """Write a page to explore the study FILE with: one file, which needs no network.
+    """Write the interactive page of the study FILE: one file, which needs no network.
 
     \b
     bough report run.db

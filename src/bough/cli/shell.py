@@ -40,6 +40,10 @@ class Finite(click.FloatRange):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
         return number
 
+    def _describe_range(self) -> str:
+        # Without bounds click would write "x<=None" in the help.
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
 
 #: Exceptions that a user can cause, whose messages need no type in front of them.
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)

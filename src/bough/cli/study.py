@@ -70,7 +70,7 @@ def show(file: pathlib.Path, as_json: bool, as_csv: bool) -> None:
     bough study run.db --json
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     if as_json and as_csv:
-        raise click.UsageError("--json and --csv exclude one another.")
+        raise click.UsageError("--json and --csv cannot be combined.")
     if is_generation(file):
         with warnings_in_words():
             result = result_of(file)

@@ -37,7 +37,7 @@ from bough.spaces import Space
 @click.option(
     "--constraints",
     metavar="FILE.py:FUNCTION",
-    help="Function of the parameters whose values are at most 0 where it is worth evaluating.  "
+    help="Function of the parameters whose values are at most 0 where they are feasible.  "
     "[default: constraints of the file, if it has such a function]",
 )
 @search_options(budget=100)

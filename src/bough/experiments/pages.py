@@ -130,15 +130,15 @@ def seconds_page(comparison: Comparison) -> str:
     """Return a page of regrets against seconds, which depends on the machine and the run."""
     parts = [
         "# Regrets against seconds",
-        "Seconds spent in ask and tell; rewards are not counted. They are those of one machine, "
-        "as busy as it was. A figure is that of as many evaluations as the median run had made in "
-        "that time; there is none before its first, and none after it had spent its budget.",
+        "Seconds spent in ask and tell, without the rewards, on one machine that may have been "
+        "busy. Each figure is for the number of evaluations that the median run had made in that "
+        "time, from its first evaluation to the end of its budget.",
     ]
     cost = comparison.microseconds()
     for problem, curves in _by_problem(comparison.by_seconds()):
         costs = [(c.searcher, f"{cost[problem, c.searcher]:.3g}") for c in curves]
         parts += [
-            f"## {problem}: microseconds an evaluation",
+            f"## {problem}: microseconds per evaluation",
             _markdown(["searcher", "microseconds"], costs),
         ]
         ticks = _ticks(min(c.at[0] for c in curves), max(c.at[-1] for c in curves))
@@ -148,17 +148,17 @@ def seconds_page(comparison: Comparison) -> str:
 
 
 def summary_page(comparison: Comparison, command: str | None = None) -> str:
-    """Return a page about the first of the searchers, beside each of the others."""
+    """Return a page that compares the first of the searchers with each of the others."""
     first, *others = comparison.searchers
     marks = scored_marks(comparison.budget)
     at = {f"{mark:,}": mark for mark in marks}
     parts = [
-        f"# {first} beside the others",
-        f"After {', '.join(at)} plays, over {len(comparison.seeds)} seeds. Constants of the "
-        "others are tuned for each problem, on other seeds.",
+        f"# {first} and the others",
+        f"After {', '.join(at)} plays, over {len(comparison.seeds)} seeds. The constants of the "
+        "others were tuned for each problem, on other seeds.",
         *_quoted(command),
         "## Simple regret",
-        "How much less than the best path the recommended one is worth: means, with 95 % bootstrap "
+        "The value of the best path minus that of the recommended one: means with 95 % bootstrap "
         "intervals; the lowest mean of a column is bold.",
     ]
     for problem, curves in _by_problem(comparison.by_evaluations()):
@@ -172,9 +172,9 @@ def summary_page(comparison: Comparison, command: str | None = None) -> str:
         for problem in comparison.problems
     ]
     parts += [
-        "## Microseconds an evaluation",
-        f"Of ask and tell, learning included, on average over {comparison.budget:,} evaluations, "
-        "on one machine, as busy as it was.",
+        "## Microseconds per evaluation",
+        f"Of ask and tell, including fits, on average over {comparison.budget:,} evaluations, "
+        "on one machine that may have been busy.",
         _markdown(["problem", *comparison.searchers], cost_rows),
     ]
     return _page(parts)
@@ -265,13 +265,14 @@ def _constants(comparison: Comparison) -> list[str]:
         if choice.equal:
             chosen += " (all are equal)"
         elif choice.at_ends:
-            chosen += f" ({' and '.join(choice.at_ends)} at an end of what was tried)"
+            chosen += f" ({' and '.join(choice.at_ends)} at an end of the grid)"
         rows.append((problem, searcher, chosen, f"{min(choice.scores):.3f}", tried))
     return [
         "## Constants",
-        "All combinations were tried. The score of one is its simple regret on the tuning seeds "
-        f"relative to that of the average one, on average over {columns} evaluations; the one with "
-        "the lowest is chosen. While that was at an end of what was tried, more was tried beyond.",
+        "All combinations of a grid were tried. The score of a combination is its simple regret on "
+        f"the tuning seeds relative to the average combination, averaged over {columns} "
+        "evaluations; the lowest score is chosen. The grid was extended while the chosen value was "
+        "at one of its ends.",
         _markdown(["problem", "searcher", "chosen", "score", "tried"], rows),
     ]
 
@@ -299,11 +300,11 @@ def _verdicts(comparison: Comparison, measure: str, marks: list[int]) -> list[st
     rows = [(o, n["ahead"], n["even"], n["behind"]) for o, n in counts.items() if n]
     parts = [
         f"## {name[0].upper()}{name[1:]}: {first} against each",
-        "Differences seed by seed, as both had the same problems: ahead or behind where the 95 % "
-        "interval of their mean lies wholly on one side of zero, even where it does not. Counted "
-        f"over all problems, after {', '.join(f'{mark:,}' for mark in marks)} plays.",
+        "Paired differences, since both searched the same problems: ahead or behind if the 95 % "
+        "interval of the mean difference excludes zero, otherwise even. Counts are over all "
+        f"problems, after {', '.join(f'{mark:,}' for mark in marks)} plays.",
         _markdown([f"{first} against", "ahead", "even", "behind"], rows),
     ]
     if not behind:
-        return [*parts, f"{first} is behind nowhere."]
-    return [*parts, f"Where {first} is behind:", "\n".join(behind)]
+        return [*parts, f"{first} is never behind."]
+    return [*parts, f"Cases in which {first} is behind:", "\n".join(behind)]

@@ -15,7 +15,7 @@ Loader = Callable[[int], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a generator returns: an answer, its score, and what is known about them.
+    """The return value of a generator: an answer, its score, and further facts.
 
     Attributes
     ----------

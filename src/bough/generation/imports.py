@@ -109,7 +109,7 @@ def _nodes(rows: list[dict[str, Any]], name: str) -> list[Node]:
         cost = 0.0 if cost is None else at_least_zero(cost, f"the cost of {where}")
         node = Node(i, parent, generator, answer, cost, path)
         if row.get("id", i) in found:
-            raise ValueError(f"{where}: its id {row.get('id', i)!r} is there already")
+            raise ValueError(f"{where}: its id {row.get('id', i)!r} occurs twice")
         found[row.get("id", i)] = node
         nodes.append(node)
     return nodes

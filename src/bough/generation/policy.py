@@ -77,7 +77,7 @@ class Policy:
         calls
             The number of calls that each generator could still make.
         costs
-            What a call of each costs.
+            The cost of a call of each.
         """
         model = self.model
         model.update()

@@ -66,7 +66,7 @@ class GenerationResult:
     Attributes
     ----------
     search
-        The search, with which one's own loop can continue.
+        The search, which can be continued in a loop of your own.
     stopped_by
         The rule that ended the search; empty if it was only looked at.
     study

@@ -65,7 +65,7 @@ def generate(
         Several generators by name, instead of `f`. Each has its own strength at drafting and at
         refining, and its own cost.
     costs
-        What a call costs: a number, or numbers by name. What an `Answer` says of its cost counts
+        The cost of a call: a number, or numbers by name. The `cost` of an `Answer` counts
         more. By default every call costs 1.
     cost
         The total cost that may be spent, in the same unit: money, tokens, seconds. A call begins
@@ -189,10 +189,10 @@ async def agenerate(
     progress: bool | Literal["log"] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> GenerationResult:
-    """Find the best answer of an async generator, with up to `limit` calls under way.
+    """Find the best answer of an async generator, with up to `limit` concurrent calls.
 
     The parameters are those of `generate`. When the task is cancelled, as by Ctrl-C or a timeout,
-    calls under way are cancelled too; with a study all answers are recorded, and those calls are
+    running calls are cancelled too; with a study all answers are recorded, and those calls are
     offered again when it is resumed.
 
     Examples
@@ -467,7 +467,7 @@ def _failure(asked: Any, error: Exception, run: GenerationRun) -> ObjectiveError
 def _checked_generators(f: Any, generators: Any) -> dict[str, Any]:
     """Return the generators by name."""
     if (f is None) == (generators is None):
-        raise TypeError("give one generator, or several by name: generators={'fast': f, 'big': g}")
+        raise TypeError("pass one generator, or several by name: generators={'fast': f, 'big': g}")
     functions = {ONE: f} if generators is None else generators
     if not isinstance(functions, Mapping) or not functions:
         raise TypeError(f"generators must be functions by name, got {functions!r}")
@@ -490,7 +490,7 @@ def _checked_generators(f: Any, generators: Any) -> dict[str, Any]:
 def _open_run(given: SimpleNamespace, functions: dict[str, Any]) -> GenerationRun:
     """Return a new run, for the arguments of `generate`."""
     if given.budget is None and given.cost is None and given.stop == ():
-        raise ValueError("say when to stop: give a budget, a cost or a stop rule")
+        raise ValueError("pass a limit: a budget, a cost or a stop rule")
     rules: list[StopRule] = []
     budget = given.budget
     if budget is not None or given.stop != ():

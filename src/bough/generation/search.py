@@ -32,8 +32,8 @@ class GenerativeSearch:
     cost
         The total cost that is planned, in the unit of the costs of calls.
     costs
-        What a call of each generator costs: a number, or numbers by name. What answers say of their
-        cost counts more. By default every call costs 1.
+        The cost of a call of each generator: a number, or numbers by name. The costs of answers
+        count more. By default every call costs 1.
     noise
         The standard deviation of a score for which none is given, 0 if scores are exact. By default
         it is fitted.
@@ -342,7 +342,7 @@ class GenerativeSearch:
 
     @property
     def pending(self) -> list[Job]:
-        """The calls under way."""
+        """The running calls."""
         return list(self._running.values())
 
     @property

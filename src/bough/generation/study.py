@@ -98,7 +98,7 @@ class GenerationStudy:
             A pair of functions that write an answer as bytes and read it, such as
             `(pickle.dumps, pickle.loads)`. By default answers are written as JSON.
         read_only
-            Whether only to look: does not wait for a writer, nor exclude one.
+            Whether to open it for reading only, without waiting for a writer or excluding one.
         durability
             `"full"`: answers survive a loss of power. `"process"`: they survive the death of this
             process.

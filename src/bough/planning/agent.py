@@ -108,7 +108,7 @@ class Agent:
 rollout, mask, rng
         As for `plan`. With `repeat` each action is returned this many times.
     keep : bool
-        Whether what is known is kept for the next decision. Otherwise each is planned from nothing.
+        Whether observations are kept for the next decision. Otherwise each is planned from scratch.
 
     Attributes
     ----------

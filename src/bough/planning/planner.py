@@ -113,7 +113,7 @@ class Planner:
             )
         if settings.searcher == "best_first" and not model.deterministic:
             raise ValueError(
-                "best_first is for deterministic problems: it never plays a path twice, and here "
+                "best_first is for deterministic problems, since it never plays a path twice; here "
                 "transitions may be random"
             )
         if settings.hooks.policy is not None and model.low is not None:

@@ -58,7 +58,7 @@ FAR = 1e3
 
 
 class PathPolicy:
-    """What tree policies share: a tree of paths, and the playouts of some of them."""
+    """The common part of tree policies: a tree of paths, and the playouts of some of them."""
 
     tree: Tree
     playouts: list[Playout]
@@ -326,7 +326,7 @@ class GPTSPolicy(PathPolicy):
 
     @property
     def cost_of_end(self) -> float:
-        """What an agent misses beyond the depth after an end."""
+        """The rewards beyond the depth that an agent misses after an end."""
         return self.center * self._beyond
 
     def worth(self, playout: Playout) -> float:

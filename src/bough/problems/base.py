@@ -114,8 +114,8 @@ class Enumerated(Problem):
     def __init__(self, tree: Tree, *, noise: float, seed: int) -> None:
         if tree.arms is None or tree.arms > MOST_ARMS or (tree.counts is None and tree.depth):
             raise ValueError(
-                f"the best path is found by evaluating all of them, so there may be at most "
-                f"{MOST_ARMS:,}, as many below each node of a depth, got {tree!r}"
+                f"the best path is found by enumeration, so the tree must have at most "
+                f"{MOST_ARMS:,} paths and one branching for each depth, got {tree!r}"
             )
         super().__init__(tree, noise=noise, seed=seed)
         self._shape = tuple(int(count) for count in tree.counts or ())

@@ -364,7 +364,7 @@ class Workers:
             return
         if worker.is_loky:
             raise PoolError(
-                "the objective cannot be sent to worker processes, or not be imported there: "
+                "the objective cannot be sent to worker processes, or cannot be imported there: "
                 f"{error!r}"
             ) from error
         raise PoolError(

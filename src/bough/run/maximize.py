@@ -275,9 +275,9 @@ def _open_trials(given: SimpleNamespace, sign: float, budget: int | None) -> Stu
     if options and given.searcher is not None and given.searcher != "gpts":
         name = next(iter(options))
         raise ValueError(
-            f"{name} is for the searcher gpts, made here; give it to yours if it has such an "
-            f"option, as in GPTS(tree, {name}=...); got {name}={getattr(given, name)!r} and "
-            f"searcher={given.searcher!r}"
+            f"{name} is for the searcher gpts, made here; pass it to the constructor of yours if "
+            f"it has such an option, as in GPTS(tree, {name}=...); got "
+            f"{name}={getattr(given, name)!r} and searcher={given.searcher!r}"
         )
     direction = "maximize" if sign > 0 else "minimize"
     if given.study is None:
@@ -298,7 +298,7 @@ def checked_rules(stop: Any, budget: int | None) -> tuple[list[StopRule], int | 
         if hasattr(rule, "start"):
             rule.start()
     if budget is None and not rules:
-        raise ValueError("say when to stop: give a budget or a stop rule, such as budget=1000")
+        raise ValueError("pass a limit: a budget or a stop rule, such as budget=1000")
     budgets = [rule.evaluations for rule in rules if isinstance(rule, Budget)]
     if budget is not None:
         budgets.append(Budget(budget).evaluations)

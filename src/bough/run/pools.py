@@ -67,8 +67,9 @@ def in_processes(
         pool.shutdown()
     except BrokenExecutor as error:
         raise RuntimeError(
-            "a worker process was ended from outside (out of memory?); what was stored in a file "
-            f"is kept, so repeat the command to resume{f'. Or {_GUARD}' if imports_script else ''}"
+            "a worker process was killed (out of memory?); finished results are in the file, if "
+            "there is one: repeat the command to resume"
+            f"{f'. Or {_GUARD}' if imports_script else ''}"
         ) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

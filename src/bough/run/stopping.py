@@ -100,8 +100,8 @@ class ExpectedGap:
 
     That is the expected reward of the best arm of all minus that of the recommended one. It takes 5
     to 100 ms, so it is computed after every evaluation up to 40, and then whenever their number has
-    grown by 5 %. It must be at most eps while the evaluations grow by a third (unless it is at the
-    first look, such as at a resumed study): the first of many estimates to be small is too small.
+    grown by 5 %. It must be at most eps while the evaluations grow by a third (unless it is when
+    first computed, as in a resumed study): the first of many estimates to be small is too small.
     """
 
     eps: float

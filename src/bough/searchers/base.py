@@ -53,7 +53,7 @@ class Certificate:
 class ExpectedBest:
     """The reward of the best arm of all, and the expected loss of the recommended one.
 
-    By the belief as it was when this was made; computed at the first look, in 5 to 100 ms.
+    By the belief as it was when this was made; computed on first access, in 5 to 100 ms.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ class GPTS(Searcher):
     select : "ucb" or "arm"
         The selection rule. Both play the arm with the highest upper confidence bound, the posterior
         mean plus b_t standard deviations at play t. `"ucb"`: b_t = sqrt(2 log t) + 0.5, and while
-        the noise is fitted one play in ten repeats the arm with the highest mean, which tells noise
+        the noise is fitted one play in ten repeats the arm with the highest mean, to separate noise
         from the last steps. If hyperparameters are fitted, the model may be wrong: random paths are
         mixed in where it predicts new paths no better than the average of all rewards does (see
         `misfit`), or where plays no longer change it. `"arm"`: the paper's b_t, which grows with
@@ -485,7 +485,7 @@ class GPTS(Searcher):
     def expected_best(self) -> ExpectedBest:
         """Return mean and standard deviation of the reward of the best arm, and the expected gap.
 
-        They are drawn when they are first looked at; those of `best_value` and `expected_gap`.
+        They are sampled on first access, and are those of `best_value` and `expected_gap`.
         """
         path = self.best().path
         if self.growth == "rollout":

@@ -98,9 +98,11 @@ def make_searcher(
 def check_made(rng: Any, options: Any) -> None:
     """Raise if a searcher that exists already is given a seed or options."""
     if rng is not None:
-        raise ValueError("rng is for a searcher that is made here; give yours its own")
+        raise ValueError(
+            "rng is for a searcher that is made here: pass it to the constructor of yours"
+        )
     if options:
         raise ValueError(
             f"{', '.join(options)}: options are for a searcher that is made here by its name; "
-            "give them to yours when you make it"
+            "pass them to the constructor of yours"
         )

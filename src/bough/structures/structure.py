@@ -20,7 +20,7 @@ REMEMBERED = 10_000
 
 
 class Structure(ABC):
-    """What the paths of a tree stand for.
+    """The objects that the paths of a tree stand for.
 
     Methods take paths that are known to be valid.
     """

@@ -159,7 +159,7 @@ class Study:
         searcher, options
             As for `create`; needed if they were functions or objects, and otherwise compared.
         read_only
-            Whether only to look: does not wait for a writer, nor exclude one.
+            Whether to open it for reading only, without waiting for a writer or excluding one.
 
         Raises
         ------
@@ -211,7 +211,7 @@ class Study:
 
     @classmethod
     def look(cls, path: str | os.PathLike[str]) -> "Study":
-        """Return the trials of a study without its searcher: needs nothing of the program."""
+        """Return the trials of a study without its searcher, and so without functions of it."""
         journal = Journal.open(FilePath(path), "full", read_only=True)
         specification, operations = journal.read()
         replay = Replay(Domain(Tree(1, 0)), None, sign_of(specification))

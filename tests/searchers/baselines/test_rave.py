@@ -246,6 +246,6 @@ def test_bad_labels_change_nothing():
     assert search.observations == search.tallies.nodes["visits"][0] == 0
     search = RAVE(Tree(2, 3), labels=Fickle(), rng=0)
     search.tell((0, 1, 1), 1.0)
-    with pytest.raises(ValueError, match="labels changed its mind about node"):
+    with pytest.raises(ValueError, match="labels is inconsistent at node"):
         search.ask()
     assert search.observations == 1

@@ -94,7 +94,9 @@ def run(
     elif not isinstance(agent, CycleAgent):
         raise TypeError(f"agent must be a GPCycle or a UCycle, got {agent!r}")
     elif features is not None:
-        raise ValueError("features are for an agent that is made here; give them to yours")
+        raise ValueError(
+            "features are for an agent that is made here: pass them to the constructor of yours"
+        )
     state_of = key or _state
     rewards = np.empty(count)
     episodes = 0

@@ -116,8 +116,8 @@ class LabeledTallies(Tallies):
             index = self.nodes_[c].index
             if self.states[c].label != numbers[index]:
                 raise ValueError(
-                    f"labels changed its mind about node {(*path, index)}; it must always return "
-                    "the same label"
+                    f"labels is inconsistent at node {(*path, index)}: it must always return the "
+                    "same label"
                 )
             c = self.nodes_[c].sibling
         self.states[n].children = self.listed

@@ -50,7 +50,7 @@ class Arms:
         if path not in self._numbers:
             if self.complete:
                 raise ValueError(
-                    f"the tree's branching function changed its mind about path {path}; "
+                    f"the branching function of the tree is inconsistent at path {path}: "
                     "it must always return the same number"
                 )
             self._numbers[path] = len(self.paths)

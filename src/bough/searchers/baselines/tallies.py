@@ -142,8 +142,8 @@ class Tallies:
         while True:
             if self.ragged and self.nodes_[n].branching != self._branching(path, found):
                 raise ValueError(
-                    f"the tree's branching function changed its mind about node {path[:found]}; "
-                    "it must always return the same number"
+                    "the branching function of the tree is inconsistent at node "
+                    f"{path[:found]}: it must always return the same number"
                 )
             if found == length:
                 return n
