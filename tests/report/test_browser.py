@@ -307,7 +307,7 @@ def test_a_search_of_a_space(look):
     whose = f"partition {result.certificate.partition + 1} of 8"
     assert whose in summary
     assert "path" not in page.page.inner_text("#trial-table thead")
-    page.page.wait_for_selector("#relevance-chart .plot-container")
+    page.page.wait_for_selector("#importance-chart .plot-container")
     assert whose in page.page.inner_text("#tree-note")
     assert whose in page.page.inner_text("#convergence-note")
     drawn = "document.getElementById('convergence-chart').data.map(t => [t.name, [...t.y]])"
