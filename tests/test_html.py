@@ -62,10 +62,10 @@ def test_results_say_what_they_print():
 
 
 def test_results_without_a_feasible_trial_have_a_note():
+    space = bough.Space(x=bough.Float(0, 1))
     result = bough.minimize(
-        lambda params: bough.Outcome(params["x"], (1.0,)),
-        bough.Space(x=bough.Float(0, 1)), budget=5, rng=0, constraints=1,
-    )  # fmt: skip
+        lambda params: bough.Outcome(params["x"], constraints=[1.0]), space, budget=5, rng=0
+    )
     assert cells(result) == repr(result).split("\n")
 
 
@@ -96,7 +96,7 @@ def test_studies(tmp_path, direction):
     tree = bough.Tree(2, 3)
     with bough.Study.create(path, tree, rng=0, direction=direction) as study:
         assert cells(study) == [f"study {path}", direction, repr(tree), "trials",
-                                "0 running, 0 completed, 0 failed"]  # fmt: skip
+                                "0 completed, 0 failed, 0 running"]  # fmt: skip
         for _ in range(4):
             trial = study.ask()
             study.tell(trial, float(sum(trial.path)))
@@ -104,7 +104,7 @@ def test_studies(tmp_path, direction):
         shown = cells(study)
     values = [trial.value for trial in study.trials if trial.value is not None]
     best = (max if direction == "maximize" else min)(values)
-    assert shown[4] == "1 running, 4 completed, 0 failed"
+    assert shown[4] == "4 completed, 0 failed, 1 running"
     assert shown[5] == "best observed"
     assert shown[6].startswith(f"{best:.6g}, trial ")
 

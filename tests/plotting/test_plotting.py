@@ -370,11 +370,8 @@ def test_the_importance_of_a_step_is_that_of_the_kernel():
     total = 0.9 + 1e-6 + 0.1**2
     np.testing.assert_allclose(data.shares, [0.9 / total, 1e-6 / total])
     assert np.isnan([data.low, data.high]).all()
-    other = bough.UCT(tree, rng=0)  # without a kernel, groups of trials have to do
-    for path, value in {(0, 0): 0.0, (1, 1): 1.0}.items():
-        for _ in range(30):
-            other.tell(path, value)
-    assert plotting.importance_data(other).shares.tolist() == [1.0, 1.0]
+    other = bough.maximize(sum, tree, budget=40, searcher="uct", rng=0)
+    assert np.isfinite(plotting.importance_data(other).low).all()  # without a kernel: by the trials
     assert plotting.importance(search).get_xlabel().startswith("importance")
 
 

@@ -326,6 +326,19 @@ def test_a_search_of_a_space(look):
     assert page.errors == []
 
 
+def test_charts_have_the_size_of_their_places(look):
+    page = look(bough.maximize(sum, bough.Tree(3, 5), budget=40, rng=0))
+    for section in ("convergence", "tree", "parameters", "model"):
+        page.show(section)
+        sizes = page.page.evaluate(
+            f"[...document.querySelectorAll('#{section} .chart')].map(place => [place,"
+            " place.querySelector('svg.main-svg')].map(e => e.getBoundingClientRect().width))"
+        )
+        assert sizes
+        for place, drawn in sizes:
+            assert drawn == pytest.approx(place, abs=2)
+
+
 def test_filters_accept_numbers_with_and_without_separators(look):
     space = bough.Space(n=bough.Int(990, 1010), x=bough.Float(0, 1))
     rng = random.Random(0)
