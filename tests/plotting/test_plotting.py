@@ -357,6 +357,24 @@ def test_little_is_known_of_a_parameter_that_few_trials_have(count, seed):
     assert unknown == (count < 20)
 
 
+def test_the_importance_of_a_step_is_that_of_the_kernel():
+    """A step that follows from those before it in the trials does not share their importance."""
+    tree = bough.Tree(2, 2)
+    kernel = bough.kernels.Chi.of_increments([5.0, 0.9, 1e-6])
+    search = bough.GPTS(tree, kernel, noise=0.1, rng=0)
+    for path, value in {(0, 0): 0.0, (1, 1): 1.0}.items():
+        for _ in range(30):
+            search.tell(path, value)
+    data = plotting.importance_data(search)
+    assert data.names == ["step 1", "step 2"]
+    total = 0.9 + 1e-6 + 0.1**2
+    np.testing.assert_allclose(data.shares, [0.9 / total, 1e-6 / total])
+    assert np.isnan([data.low, data.high]).all()
+    other = bough.maximize(sum, tree, budget=40, searcher="uct", rng=0)
+    assert np.isfinite(plotting.importance_data(other).low).all()  # without a kernel: by the trials
+    assert plotting.importance(search).get_xlabel().startswith("importance")
+
+
 def test_labels_are_the_categories_of_steps():
     tree = bough.Tree([2, 3], 2, labels=[["left", "right"], ["stop", "walk", "run"]])
     result = bough.maximize(lambda way: len(way[1]), tree, budget=6, rng=0)

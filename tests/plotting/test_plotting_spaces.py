@@ -165,7 +165,6 @@ def test_relevance_and_the_model_on_the_page(exact, noisy):
     assert math.prod(data.factors) == pytest.approx(1)
     facts = snapshot(noisy)
     json.dumps(facts, allow_nan=False)
-    assert facts["model"]["relevance"]["names"] == ["x", "y"]
     assert facts["model"]["noise"] == pytest.approx(0.5, rel=0.5)
     assert not facts["model"]["exact"]
     assert facts["certificate"]["partition"] == facts["tree"]["partition"]
@@ -176,7 +175,7 @@ def test_relevance_and_the_model_on_the_page(exact, noisy):
     assert len(facts["along"]["names"]) == len(facts["along"]["mean"])
     facts = snapshot(exact)
     assert facts["model"]["exact"]
-    assert set(facts["model"]["relevance"]["names"]) == {"rate", "model", "trees"}
+    assert "relevance" not in facts["model"]  # the page has one notion of importance
     assert facts["summary"]["best"]["params"] == exact.best.params
     assert "model = forest" in facts["tree"]["names"]
 
@@ -191,7 +190,7 @@ def test_relevance_is_not_fitted_to_one_observation():
 def test_figures_and_page_of_an_empty_space():
     result = bough.maximize(lambda _: 1.0, bough.Space(), budget=2, rng=0)
     assert plotting.relevance_data(result) is None
-    assert snapshot(result)["model"]["relevance"] is None
+    assert snapshot(result)["parameters"]["names"] == []
 
 
 def test_names_that_recur_have_their_option():

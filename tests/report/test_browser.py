@@ -307,7 +307,7 @@ def test_a_search_of_a_space(look):
     whose = f"partition {result.certificate.partition + 1} of 8"
     assert whose in summary
     assert "path" not in page.page.inner_text("#trial-table thead")
-    page.page.wait_for_selector("#relevance-chart .plot-container")
+    page.page.wait_for_selector("#importance-chart .plot-container")
     assert whose in page.page.inner_text("#tree-note")
     assert whose in page.page.inner_text("#convergence-note")
     drawn = "document.getElementById('convergence-chart').data.map(t => [t.name, [...t.y]])"
@@ -324,6 +324,19 @@ def test_a_search_of_a_space(look):
     )
     assert page.page.evaluate("window.hacked") is None
     assert page.errors == []
+
+
+def test_charts_have_the_size_of_their_places(look):
+    page = look(bough.maximize(sum, bough.Tree(3, 5), budget=40, rng=0))
+    for section in ("convergence", "tree", "parameters", "model"):
+        page.show(section)
+        sizes = page.page.evaluate(
+            f"[...document.querySelectorAll('#{section} .chart')].map(place => [place,"
+            " place.querySelector('svg.main-svg')].map(e => e.getBoundingClientRect().width))"
+        )
+        assert sizes
+        for place, drawn in sizes:
+            assert drawn == pytest.approx(place, abs=2)
 
 
 def test_filters_accept_numbers_with_and_without_separators(look):

@@ -74,16 +74,28 @@ def test_what_is_known_of_the_best(budget):
     assert facts["tree"]["bounds"] == [0.0, 8.0]
 
 
-def test_first_bounds_do_not_set_the_limits_of_the_chart():
+def test_bounds_do_not_set_the_limits_of_the_chart():
     result = bough.maximize(lambda path: sum(path) % 5, bough.Tree(5, 6), budget=30, rng=0)
     for source in (result, bough.minimize(lambda p: sum(p) % 5, bough.Tree(5, 6), budget=2, rng=0)):
         low, high = snapshot(source)["convergence"]["limits"]
         values = source.history.values
         room = values.max() - values.min()
-        assert values.min() - 2.3 * room < low < values.min()
-        assert values.max() < high < values.max() + 2.3 * room
-    low, high = snapshot(result)["convergence"]["limits"]
-    assert low < result.certificate.lower
+        assert values.min() - 0.32 * room < low < values.min()
+        assert values.max() < high < values.max() + 0.32 * room
+    facts = snapshot(result)["convergence"]
+    low, high = facts["limits"]
+    assert result.certificate.upper > high
+    for side, marks in zip(("lower", "upper"), facts["clipped"], strict=True):
+        bounds = dict(zip(facts["at"], facts[side], strict=True))
+        beyond = [
+            at
+            for at, bound in bounds.items()
+            if bound is None or (bound < low if side == "lower" else bound > high)
+        ]
+        assert set(marks) <= set(beyond)
+        assert bool(marks) == bool(beyond)
+        assert len(marks) <= 12
+    assert len(facts["clipped"][1]) > 2
     one = bough.maximize(sum, bough.Tree(5, 6), budget=1, rng=0)
     assert snapshot(one)["convergence"]["limits"] is None
 

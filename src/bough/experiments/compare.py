@@ -83,7 +83,8 @@ def compare(
     workers
         The number of processes; by default that of the cores.
     progress
-        None (a bar on a terminal), True or False.
+        True: a bar. None: a bar on a terminal and in a notebook, elsewhere a line every ten
+        seconds. False: nothing.
 
     Examples
     --------

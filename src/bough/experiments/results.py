@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bough._html import table
 from bough.experiments.competitors import Constants, in_words
 from bough.experiments.runs import MEASURES, Run, scored_marks
 
@@ -168,6 +169,20 @@ class Comparison:
 
     def __repr__(self) -> str:
         """Return a table of simple regrets."""
+        title, lines, failures = self._table_of_regrets()
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        texts = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        ]
+        return "\n".join([title, *texts, *failures])
+
+    def _repr_html_(self) -> str:
+        title, (head, *rows), failures = self._table_of_regrets()
+        return table(title, rows, head, "; ".join(failures))
+
+    def _table_of_regrets(self) -> tuple[str, list[list[str]], list[str]]:
+        """Return a title, lines of cells with the head first, and what was not run."""
         marks = scored_marks(self.budget)
         head = ["problem", "searcher", *(f"after {mark:,}" for mark in marks), "microseconds"]
         cost = self.microseconds()
@@ -177,14 +192,9 @@ class Comparison:
             cells = [_interval_text(curve.measures["simple"], i) for i in at]
             spent = f"{cost[curve.problem, curve.searcher]:.3g}"
             lines.append([curve.problem, curve.label, *cells, spent])
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        texts = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        ]
         title = f"simple regret, means over {len(self.seeds)} seeds with 95 % intervals"
         failures = [f"not run: {s} on {p}: {why}" for (p, s), why in self.failures.items()]
-        return "\n".join([title, *texts, *failures])
+        return title, lines, failures
 
 
 def _interval_text(estimate: Estimate, i: int) -> str:

@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import pathlib
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -16,6 +15,7 @@ from bough.exceptions import Exhausted
 from bough.experiments.competitors import Competitor, Constants
 from bough.problems import Problem
 from bough.run.pools import in_processes
+from bough.run.progress import Bar
 from bough.studies.records import RecordFile
 from bough.trees import Path
 
@@ -179,20 +179,16 @@ def run_all(
 
     A job that raises an exception does not stop the others; return these, with their messages.
     """
-    from tqdm import tqdm
-
     left = [task for task in tasks if task[0].key not in store]
-    hidden = True if not left else None if progress is None else not progress
     failures: dict[Job, str] = {}
-    for (job, _, _), result in tqdm(
-        in_processes(_attempt, left, workers), title, len(tasks),
-        initial=len(tasks) - len(left), unit="run", disable=hidden,
-        file=sys.stderr, dynamic_ncols=True,
-    ):  # fmt: skip
-        if isinstance(result, Run):
-            store.add(job.key, result)
-        else:
-            failures[job] = result
+    count = len(tasks)
+    with Bar(progress if left else False, count, count - len(left), unit="run") as bar:
+        for (job, _, _), result in in_processes(_attempt, left, workers):
+            if isinstance(result, Run):
+                store.add(job.key, result)
+            else:
+                failures[job] = result
+            bar.count(title)
     return failures
 
 

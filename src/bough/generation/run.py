@@ -105,7 +105,8 @@ def generate(
         Functions called with the search after every call, failed or not; one that returns something
         true ends the search.
     progress
-        Whether to show a bar; None: on a terminal. `"log"`: a line for every call instead.
+        Whether to show a bar. None: on a terminal and in a notebook, elsewhere a line every ten
+        seconds. `"log"`: a line for every call instead.
     rng
         A seed, which decides between equals.
 

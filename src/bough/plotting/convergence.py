@@ -22,6 +22,10 @@ from bough.trees import Path
 #: The number of evaluations after which bounds are computed: with labels each takes some tenths of
 #: a second.
 MOST_BOUNDS, MOST_LABELED_BOUNDS = 200, 10
+#: The share of the range of the values by which bounds may extend an axis.
+BEYOND = 0.25
+#: Number of marks at an edge of the axis, where a bound leaves it.
+MOST_MARKS = 12
 
 
 class Convergence(NamedTuple):
@@ -46,21 +50,31 @@ class Convergence(NamedTuple):
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """Limits of an axis: all values, and the bounds of the last three quarters.
+        """Limits of an axis: all values, and the last bounds if these are close to the values.
 
-        Bounds count up to twice the range of the values: the first ones are very wide. None if that
-        range is empty.
+        Bounds count up to a quarter of the range of the values, so that they never set the scale.
+        None if that range is empty.
         """
         low, high = self.values.min(initial=np.inf), self.values.max(initial=-np.inf)
         room = high - low
         if not 0.0 < room < np.inf:
             return None
-        bounds = np.array([self.lower, self.upper])[:, self.at >= len(self.values) / 4]
-        bounds = bounds[np.isfinite(bounds)]
-        lowest = max(min(low, bounds.min(initial=low)), low - 2.0 * room)
-        highest = min(max(high, bounds.max(initial=high)), high + 2.0 * room)
+        last = np.array([self.lower[-1:], self.upper[-1:]])
+        last = last[np.isfinite(last)]
+        lowest = max(min(low, last.min(initial=low)), low - BEYOND * room)
+        highest = min(max(high, last.max(initial=high)), high + BEYOND * room)
         margin = 0.04 * (highest - lowest)
         return float(lowest - margin), float(highest + margin)
+
+    @property
+    def clipped(self) -> tuple[Array, Array]:
+        """The numbers of evaluations after which the lower and the upper bound leave the axis.
+
+        At most a dozen each, evenly spread over those with such a bound.
+        """
+        low, high = self.limits or (-np.inf, np.inf)
+        beyond = (self.at[self.lower < low], self.at[self.upper > high])
+        return tuple(at[:: -(-len(at) // MOST_MARKS) or 1] for at in beyond)  # type: ignore[return-value]
 
 
 def convergence_data(source: Any) -> Convergence:
@@ -169,7 +183,20 @@ def convergence(source: Any, *, ax: Any = None) -> Any:
         ax.set_xscale("log")
     if data.limits is not None:
         ax.set_ylim(*data.limits)
+        _mark_clipped(ax, data)
     return labeled(ax, "evaluations", "value")
+
+
+def _mark_clipped(ax: Any, data: Convergence) -> None:
+    """Mark at the edges of the axis where a bound is beyond it."""
+    label = "bound beyond the axis"
+    for at, edge, marker in zip(data.clipped, data.limits or (), "v^", strict=False):
+        if len(at):
+            ax.plot(
+                at, np.full(len(at), edge), marker, color=ORANGE, markersize=5, clip_on=False,
+                label=label,
+            )  # fmt: skip
+            label = "_nolegend_"  # once is enough
 
 
 def _recommended(shown: ShownTree) -> str:

@@ -1,12 +1,14 @@
 """Parameters: the importance of each, the values against one, and the relevance in a space."""
 
 import math
+import sys
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.plotting.beliefs import increments_data
 from bough.plotting.style import BLUE, GRAY, ORANGE, axes, empty, literal
 from bough.plotting.view import ABSENT, Array, SearchView
 from bough.spaces import Forest, Space
@@ -21,14 +23,16 @@ PARTS = 20
 WIDTH = 2.093
 #: Sums of squares, relative to the largest one, that are rounding errors.
 ROUNDING = 1e-24
+TINY = sys.float_info.min
 #: Number of parameters that are drawn.
 MOST_BARS = 20
 
 
 class Importance(NamedTuple):
-    """The names of parameters with their shares of the variance, the largest first.
+    """The names of parameters or steps with their shares of the variance, the largest first.
 
-    `low` and `high` are the ends of 95 % intervals of the shares.
+    `low` and `high` are the ends of 95 % intervals of the shares; nan where the shares are those of
+    a kernel.
     """
 
     names: list[str]
@@ -85,14 +89,18 @@ def numbers_of(given: Sequence[Any]) -> tuple[Array, list[str] | None]:
 
 
 def importance_data(source: Any) -> Importance:
-    """Return the share of the variance of the values that each parameter explains by itself.
+    """Return the share of the variance of the values that each parameter or step accounts for.
 
-    It is the adjusted R^2 (at least 0) of groups of trials that agree in the parameter, with
-    numbers in eight intervals. The trials are those of the search, not a random sample. The
-    difference between trials that have a conditional parameter and those that have not is
-    explained by the choice that it depends on, not by the parameter. The intervals are those of a
-    jackknife that leaves out one of 20 parts of the trials at a time. With fewer than 20 trials
-    that have the parameter they are from 0 to 1: nothing is known.
+    On a tree it is what the step adds to the steps before it, by the kernel of the search: its
+    increment over the sum of all increments and the variance of the noise. Groups of trials would
+    confuse a step with those before it, since a search evaluates some prefixes far more often.
+
+    In a space, and for a searcher without a kernel, it is the adjusted R^2 (at least 0) of groups
+    of trials that agree in the parameter, with numbers in eight intervals. The trials are those of
+    the search, not a random sample. The difference between trials that have a conditional parameter
+    and those that have not is explained by the choice that it depends on, not by the parameter. The
+    intervals are those of a jackknife that leaves out one of 20 parts of the trials at a time. With
+    fewer than 20 trials that have the parameter they are from 0 to 1: nothing is known.
 
     >>> import bough
     >>> result = bough.maximize(lambda path: path[1], bough.Tree(3, 2), budget=9, rng=0)
@@ -100,7 +108,14 @@ def importance_data(source: Any) -> Importance:
     'step 2'
     """
     view = SearchView.of(source)
-    found = {name: _explained(column, view.values) for name, column in view.columns.items()}
+    steps = increments_data(view) if view.shown.space is None else None
+    if steps is None:
+        found = {name: _explained(column, view.values) for name, column in view.columns.items()}
+    else:
+        variance = steps.variance[1:] + steps.effects[1:]  # that of the root is common to all paths
+        shares = variance / max(float(variance.sum()) + steps.noise**2, TINY)
+        unknown = math.nan, math.nan
+        found = dict(zip(view.columns, ((share, *unknown) for share in shares), strict=False))
     ranked = sorted(found, key=lambda name: -found[name][0])  # stable
     table = np.array([found[name] for name in ranked], dtype=float).reshape(-1, 3)
     return Importance(ranked, *table.T)
@@ -166,9 +181,10 @@ def importance(source: Any, *, ax: Any = None) -> Any:
     _bars(ax, data.names, data.shares)
     rows = np.arange(min(len(data.names), MOST_BARS))
     ends = np.maximum([data.shares - data.low, data.high - data.shares], 0.0)[:, : len(rows)]
-    ax.errorbar(data.shares[: len(rows)], rows, xerr=ends, fmt="none", ecolor=GRAY, capsize=2)
+    if np.isfinite(ends).any():
+        ax.errorbar(data.shares[: len(rows)], rows, xerr=ends, fmt="none", ecolor=GRAY, capsize=2)
     ax.set_xlim(0.0, 1.0)
-    ax.set_xlabel("share of the variance of the values that it explains by itself")
+    ax.set_xlabel("importance: share of the variance of the values")
     return ax
 
 
@@ -211,8 +227,9 @@ class Relevance(NamedTuple):
     """The relevance of the parameters of a space, the most relevant first.
 
     A factor is the variance of a cut of the parameter over that of the average parameter, in cells
-    of the same width: parameters with a large one are cut first, and most often. Until factors are
-    fitted, choices have a head start, and all other parameters are equal.
+    of the same width: parameters with a large one are cut first, and most often. It is about the
+    partitions of the search: `importance_data` has the importance of a parameter. Until factors
+    are fitted, choices have a head start, and all other parameters are equal.
     """
 
     names: list[str]  #: a name that recurs is followed by the option it belongs to
@@ -264,14 +281,14 @@ def slot_names(space: Space) -> list[str]:
 
 
 def relevance(source: Any, *, ax: Any = None) -> Any:
-    """Draw the relevance of the parameters, the most relevant on top; return the Axes."""
+    """Draw which parameters a forest cuts first, the first on top; return the Axes."""
     data = relevance_data(source)
     ax = axes(ax)
     if data is None:
         return empty(ax, "only a forest, which searches a space, has relevances")
     _bars(ax, data.names, np.log10(data.factors), BLUE if data.fitted else GRAY)
     ax.axvline(0.0, color=GRAY, linewidth=0.8)
-    ax.set_xlabel("variance of a cut over that of the average parameter, log10")
+    ax.set_xlabel("priority of cuts: variance of a cut over that of an average one, log10")
     if not data.fitted:
         ax.set_title("not fitted yet", fontsize="small", color=GRAY)
     return ax

@@ -13,7 +13,6 @@ from bough.plotting import (
     effects_data,
     importance_data,
     increments_data,
-    relevance_data,
     tree_data,
 )
 from bough.plotting.beliefs import step_names
@@ -156,6 +155,7 @@ def _convergence(view: SearchView) -> dict[str, Any]:
         "lower": _numbers(data.lower),
         "upper": _numbers(data.upper),
         "limits": data.limits,
+        "clipped": [marks.tolist() for marks in data.clipped],
         "of_cell": view.shown.forest is not None and not view.shown.exact,
     }
 
@@ -177,11 +177,11 @@ def _tree(view: SearchView) -> dict[str, Any]:
 
 
 def _model(view: SearchView) -> dict[str, Any] | None:
-    data, relevance = increments_data(view), relevance_data(view)
+    data = increments_data(view)
     if data is None:
         return None
-    relevance_facts = None if relevance is None else _plain(relevance, DIGITS)
-    return _plain(data) | {"exact": view.shown.exact, "relevance": relevance_facts}
+    facts = {"kernel": data.kernel, "noise": data.noise, "mean": data.mean, "fitted": data.fitted}
+    return facts | {"exact": view.shown.exact}
 
 
 def _effects(view: SearchView) -> dict[str, Any] | None:

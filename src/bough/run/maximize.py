@@ -123,8 +123,8 @@ def maximize(
         something true ends the search.
     progress
         Whether to show a bar with the best value so far, the expected value of the best of all, and
-        the expected loss of what would be recommended; None: on a terminal. `"log"`: a line for
-        every trial instead.
+        the expected loss of what would be recommended. None: a bar on a terminal and in a notebook,
+        elsewhere the same in a line every ten seconds. `"log"`: a line for every trial instead.
     rng
         A seed, if the searcher is made here.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bough._html import table
 from bough._text import brief, printable
 from bough.belief.belief import Belief
 from bough.belief.best_arm import Arm
@@ -28,18 +29,30 @@ if TYPE_CHECKING:
 
 def result_text(result: "Result") -> str:
     """Return the lines that a result prints."""
-    history = result.history
-    lines = [f"{stop_text(result.stopped_by)} after {evaluations_text(history)}"]
-    best = result.best
+    title, lines, note = _parts(result)
+    return "\n".join([title, *(labeled(*line) for line in lines), *([note] if note else [])])
+
+
+def result_html(result: "Result") -> str:
+    """Return the table that a notebook shows for a result: the lines that it prints."""
+    title, lines, note = _parts(result)
+    return table(title, lines, note=note)
+
+
+def _parts(result: "Result") -> tuple[str, list[tuple[str, str]], str]:
+    """Return a title, labeled texts, and a note for a search without a feasible trial."""
+    history, best = result.history, result.best
+    title = f"{stop_text(result.stopped_by)} after {evaluations_text(history)}"
+    lines, note = [], ""
     if best is not None:
         place: Any = best.params
         if not isinstance(result.searcher, SpaceSearcher):
             place = result.searcher.tree.text(best.path)
-        lines.append(labeled("best path" if best.params is None else "best params", place))
-        lines += [labeled(*line) for line in known_lines(result)]
+        lines.append(("best path" if best.params is None else "best params", str(place)))
+        lines += known_lines(result)
     elif history.infeasible:
-        lines.append(infeasible_text(history))
-    return "\n".join(lines)
+        note = infeasible_text(history)
+    return title, lines, note
 
 
 def evaluations_text(history: "History") -> str:

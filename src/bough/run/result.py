@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.belief.best_arm import Arm
-from bough.run.render import result_text
+from bough.run.render import result_html, result_text
 from bough.searchers import Certificate, Searcher
 from bough.searchers.base import ExpectedBest, negative_arm, negative_certificate
 from bough.spaces.searcher import SpaceSearcher
@@ -208,3 +208,6 @@ class Result:
 
     def __repr__(self) -> str:
         return result_text(self)
+
+    def _repr_html_(self) -> str:
+        return result_html(self)

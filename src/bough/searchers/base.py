@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bough._html import table
 from bough._validation import listed, real
 from bough.belief.best_arm import Arm
 from bough.belief.rng import SplitMix64
@@ -48,6 +49,21 @@ class Certificate:
     gap: float
     delta: float
     conditional: bool = False
+
+    def _repr_html_(self) -> str:
+        given = ", given the fitted hyperparameters" if self.conditional else ""
+        return table(
+            f"certificate, at confidence {1 - self.delta:g}{given}",
+            [
+                *self._place(),
+                ("lower bound", f"{self.lower:.6g}"),
+                ("upper bound", f"{self.upper:.6g}"),
+                ("gap", f"{self.gap:.3g}"),
+            ],
+        )
+
+    def _place(self) -> list[tuple[str, object]]:
+        return [("path", " ".join(map(str, self.path)))]
 
 
 class ExpectedBest:

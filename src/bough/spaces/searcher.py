@@ -29,6 +29,12 @@ class SpaceCertificate(Certificate):
     partition: int = 0
     partitions: int = 1
 
+    def _place(self) -> list[tuple[str, object]]:
+        return [
+            ("params", self.params),
+            ("partition", f"{self.partition + 1} of {self.partitions}"),
+        ]
+
 
 class SpaceSearcher(Resumable, ABC):
     """A policy that chooses the params of a space to evaluate next; otherwise like `Searcher`."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bough._html import table
 from bough._validation import at_least_zero, real, whole
 from bough.belief.best_arm import Arm
 from bough.exceptions import Exhausted, Infeasible, ObjectiveError, StudyError
@@ -37,7 +38,15 @@ from bough.studies.describe import (
 from bough.studies.journal import Durability, Journal
 from bough.studies.operations import Operation, write_outcome, write_rejection
 from bough.studies.replay import Replay
-from bough.studies.trials import Domain, Report, Trial, Trials, best_completed, read_reports
+from bough.studies.trials import (
+    Domain,
+    Report,
+    Trial,
+    Trials,
+    best_completed,
+    counts_text,
+    read_reports,
+)
 from bough.trees import Tree
 
 
@@ -513,6 +522,17 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r}, {self.domain.source!r}: {self.trials!r})"
+
+    def _repr_html_(self) -> str:
+        trials = self.trials
+        way = "minimize" if self.sign < 0 else "maximize"
+        rows = [(way, repr(self.domain.source)), ("trials", counts_text(trials))]
+        completed = [trial for trial in trials if trial.state == "completed"]
+        if completed:
+            best = max(completed, key=lambda trial: self.sign * (trial.value or 0.0))
+            place = best.path if best.params is None else best.params
+            rows.append(("best observed", f"{best.value:.6g}, trial {best.id} at {place}"))
+        return table(f"study {self.path}", rows)
 
 
 class Guard:

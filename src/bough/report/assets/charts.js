@@ -91,6 +91,14 @@ function drawConvergence(state) {
       { name: "bounds on the best", mode, line, x: data.at, y: both(data.upper), fill: "tonexty",
         fillcolor: style("--band"), customdata: gap,
         hovertemplate: `${hover}, gap %{customdata}<extra>upper bound</extra>` });
+    // Where a bound is beyond the axis there is a mark at its edge.
+    const marks = [["lower", "triangle-down"], ["upper", "triangle-up"]].flatMap(([name, symbol], side) =>
+      data.clipped[side].map((x) => ({ x, y: data.limits[side], symbol, name, bound: data[name][data.at.indexOf(x)] })));
+    if (marks.length) traces.push({ name: "bound beyond the axis", mode: "markers", cliponaxis: false,
+      x: marks.map(({ x }) => x), y: marks.map(({ y }) => y),
+      marker: { color: style("--bound"), size: 8, symbol: marks.map(({ symbol }) => symbol) },
+      customdata: marks.map(({ name, bound }) => `${name} bound ${bound === null ? "infinite" : say(bound, 6)}`),
+      hovertemplate: "%{customdata} after %{x}<extra></extra>" });
   }
   chart(place, traces, { xaxis: { title: { text: "evaluations" }, type: far ? "log" : "linear",
     exponentformat: "none", separatethousands: true, dtick: (far && count >= 100) || count <= 2 ? 1 : undefined },
@@ -121,29 +129,10 @@ function drawModel(state) {
       tile("noise", number(model.noise), model.exact ? "values are exact: this is the variation within a cell"
         : "standard deviation of a value"),
       tile("mean", number(model.mean), "prior mean"));
-    const bars = (name, y, color) => ({ name, type: "bar", x: y.map((_, i) => i), y, marker: { color },
-      hovertemplate: "depth %{x} adds %{y:.4g}<extra></extra>" });
-    const labels = model.effects.some((x) => x > 0) ? [bars("labels", model.effects, style("--mean"))] : [];
-    chart($("increments-chart"), [bars("steps", model.variance, style("--best")), ...labels],
-    { barmode: "stack", showlegend: labels.length > 0, xaxis: { title: { text: "depth" }, dtick: model.variance.length > 20 ? undefined : 1 },
-      yaxis: { title: { text: "variance" } } });
   }
-  if (model?.relevance) drawRelevance(model.relevance);
   if (along) drawAlong(along, state.snapshot.tree.bounds);
-  $("model-note").textContent = model?.relevance
-    ? `Kernel, noise, mean and relevance are shared by all partitions; the path is that of ${whose(state)}. `
-      + "Relevance: the variance of a cut of this parameter over that of a cut of the average parameter"
-      + (model.relevance.fitted ? "; the most relevant parameters are cut first." : " (not fitted yet).") : "";
-}
-
-function drawRelevance({ names, factors }) {
-  const shown = Math.min(names.length, 15);
-  const rows = names.slice(0, shown).map((_, i) => i);
-  chart($("relevance-chart"), [{ type: "bar", orientation: "h", x: factors.slice(0, shown).map(Math.log10), y: rows,
-    customdata: factors.slice(0, shown).map((f) => say(f, 3)), marker: { color: style("--best") },
-    hovertemplate: "%{customdata} times the average<extra></extra>" }],
-  { xaxis: { title: { text: "times the average" }, tickprefix: "10<sup>", ticksuffix: "</sup>", dtick: 1 },
-    yaxis: { autorange: "reversed", tickvals: rows, ticktext: names.slice(0, shown).map(brief) } });
+  $("model-note").textContent = model && whose(state)
+    ? `Kernel, noise and mean are shared by all partitions; the path is that of ${whose(state)}.` : "";
 }
 
 function drawAlong(along, [low, high]) {
@@ -193,11 +182,11 @@ function drawParameters(state) {
   chart($("importance-chart"), [{ type: "bar", orientation: "h",
     x: shares.slice(0, shown), y: names.slice(0, shown).map((_, i) => i),
     marker: { color: style("--best") },
-    error_x: { type: "data", symmetric: false, array: shares.slice(0, shown).map((share, i) => high[i] - share),
+    error_x: { type: "data", symmetric: false, visible: low[0] !== null, array: shares.slice(0, shown).map((share, i) => high[i] - share),
       arrayminus: shares.slice(0, shown).map((share, i) => share - low[i]) },
-    customdata: shares.slice(0, shown).map((_, i) => [low[i], high[i]]),
-    hovertemplate: "%{x:.3f} of the variance, between %{customdata[0]:.3f} and %{customdata[1]:.3f}<extra></extra>" }],
-  { xaxis: { title: { text: "share of the variance" }, range: [0, 1] },
+    customdata: shares.slice(0, shown).map((_, i) => low[i] === null ? "" : `, 95 % interval ${say(low[i], 3)} to ${say(high[i], 3)}`),
+    hovertemplate: "%{x:.3f} of the variance%{customdata}<extra></extra>" }],
+  { xaxis: { title: { text: "share of the variance of the values" }, range: [0, 1] },
     yaxis: { autorange: "reversed", tickvals: names.slice(0, shown).map((_, i) => i),
       ticktext: names.slice(0, shown).map(brief) } });
   const choice = $("slice-name"); // names and their order may have changed

@@ -141,7 +141,9 @@ function makeParameters(state) {
     el("div", {}, el("h3", { text: "Importance" }), el("div", { class: "chart", id: "importance-chart" })),
     el("div", {}, el("h3", { text: "Values by parameter" }), el("div", { class: "tools" }, choice),
       el("div", { class: "chart", id: "slice-chart" }))),
-  el("p", { class: "note", text: "Importance: the share of the variance of the values that each parameter explains by itself, among the trials of the search, which are not a random sample." }));
+  el("p", { class: "note", text: `Importance: the share of the variance of the values ${state.snapshot.parameters.low[0] === null
+    ? "that a step adds to the steps before it, by the kernel."
+    : "that a parameter explains by itself, among the trials of the search, which are not a random sample."}` }));
 }
 
 // The section is hidden where there are no labels.
@@ -159,10 +161,7 @@ function makeModel(state) {
   body("model").replaceChildren(
     model ? el("div", { class: "tiles", id: "model-tiles" })
       : el("p", { class: "note", text: state.snapshot.summary.replayed ? "This searcher has no kernel." : UNKNOWN }),
-    el("div", { class: "pair" }, ...[
-      model?.relevance ? panel("Relevance of parameters", "relevance-chart") : null,
-      model ? panel(model.relevance ? "Variance of each cut" : "Variance of each depth", "increments-chart") : null,
-      panel(model?.relevance ? "Belief along the path to the best params" : "Belief along the best path", "along-chart")].filter(Boolean)),
+    panel(state.snapshot.summary.space ? "Belief along the path to the best params" : "Belief along the best path", "along-chart"),
     el("p", { class: "note", id: "model-note" }));
 }
 
