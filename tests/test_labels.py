@@ -1,5 +1,6 @@
 """Kernels between labels: matrices by their definition, gradients by differences, bad input."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from label_strategies import CASES, strengths
 from oracle import nodes_of
 
-from bough import GPTS, Belief, Tree, kernels
+from bough import GPTS, Belief, ObjectiveError, Tree, kernels, maximize
 
 VECTORS = [(0.0, 1.0), (1.5, -0.5), (0.0, 0.9), (-2.0, 0.25)]
 BETWEEN = [
@@ -229,6 +230,31 @@ def test_kernels_that_are_not_positive_definite():
         belief.observe((2,), 1.0)
     assert list(belief.effects.keys) == keys
     assert len(belief) == 2
+
+
+def test_a_kernel_of_paths_that_is_not_positive_definite_is_refused_before_it_is_played():
+    kernel = kernels.Paths(lambda a, b: 1.0 if a == b else -5.0)
+    search = GPTS(Tree(3, 2), kernel, 0.1, rng=0)
+    search.tell(search.ask(), 1.0)
+    with pytest.raises(ValueError, match="not positive definite"):
+        search.ask()
+
+
+def test_labels_that_do_not_equal_themselves():
+    same = kernels.Same(1.0)
+    kernel = kernels.Labeled(kernels.Linear(1.0), labels=lambda path: math.nan, between=same)
+    belief = Belief(Tree(2, 1), kernel, 0.1)
+    with pytest.raises(ValueError, match="must equal itself, got nan; None means no label"):
+        belief.observe((0,), 1.0)
+    assert len(belief) == 0 and not belief.effects.keys
+
+
+def test_an_error_of_labels_is_not_one_of_the_objective():
+    answers = itertools.count()
+    kernel = kernels.Labeled(kernels.Linear(1.0), labels=lambda path: next(answers))
+    search = GPTS(Tree(2, 2), kernel, 0.1, rng=0)
+    with pytest.raises(ObjectiveError, match="searcher refused the value .* same label"):
+        maximize(sum, search.tree, budget=5, searcher=search, progress=False)
 
 
 def test_too_many_labels():

@@ -113,6 +113,43 @@ def test_infinitely_many_children():
     assert math.isnan(std)
 
 
+@pytest.mark.parametrize("freedom", [math.inf, 4.0])
+def test_labels(freedom):
+    """All arms are drawn together, beside draws by the moments of dense algebra."""
+    kernel = kernels.Labeled(
+        kernels.Linear(0.3), labels=lambda path: path[-1], between=kernels.Same(1.0)
+    )
+    belief = Belief(Tree(3, 3), kernel, 0.1, mean=2.0)
+    rng = np.random.default_rng(0)
+    for path in rng.integers(3, size=(6, 3)).tolist():
+        belief.observe(path, rng.normal())
+    paths = all_paths(belief.tree)
+    best, chosen = belief.sample_best(DRAWS, (1, 0, 2), degrees_of_freedom=freedom, rng=2)
+    means, _ = belief.posterior(paths)
+    draws = rng.multivariate_normal(np.zeros(27), belief.covariance(paths), DRAWS)
+    if freedom < math.inf:
+        draws *= np.sqrt(freedom / rng.chisquare(freedom, DRAWS))[:, None]
+    draws += means
+    assert_alike(best, draws.max(axis=1))
+    assert_alike(chosen, draws[:, paths.index((1, 0, 2))])
+    assert (best >= chosen).all()
+    gap = (draws.max(axis=1) - draws[:, paths.index((1, 0, 2))]).mean()
+    assert (best - chosen).mean() == pytest.approx(gap, rel=0.1)
+
+
+def test_labels_of_more_arms_than_can_be_drawn():
+    between = kernels.Same(1.0)
+    kernel = kernels.Labeled(kernels.Linear(0.3), labels=lambda path: path[-1], between=between)
+    for tree, finite in ((Tree(2, 13), True), (Tree(2, 14), False), (Tree(Ragged(3, 5), 4), False)):
+        mean, std = Belief(tree, kernel, 0.1).best_value()
+        assert math.isfinite(mean) == finite
+        assert math.isnan(std) == (not finite)
+    jobs = Tree.permutations("abcd")
+    belief = Belief(jobs, kernels.Paths(lambda a, b: float(a == b)), 0.1)
+    mean, _ = belief.best_value()  # of 24 independent rewards: 1.95
+    assert mean == pytest.approx(1.95, abs=0.15)
+
+
 def test_rewards_in_other_units():
     values = {}
     for unit in (1.0, 8.0):

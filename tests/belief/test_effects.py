@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from label_strategies import CASES, LabeledTruth, LastStep, cases, decays, oracle_of, strengths
+from label_strategies import CASES, Case, DepthAndStep, LabeledTruth, LastStep, cases, decays, oracle_of, strengths
 from oracle import LabelOracle
 from strategies import Hill, some_kernel, some_path, trees
 
@@ -263,6 +263,41 @@ def test_a_contradictory_exact_step_is_refused():
     mean, std = belief.posterior([(1, 1)])
     assert_close(mean, [1.5], 1.0)
     assert_close(std, [0.0], 1e3)
+
+
+def test_contradictory_exact_steps_of_a_path_change_nothing():
+    belief = Belief(Tree(3, 2), labeled(tree_kernel=kernels.Linear(0.0)), 0.0)
+    belief.observe_steps((0, 1), [0.25, 0.75], noise=0.0)
+    belief.observe_steps((2, 1), [0.5, 0.75], noise=0.0)
+    before = belief.nodes.tobytes(), belief.effects.posterior[1].tobytes(), len(belief)
+    for path, steps in (((0, 1), [0.25, 0.5]), ((1, 2), [0.75, 0.0]), ((1, 0), [0.5, 0.25])):
+        with pytest.raises(Contradiction):
+            belief.observe_steps(path, steps, noise=0.0)
+    assert (belief.nodes.tobytes(), belief.effects.posterior[1].tobytes(), len(belief)) == before
+    belief.observe_steps((1, 2), [0.75, 0.5], noise=0.0)
+    assert belief.posterior([(2, 2)])[0] == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize("label", [LastStep(), DepthAndStep()])
+@pytest.mark.parametrize("least", [1e-5, 1e-6])
+def test_small_noise_beside_larger(label, least):
+    """Without variance of the tree: mean and deviation, not the likelihood, to 1e-9."""
+    rng = np.random.default_rng(2)
+    case = Case(label, kernels.Same(1.0), lambda a, b: float(a == b))
+    kernel = labeled(case.between, label, kernels.Linear(0.0))
+    belief, observations, effects = Belief(Tree(4, 3), kernel, 0.3), [], {}
+    for _ in range(40):
+        path = tuple(rng.integers(4, size=3).tolist())
+        s = (least, least, 0.3, 1e-3)[rng.integers(4)]
+        f = sum(effects.setdefault(label(path[: i + 1]), rng.normal()) for i in range(3))
+        observations.append(("sum", path, f + s * rng.normal(), s**2))
+        belief.observe(path, observations[-1][2], noise=s)
+    oracle = oracle_of(kernel, case, 3, 0.0, observations)
+    paths = [path for _, path, _, _ in observations[:8]]
+    mean, covariance, _ = oracle.posterior(paths)
+    found, std = belief.posterior(paths)
+    assert_close(found, mean, 1.0)
+    assert_close(std, np.sqrt(np.diag(covariance).astype(float)), 1.0)
 
 
 def test_copies_go_on_alike():

@@ -59,7 +59,7 @@ cdef class Effects:
     cdef void use_step(self) noexcept
     cdef void reach_step(self) noexcept
     cdef void predict(self) noexcept
-    cdef bint is_certain(self) noexcept
+    cdef bint is_certain(self, double share) noexcept
     cdef void learn(self, double residual, double variance) noexcept
     cdef void pass_up(self, int i, double tau) noexcept
     cdef void take_step(self, int n, double s2) noexcept

@@ -45,8 +45,9 @@ DEPENDENT = 1e-13
 #: Covariances of effects that miss by more than this share are not positive definite.
 INDEFINITE = 1e-6
 #: What labels say is certain if its variance is less than this share of the prior's: C has no more
-#: digits. An observation with as little noise says nothing of it then.
-CERTAIN = 1e-12
+#: digits. An observation with as little noise says nothing of it then. (So noise of 1e-6 of the prior
+#: standard deviation counts, which is where the tree raises it to.)
+CERTAIN = 1e-15
 
 
 class Effects:
@@ -204,6 +205,8 @@ class Effects:
 
     def _register(self, key):
         between = self.model.between
+        if key != key:
+            raise ValueError(f"a label must equal itself, got {key!r}; None means no label")
         number = len(self.keys)
         if between.linear:
             self._register_features(key)
@@ -445,14 +448,14 @@ class Effects:
         self.residual = mean
         self.variance = max(variance, 0.0)
 
-    def is_certain(self):
-        """Return whether c'z is known, up to rounding; after `predict`."""
+    def is_certain(self, share):
+        """Return whether the variance of c'z is at most a share of the prior's; after `predict`."""
         scale: cython.double = 0.0
         last = self.nodes.trailed - 1
         for j in range(self.size):
             scale += self.c[j] * self.c[j]
             scale += self.phi[last, j] * self.phi[last, j]
-        return self.variance <= CERTAIN * scale
+        return self.variance <= share * scale
 
     # ------------------------------------------------------------------ observations
 
@@ -466,7 +469,7 @@ class Effects:
         scale: cython.double = 0.0
         for j in range(self.size):
             scale += self.phi[self.nodes.trailed - 1, j] * self.phi[self.nodes.trailed - 1, j]
-        if variance <= CERTAIN * scale and self.is_certain():
+        if variance <= CERTAIN * scale and self.is_certain(CERTAIN):
             self.variance = variance
             return
         self.variance += variance
@@ -751,7 +754,10 @@ class Effects:
             pivots = [self.keys[pivot] for pivot in self.pivots]
             psi = np.asarray(self.psi)[np.array(self.pivots), : self.size]
             row = solved(psi, between.matrix([key], pivots)[0])
-            variance = max(variance - float(row @ row), 0.0)
+            prior, variance = variance, variance - float(row @ row)
+            if not variance >= -INDEFINITE * prior:
+                raise not_positive_definite(key)
+            variance = max(variance, 0.0)
             mean -= float(row @ np.asarray(self.prior_mean)[: self.size])
         return row, mean, variance
 

@@ -6,7 +6,7 @@ cimport cython
 from bough.belief.effects cimport Effects
 from bough.belief.nodes cimport GROUP, INF, LARGEST, NONE, ROOT, TINY, Nodes, moderate
 
-cdef double LOG_TWO_PI, LEAST_NOISE, LABEL_ROUNDING
+cdef double LOG_TWO_PI, LEAST_NOISE, LABEL_ROUNDING, NEARLY_CERTAIN
 
 
 cdef struct Observation:
@@ -36,6 +36,8 @@ cdef class Posterior:
     cdef dict waiting_at  # the number that is pending at a node, for each s^2
 
     # Scratch space.
+    cdef double step_mean  # of the last step of a path, and its variance,
+    cdef double step_variance
     cdef double[::1] values  # the last rewards of single steps,
     cdef double[::1] variances  # of their noise,
     cdef double[::1] shares  # their `share`,
@@ -71,6 +73,7 @@ cdef class Posterior:
     cdef int check_exact(self, double y, double s2) except -1
     cdef int _check_certain(self, double y, double center, double m, what) except -1
     cdef double _rounding(self, int observed, double y) noexcept
+    cdef int _predict_step(self, double r, double s2) except -1
     cdef double _step_rounding(self, int n, double r) noexcept
     cdef int observe_at_trail(self, dict plan, double y, double s2, bint own_noise, int ends, double share) except -1
     cdef void _observe_value(self, int n, double y, double s2, bint own_noise, int ends, double share) noexcept
@@ -87,7 +90,7 @@ cdef class Posterior:
     cdef int _sum_own(self, int n, double s2, int change) except -1
     cdef void _observe_again(self, int i) noexcept
     cdef void _condition(self, int n, bint of_step, double y, double s2) noexcept
-    cdef int _observe_labeled_steps(self, dict plan, bint own_noise) except -1
+    cdef int _observe_labeled_steps(self, path, bint own_noise) except -1
     cdef int _replay(self) except -1
 
 

@@ -48,6 +48,9 @@ LOG_TWO_PI = float(np.log(2 * np.pi))
 LEAST_NOISE = 1e-6
 #: The relative error of a value that is known from effects of labels.
 LABEL_ROUNDING = 1e-5
+#: A value that is known from effects of labels up to this share of its prior variance can be
+#: contradicted.
+NEARLY_CERTAIN = 1e-12
 
 OBSERVATION = record(
     ("node ends of_step own_noise", np.int32), ("value variance share", np.float64)
@@ -216,7 +219,8 @@ class Posterior:
         self.effects.predict()
         known = m + self.effects.residual
         gap = abs(y - center - known)
-        if self.effects.is_certain() and gap > LABEL_ROUNDING * (abs(y - center) + abs(known)):
+        slack = LABEL_ROUNDING * (abs(y - center) + abs(known)) + 10.0 * sqrt(self.effects.variance)
+        if self.effects.is_certain(NEARLY_CERTAIN) and gap > slack:
             raise contradiction("value", y, what, known + center)
         return 0
 
@@ -461,30 +465,41 @@ class Posterior:
         """Condition on a value of a step with noise of variance s2."""
         nodes = self.nodes
         plan = self._approach(path)
-        offset = nodes.center if nodes.length == 0 else 0.0  # F of the root is its step
-        if nodes.found == nodes.length:
-            n = nodes.trail[nodes.trailed - 1]
-            g = nodes.array[n].g
-            step_mean = (g - 1.0) * nodes.m_above + nodes.array[n].offset
-            step_variance = nodes.array[n].spread + (1.0 - g) ** 2 * nodes.variance_above
-        else:
-            n = NONE
-            step_mean = nodes.step_prior
-            step_variance = nodes.increments[nodes.length]
-        certain = s2 == 0.0 and step_variance == 0.0 and self.effects is None
-        if certain and abs(r - offset - step_mean) > self._step_rounding(n, r - offset):
-            raise contradiction("value", r, "step is", step_mean + offset)
-        if self.effects is not None and s2 == 0.0 and step_variance == 0.0:
-            self.effects.reach_step()
-            self._check_certain(r, offset, step_mean, "step is")
+        self._predict_step(r, s2)
+        mean, variance = self.step_mean, self.step_variance
+        offset = nodes.center if nodes.length == 0 else 0.0
         n = self._grow(plan)
         self._record(n, True, True, nodes.length, share, r, s2)
         self._open()
         if self.effects is not None:
             self.effects.use_step()
         self._take_step(n, r - offset, s2)
-        self._add_density(residual_of(r, offset, step_mean), step_variance + s2)
+        self._add_density(residual_of(r, offset, mean), variance + s2)
         self._close()
+        return 0
+
+    def _predict_step(self, r, s2):
+        """Find mean and variance of the last step of the path; refuse an exact value if it differs.
+
+        That is if the step is known to be otherwise.
+        """
+        nodes = self.nodes
+        offset = nodes.center if nodes.length == 0 else 0.0  # F of the root is its step
+        n = NONE
+        self.step_mean = nodes.step_prior
+        self.step_variance = nodes.increments[nodes.length]
+        if nodes.found == nodes.length:
+            n = nodes.trail[nodes.trailed - 1]
+            g = nodes.array[n].g
+            self.step_mean = (g - 1.0) * nodes.m_above + nodes.array[n].offset
+            self.step_variance = nodes.array[n].spread + (1.0 - g) ** 2 * nodes.variance_above
+        if s2 > 0.0 or self.step_variance > 0.0:
+            return 0
+        if self.effects is not None:
+            self.effects.reach_step()
+            return self._check_certain(r, offset, self.step_mean, "step is")
+        if abs(r - offset - self.step_mean) > self._step_rounding(n, r - offset):
+            raise contradiction("value", r, "step is", self.step_mean + offset)
         return 0
 
     def _step_rounding(self, n, r):
@@ -550,7 +565,7 @@ class Posterior:
             self.shares[i] = shares[i]
             self.variances[i] = self.variance_of(own_noise, self.shares[i], 0, 0)
         if self.effects is not None:
-            return self._observe_labeled_steps(plan, own_noise)
+            return self._observe_labeled_steps(path, own_noise)
         self._predict_steps(plan)
         total: cython.double = 0.0
         for i in range(length):
@@ -572,9 +587,18 @@ class Posterior:
         self._close()
         return 0
 
-    def _observe_labeled_steps(self, plan, own_noise):
+    def _observe_labeled_steps(self, path, own_noise):
         """Condition on the rewards of a path one by one, since they share effects of labels."""
         nodes = self.nodes
+        length = nodes.length
+        for i in range(length):
+            if self.variances[i] == 0.0:  # it may contradict what is known
+                self._approach(path[: i + 1])
+                if i > 0:
+                    self._predict_step(self.values[i], 0.0)
+                else:
+                    self.check_exact(self.values[i], 0.0)
+        plan = self._approach(path)
         total: cython.double = 0.0
         for i in range(nodes.length):
             total += self.values[i]

@@ -239,6 +239,7 @@ class SearchRun:
         reports: tuple[Report, ...] = ()
         constraints: tuple[float, ...] = ()
         pruned = False
+        failure = "the objective failed at"
         if isinstance(returned, Reported):
             returned, reports, pruned = returned
         if error is None:
@@ -248,6 +249,7 @@ class SearchRun:
                 else:
                     value, noise, more = read_outcome(returned)
                     constraints = (*job.constraints, *more)
+                    failure = f"the searcher refused the value {value!r} of"
                     self.trials.tell(
                         job.id, value, noise=noise, reports=reports, constraints=constraints
                     )
@@ -268,9 +270,7 @@ class SearchRun:
                     raise error
                 path, params = self.domain.place(job.candidate)
                 where = f"path {path}" if params is None else f"params {params}"
-                raise _failure(
-                    f"the objective failed at {where}: {error!r}", path, params
-                ) from error
+                raise _failure(f"{failure} {where}: {error!r}", path, params) from error
             self._fail(job, reason_of(error))
         else:
             self._ended.append(Ended(job, value, noise, None, reports, constraints, seconds))

@@ -263,7 +263,10 @@ def _vector(value: Any, name: str) -> Floats:
     except (TypeError, ValueError):
         row = np.empty((0, 0))
     if row.ndim != 1 or not len(row):
-        raise TypeError(f"{name} must be a number or a vector of numbers, got {value!r}")
+        raise TypeError(
+            f"{name} must be a number or a vector of numbers, got {value!r}; compare a label with "
+            "each of its values, as in (action == 'left', action == 'right')"
+        )
     if not np.isfinite(row).all():
         raise ValueError(f"{name} must be finite, got {value!r}")
     return row
