@@ -44,7 +44,7 @@ class BoardRegression:
         self._next = FIRST
         #: Of expanded nodes: features of the node and of its children, and their prior means.
         self._known: dict[int, tuple[Array, Array, Array]] = {}
-        self._vectors = np.zeros((0, 0))
+        self._vectors: list[Array] = []
         self._weights = np.zeros(0)
 
     def expect(self, tree: Any, n: int, position: Position, moves: list[Any]) -> Array:
@@ -78,7 +78,7 @@ class BoardRegression:
             return
         steps.sort(key=lambda step: step[1])
         values, noise, ends, starts = zip(*steps[:MOST_STEPS], strict=True)
-        vectors = np.array([*ends, *starts])
+        vectors = [*ends, *starts]
         K = self._kernel.matrix(vectors)
         k = len(values)
         K = K[:k, :k] - K[:k, k:] - K[k:, :k] + K[k:, k:]
@@ -88,7 +88,7 @@ class BoardRegression:
             solved = scale * np.linalg.solve(scale * K + np.diag(noise), np.array(values))
             self._vectors, self._weights = vectors, np.append(solved, -solved)
             if self._kernel.linear:  # then f is a covariance with one vector
-                self._vectors, self._weights = (self._weights @ vectors)[None], np.ones(1)
+                self._vectors, self._weights = [self._weights @ np.array(vectors)], np.ones(1)
 
     def _steps(self, tree: Any) -> list[tuple[float, float, Array, Array]]:
         """Return the steps that were observed, the variances of their noise, and both features."""
