@@ -68,15 +68,15 @@ AIMS = {
 KNOBS = ("exploration", "equivalence", "bias", "reference")
 #: Games on which constants were chosen.
 CHOSEN_ON = ("connect_four", "hex(board_size=7)")
-#: Games of which a quarter is played in a match, and half for tuning.
-SLOW = ("go(board_size=7)",)
+#: Games whose opponents have the settings of another game, and whose blocks are half as long.
+LIKE = {"go(board_size=7)": "hex(board_size=7)", "havannah(board_size=4)": "hex(board_size=7)"}
 #: Small games, solved by alpha-beta: that whose tuned settings they have, and moves before.
 SOLVED = {
     "connect_four": ("connect_four", range(20, 29)),
     "hex(board_size=4)": ("hex(board_size=7)", range(2, 7)),
     "y(board_size=5)": ("y(board_size=8)", range(2, 7)),
 }
-POSITIONS = 400
+POSITIONS = 130
 MARKS = (100, 400, 1600)
 
 #: The opponent of all settings, whose constants do not depend on those that were chosen later.
@@ -153,8 +153,7 @@ class Runs:
 def tune(runs: Runs, game: str, family: str) -> Any:
     """Return the setting of a family that scores best, by successive halving."""
     settings, rounds = FAMILIES[family]
-    if game in SLOW:
-        rounds = [count // 2 for count in rounds]
+    game = LIKE.get(game, game)
     left = list(settings)
     for number, count in enumerate(rounds):
         keys = [f"tune:{game}:{each.settings}:{number}" for each in left]
@@ -186,13 +185,14 @@ def play_matches(
     """Play the matches at equal playouts, in blocks of games with a seed of their own."""
     for block in blocks:
         for game in names:
-            if block * BLOCK >= MATCHES[game]:
+            count = BLOCK // 2 if game in LIKE else BLOCK
+            if block * count >= MATCHES[game]:
                 continue
             for family, opponent in opponents(runs, game, PLAYOUTS).items():
                 if family in families:
                     player = games.Player(PLAYOUTS)
                     runs.match(
-                        f"match:{game}:{family}:{block}", player, opponent, game, BLOCK, block
+                        f"match:{game}:{family}:{block}", player, opponent, game, count, block
                     )
 
 
@@ -503,9 +503,9 @@ def page(runs: Runs) -> str:
         f"were chosen on {' and '.join(CHOSEN_ON)}, with other seeds, and frozen.",
         "UCT, RAVE and GRAVE have for each game the best of 8, 11 and 11 settings, by successive",
         f"halving at 100 playouts against `{YARDSTICK.settings}`,",
-        f"with so many games of a setting in a round: {TUNING} (half for Go).",
-        "OpenSpiel's `MCTSBot` has the exploration of UCT. The file is written by",
-        "`python -m benchmarks.games table`.",
+        f"with so many games of a setting in a round: {TUNING}.",
+        "In Go and Havannah they have those of Hex. OpenSpiel's `MCTSBot` has the exploration of",
+        "UCT. The file is written by `python -m benchmarks.games table`.",
         "",
         f"## Matches at equal playouts, {PLAYOUTS} a decision",
         "",
