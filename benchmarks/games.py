@@ -14,12 +14,12 @@ have seeds from 0 on and tuning from 10,000 on. Rules are compiled (`games_rules
 Cython and a C compiler, but for Havannah, whose rules are OpenSpiel's.
 """
 
-import functools
 import json
+import math
 import pathlib
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import click
@@ -27,9 +27,9 @@ import numpy as np
 
 from benchmarks.games_positions import start
 from benchmarks.intervals import interval
-from bough import games
+from bough import games, kernels
 from bough.games.matches import wilson
-from bough.run.pools import cores, in_processes
+from bough.run.pools import cores
 
 FILE = pathlib.Path(__file__).parent / "games_runs.jsonl"
 PAGE = pathlib.Path(__file__).parent / "games.md"
@@ -48,17 +48,35 @@ MATCHES = {
 #: Playouts per decision in matches, and games of a match in a row of the file.
 PLAYOUTS = 400
 BLOCK = 100
+#: Games of a block of the matches at equal time, and of those with a kernel between boards, where
+#: both players make fewer playouts.
+SHORT = 50
+FEW = 100
+BOARD_KERNELS = {
+    "linear": kernels.LinearFeatures(),
+    "rbf": kernels.RBF(2.0),
+}
+#: Aims by game: the lower end of the interval against UCT and OpenSpiel's player; and that against
+#: the better of RAVE and GRAVE, or, below 0.5, the score itself.
+AIMS = {
+    "connect_four": (0.5, 0.45),
+    "hex(board_size=7)": (0.85, 0.5),
+    "y(board_size=8)": (0.85, 0.45),
+    "breakthrough(rows=6,columns=6)": (0.7, 0.55),
+    "othello": (0.7, 0.55),
+}
+KNOBS = ("exploration", "equivalence", "bias", "reference")
 #: Games on which constants were chosen.
 CHOSEN_ON = ("connect_four", "hex(board_size=7)")
-#: Games of which a quarter is played in a match, and half for tuning.
-SLOW = ("go(board_size=7)",)
+#: Games whose opponents have the settings of another game, and whose blocks are half as long.
+LIKE = {"go(board_size=7)": "hex(board_size=7)", "havannah(board_size=4)": "hex(board_size=7)"}
 #: Small games, solved by alpha-beta: that whose tuned settings they have, and moves before.
 SOLVED = {
-    "connect_four": ("connect_four", range(14, 25)),
-    "hex(board_size=4)": ("hex(board_size=7)", range(7)),
-    "y(board_size=5)": ("y(board_size=8)", range(7)),
+    "connect_four": ("connect_four", range(20, 29)),
+    "hex(board_size=4)": ("hex(board_size=7)", range(2, 7)),
+    "y(board_size=5)": ("y(board_size=8)", range(2, 7)),
 }
-POSITIONS = 400
+POSITIONS = 130
 MARKS = (100, 400, 1600)
 
 #: The opponent of all settings, whose constants do not depend on those that were chosen later.
@@ -84,6 +102,8 @@ FAMILIES: dict[str, tuple[Sequence[Any], Sequence[int]]] = {
     "GRAVE": (GRAVES, (12, 20, 40)),
 }
 
+TUNING = "; ".join(", ".join(map(str, rounds)) for _, rounds in FAMILIES.values())
+
 Row = dict[str, Any]
 
 
@@ -105,22 +125,26 @@ class Runs:
             click.echo(f"{key}: {self.rows[key].get('score', '')}")
         return self.rows[key]
 
+    def match(self, key: str, player: Any, opponent: Any, game: Any, count: int, seed: int) -> Row:
+        """Return the row of a match of a player, which is played if it is missing."""
+
+        def play() -> Row:
+            position = start(game) if isinstance(game, str) else game
+            found = games.match(
+                player, opponent, position, count, seed=seed, workers=self.workers, progress=False
+            )
+            own, other = found.seconds_per_move
+            return {
+                "player": found.player, "opponent": found.opponent, "games": len(found.games),
+                "won": found.wins, "drawn": found.draws, "lost": found.losses,
+                "score": round(found.score, 4), "ms": [round(1e3 * own, 3), round(1e3 * other, 3)],
+            }  # fmt: skip
+
+        return self.row(key, play)
+
     def kind(self, kind: str) -> list[Row]:
         """Return the rows whose keys begin with a word."""
         return [row for key, row in self.rows.items() if key.split(":")[0] == kind]
-
-
-def points(player: Any, opponent: Any, position: Any, count: int, seed: int, workers: int) -> Row:
-    """Play a match, and return what the table shows of it."""
-    found = games.match(
-        player, opponent, position, count, seed=seed, workers=workers, progress=False
-    )
-    own, other = found.seconds_per_move
-    return {
-        "player": found.player, "opponent": found.opponent, "games": len(found.games),
-        "won": found.wins, "drawn": found.draws, "lost": found.losses,
-        "score": round(found.score, 4), "ms": [round(1e3 * own, 3), round(1e3 * other, 3)],
-    }  # fmt: skip
 
 
 # ---------------------------------------------------------------------- tuning
@@ -129,21 +153,14 @@ def points(player: Any, opponent: Any, position: Any, count: int, seed: int, wor
 def tune(runs: Runs, game: str, family: str) -> Any:
     """Return the setting of a family that scores best, by successive halving."""
     settings, rounds = FAMILIES[family]
-    if game in SLOW:
-        rounds = [count // 2 for count in rounds]
+    game = LIKE.get(game, game)
     left = list(settings)
     for number, count in enumerate(rounds):
+        keys = [f"tune:{game}:{each.settings}:{number}" for each in left]
+        seed = 10_000 + number
         scored = [
-            (
-                runs.row(
-                    f"tune:{game}:{each.settings}:{number}",
-                    lambda: points(
-                        each, YARDSTICK, start(game), count, 10_000 + number, runs.workers
-                    ),  # noqa: B023
-                )["score"],
-                each,
-            )
-            for each in left
+            (runs.match(key, each, YARDSTICK, game, count, seed)["score"], each)
+            for key, each in zip(keys, left, strict=True)
         ]
         scored.sort(key=lambda pair: -pair[0])
         left = [each for _, each in scored[: (len(scored) + 1) // 2]]
@@ -168,98 +185,99 @@ def play_matches(
     """Play the matches at equal playouts, in blocks of games with a seed of their own."""
     for block in blocks:
         for game in names:
-            if block * BLOCK >= MATCHES[game]:
+            count = BLOCK // 2 if game in LIKE else BLOCK
+            if block * count >= MATCHES[game]:
                 continue
             for family, opponent in opponents(runs, game, PLAYOUTS).items():
                 if family in families:
-                    runs.row(
-                        f"match:{game}:{family}:{block}",
-                        lambda: points(  # noqa: B023
-                            games.Player(PLAYOUTS),
-                            opponent,
-                            start(game),
-                            BLOCK,
-                            block,
-                            runs.workers,  # noqa: B023
-                        ),
+                    player = games.Player(PLAYOUTS)
+                    runs.match(
+                        f"match:{game}:{family}:{block}", player, opponent, game, count, block
                     )
 
 
-def play_equal_time(runs: Runs, names: Iterable[str]) -> None:
-    """Play matches in which all players spend the same processor time per move.
+def best_rival(runs: Runs, game: str) -> str:
+    """Return the one of RAVE and GRAVE with the better score against bough at equal playouts."""
+    return min(("RAVE", "GRAVE"), key=lambda family: Score.of(runs, f"match:{game}:{family}").mean)
+
+
+def play_equal_time(runs: Runs, names: Iterable[str], blocks: Iterable[int]) -> None:
+    """Play matches in which both players spend the same processor time per move.
 
     Everything runs through OpenSpiel from Python. The opponent makes 400 playouts, and bough as
-    many as take as long, by the processor time of a short match before.
+    many as take as long, by the processor time of two short matches before.
     """
+    for block in blocks:
+        for game in names:
+            family = best_rival(runs, game)
+            opponent = opponents(runs, game, PLAYOUTS)[family]
+            position = games.open_spiel(game)
+            playouts = PLAYOUTS
+            for trial in range(2):
+                own, other = runs.match(
+                    f"calibration:{game}:{trial}", games.Player(playouts), opponent, position, 8,
+                    20_000 + trial,
+                )["ms"]  # fmt: skip
+                playouts = max(round(playouts * other / own), 20)
+            player = games.Player(playouts)
+            runs.match(f"cpu:{game}:{family}:{block}", player, opponent, position, SHORT, block)
+
+
+def play_boards(runs: Runs, names: Iterable[str], kinds: Iterable[str], blocks: int) -> None:
+    """Play matches between a player with a kernel between boards and one without."""
     for game in names:
-        position = games.open_spiel(game)
-        for family, opponent in opponents(runs, game, 400).items():
-            if family == "OpenSpiel":
-                continue
-
-            def make(opponent: Any = opponent, position: Any = position) -> Row:
-                playouts = 400
-                for _ in range(2):
-                    own, other = points(
-                        games.Player(playouts), opponent, position, 8, 20_000, runs.workers
-                    )["ms"]
-                    playouts = max(round(playouts * other / own), 20)
-                return points(games.Player(playouts), opponent, position, 200, 1, runs.workers)
-
-            runs.row(f"cpu:{game}:{family}", make)
+        for kind in kinds:
+            kernel = BOARD_KERNELS[kind]
+            for block in range(blocks):
+                runs.match(
+                    f"boards:{game}:{kind}:{block}", games.Player(FEW, board_kernel=kernel),
+                    games.Player(FEW), game, SHORT, 30_000 + block,
+                )  # fmt: skip
 
 
 # ---------------------------------------------------------------------- solved positions
 
 
-@functools.cache
-def solved(game: str) -> list[tuple[list[int], dict[int, float]]]:
+def solved(runs: Runs, game: str) -> list[tuple[list[int], dict[int, float]]]:
     """Return positions in which the choice matters, with the exact values of their moves."""
-    _, plies = SOLVED[game]
-    rng = np.random.default_rng(0)
-    found: list[tuple[list[int], dict[int, float]]] = []
-    seen = set()
-    while len(found) < POSITIONS:
-        position: Any = start(game)
-        for _ in range(int(rng.choice(plies))):
-            if position.result() is None:
-                position.play(int(rng.choice(position.moves())))
-        moves = position.history()
-        if position.result() is not None or tuple(moves) in seen:
-            continue
-        seen.add(tuple(moves))
-        values = games.AlphaBeta().values(position)
-        if len(set(values.values())) > 1:
-            found.append((moves, values))
-    return found
+
+    def solve() -> Row:
+        _, plies = SOLVED[game]
+        rng = np.random.default_rng(0)
+        found: list[Any] = []
+        seen = set()
+        while len(found) < POSITIONS:
+            position: Any = start(game)
+            for _ in range(int(rng.choice(plies))):
+                if position.result() is None:
+                    position.play(int(rng.choice(position.moves())))
+            moves = position.history()
+            if position.result() is not None or tuple(moves) in seen:
+                continue
+            seen.add(tuple(moves))
+            values = games.AlphaBeta().values(position)
+            if len(set(values.values())) > 1:
+                found.append([moves, list(values.items())])
+        return {"positions": found}
+
+    rows = runs.row(f"solved:{game}", solve)["positions"]
+    return [(moves, dict(map(tuple, values))) for moves, values in rows]
 
 
-def regrets(job: tuple[str, Any]) -> list[float]:
-    """Return the loss of the chosen move in each of the solved positions."""
-    game, player = job
-    lost = []
-    for number, (moves, values) in enumerate(solved(game)):
-        choice = player.with_seed(number).choose(start(game, moves))
-        lost.append(max(values.values()) - values[choice.move])
-    return lost
-
-
-def play_positions(runs: Runs) -> None:
-    """Choose moves in solved positions with all players and numbers of playouts."""
+def play_positions(runs: Runs, playouts: int) -> None:
+    """Choose moves in solved positions with all players."""
     for game, (like, _) in SOLVED.items():
-        for playouts in MARKS:
-            players = {"bough": games.Player(playouts), **opponents(runs, like, playouts)}
-            for family, player in players.items():
-                if family != "OpenSpiel":
-                    runs.row(
-                        f"positions:{game}:{family}:{playouts}",
-                        lambda: _summary(regrets((game, player))),  # noqa: B023
-                    )
+        players = {"bough": games.Player(playouts), **opponents(runs, like, playouts)}
+        for family in ("bough", *FAMILIES):
 
+            def choose(player: Any = players[family], game: str = game) -> Row:
+                lost = []
+                for number, (moves, values) in enumerate(solved(runs, game)):
+                    choice = player.with_seed(number).choose(start(game, moves))
+                    lost.append(max(values.values()) - values[choice.move])
+                return {"score": round(float(np.mean(lost)), 4), "lost": lost}
 
-def _summary(lost: Sequence[float]) -> Row:
-    mean, low, high = interval(lost)
-    return {"score": round(mean, 4), "low": round(low, 4), "high": round(high, 4)}
+            runs.row(f"positions:{game}:{family}:{playouts}", choose)
 
 
 def mistakes(playouts: int, games_played: int) -> int:
@@ -284,25 +302,262 @@ def mistakes(playouts: int, games_played: int) -> int:
 
 
 def speed(runs: Runs, name: str) -> Row:
-    """Return microseconds per playout in the first ten moves of a game."""
-    players = {"bough": games.Player(400), **opponents(runs, name, 400)}
+    """Return microseconds per playout in the first moves of a game, all players in turn."""
+    tuned = opponents(runs, name, PLAYOUTS)
+    del tuned["OpenSpiel"]
+    rules = {"compiled": start(name), "OpenSpiel": games.open_spiel(name)}
     found: Row = {}
-    for label, position in (("compiled", start(name)), ("OpenSpiel", games.open_spiel(name))):
-        for family, player in players.items():
-            if family == "OpenSpiel" or type(position) is type(start("clobber")) != (
-                label == "OpenSpiel"
-            ):
-                continue
+    for label, position in rules.items():
+        if label == "compiled" and isinstance(position, games.OpenSpielPosition):
+            continue
+        for family, player in {"bough": games.Player(PLAYOUTS), **tuned}.items():
             at, chosen, done = position.copy(), player.with_seed(0), 0
             begin = time.process_time()
-            while at.result() is None and done < 4000:
+            while at.result() is None and done < 10 * PLAYOUTS:
                 decision = chosen.choose(at)
                 done += decision.playouts
                 at.play(decision.move)
-            found[f"{family}, {label}"] = round(
-                (time.process_time() - begin) / max(done, 1) * 1e6, 1
-            )
+            spent = time.process_time() - begin
+            found[f"{family}, {label}"] = round(spent / max(done, 1) * 1e6, 1)
     return found
+
+
+# ---------------------------------------------------------------------- the page
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of bough in all games of some matches."""
+
+    games: int
+    won: int
+    drawn: int
+    ms: tuple[float, float]
+
+    @classmethod
+    def of(cls, runs: Runs, prefix: str) -> "Score":
+        """Return the score in the rows whose keys begin with a prefix and a colon."""
+        rows = [row for key, row in runs.rows.items() if key.startswith(f"{prefix}:")]
+        own, other = (
+            float(np.mean([row["ms"][side] for row in rows])) if rows else math.nan
+            for side in (0, 1)
+        )
+        count, won, drawn = (sum(row[name] for row in rows) for name in ("games", "won", "drawn"))
+        return cls(count, won, drawn, (own, other))
+
+    @property
+    def mean(self) -> float:
+        """The share of the points."""
+        return (self.won + 0.5 * self.drawn) / self.games if self.games else math.nan
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+        return wilson(self.mean, self.games)[0] if self.games else math.nan
+
+    def __str__(self) -> str:
+        if not self.games:
+            return "-"
+        low, high = wilson(self.mean, self.games)
+        return f"{self.mean:.3f} ({low:.3f} to {high:.3f}), {self.games}"
+
+
+def match_lines(runs: Runs) -> Iterator[str]:
+    """Yield the table of matches at equal playouts."""
+    families = ("UCT", "OpenSpiel", "RAVE", "GRAVE")
+    yield f"| game | {' | '.join(families)} |"
+    yield f"|---|{'---|' * len(families)}"
+    for game in MATCHES:
+        mark = " (chosen on)" if game in CHOSEN_ON else ""
+        scores = [str(Score.of(runs, f"match:{game}:{family}")) for family in families]
+        yield f"| {game}{mark} | {' | '.join(scores)} |"
+
+
+def aim_lines(runs: Runs) -> Iterator[str]:
+    """Yield the table of aims beside what was measured."""
+    yield "| game | opponent | aim | measured | |"
+    yield "|---|---|---|---|---|"
+    for game, (least, rivals) in AIMS.items():
+        for family in ("UCT", "OpenSpiel"):
+            score = Score.of(runs, f"match:{game}:{family}")
+            yield _aim(game, family, f"> {least:.2f}", score, score.low > least)
+        family = best_rival(runs, game)
+        score = Score.of(runs, f"match:{game}:{family}")
+        if rivals < 0.5:
+            yield _aim(game, family, f"score >= {rivals:.2f}", score, score.mean >= rivals)
+        else:
+            yield _aim(game, family, f"> {rivals:.2f}", score, score.low > rivals)
+
+
+def _aim(game: str, family: str, aim: str, score: Score, met: bool) -> str:
+    verdict = "not measured" if not score.games else "met" if met else "**missed**"
+    return f"| {game} | {family} | {aim} | {score} | {verdict} |"
+
+
+def setting_lines(runs: Runs) -> Iterator[str]:
+    """Yield the table of the settings that tuning chose."""
+    yield "| game | " + " | ".join(FAMILIES) + " |"
+    yield "|---|" + "---|" * len(FAMILIES)
+    for game in MATCHES:
+        if any(key.startswith(f"match:{game}:") for key in runs.rows):
+            chosen = [_short(tune(runs, game, family)) for family in FAMILIES]
+            yield f"| {game} | {' | '.join(chosen)} |"
+
+
+def _short(player: Any) -> str:
+    """Return the settings of a player without its name and its playouts."""
+    names = [each.name for each in fields(player) if each.name in KNOBS]
+    return ", ".join(
+        f"{name} {getattr(player, name):g}" for name in names if _matters(player, name)
+    )
+
+
+def _matters(player: Any, name: str) -> bool:
+    bias = getattr(player, "bias", None)
+    return bias is None if name == "equivalence" else getattr(player, name) is not None
+
+
+def position_lines(runs: Runs) -> Iterator[str]:
+    """Yield the table of regrets, with that of RAVE less that of bough."""
+    yield "| positions | playouts | bough | UCT | RAVE | GRAVE | RAVE less bough |"
+    yield "|---|---|---|---|---|---|---|"
+    for game in SOLVED:
+        for playouts in MARKS:
+            rows = {
+                family: runs.rows.get(f"positions:{game}:{family}:{playouts}")
+                for family in ("bough", "UCT", "RAVE", "GRAVE")
+            }
+            if not rows["bough"] or not rows["RAVE"]:
+                continue
+            lost = {family: np.array(row["lost"]) for family, row in rows.items() if row}
+            cells = [_regret(lost.get(family)) for family in rows]
+            mean, low, high = interval(lost["RAVE"] - lost["bough"])
+            yield (
+                f"| {game} | {playouts:,} | {' | '.join(cells)} | "
+                f"{mean:+.3f} ({low:+.3f} to {high:+.3f}) |"
+            )
+
+
+def _regret(lost: Any) -> str:
+    if lost is None:
+        return "-"
+    mean, low, high = interval(lost)
+    return f"{mean:.3f} ({low:.3f} to {high:.3f})"
+
+
+def time_lines(runs: Runs) -> Iterator[str]:
+    """Yield the table of matches at equal processor time."""
+    yield "| game | opponent | playouts of bough | of the opponent | ms per move | score, games |"
+    yield "|---|---|---|---|---|---|"
+    for game in MATCHES:
+        rows = [row for row in runs.kind("cpu") if row["key"].split(":")[1] == game]
+        if rows:
+            family = rows[0]["key"].split(":")[2]
+            score = Score.of(runs, f"cpu:{game}:{family}")
+            made = rows[0]["player"].split("playouts=")[-1].split(",")[0].rstrip(")")
+            yield (
+                f"| {game} | {family} | {made} | {PLAYOUTS} | {score.ms[0]:.1f}, {score.ms[1]:.1f} "
+                f"| {score} |"
+            )
+
+
+def board_lines(runs: Runs) -> Iterator[str]:
+    """Yield the table of matches with and without a kernel between boards."""
+    yield "| game | kernel | score of the player with it, games | ms per move with it, without |"
+    yield "|---|---|---|---|"
+    for pair in dict.fromkeys(row["key"].rsplit(":", 1)[0] for row in runs.kind("boards")):
+        _, game, kind = pair.split(":")
+        score = Score.of(runs, pair)
+        mark = " (chosen on)" if game in CHOSEN_ON else ""
+        yield (
+            f"| {game}{mark} | `{BOARD_KERNELS[kind]!r}` | {score} | "
+            f"{score.ms[0]:.1f}, {score.ms[1]:.1f} |"
+        )
+
+
+def speed_lines(runs: Runs) -> Iterator[str]:
+    """Yield the table of the cost of a playout."""
+    yield "| game | rules | bough | UCT | RAVE | GRAVE | bough / RAVE |"
+    yield "|---|---|---|---|---|---|---|"
+    for row in runs.kind("speed"):
+        game = row["key"].split(":")[1]
+        for label in ("compiled", "OpenSpiel"):
+            if f"bough, {label}" in row:
+                cells = [row[f"{family}, {label}"] for family in ("bough", *FAMILIES)]
+                yield (
+                    f"| {game} | {label} | {' | '.join(map(str, cells))} | "
+                    f"{cells[0] / cells[2]:.1f} |"
+                )
+
+
+def page(runs: Runs) -> str:
+    """Return the page of all tables."""
+    missing = [game for game in MATCHES if not Score.of(runs, f"match:{game}:RAVE").games]
+    plies = [f"{SOLVED[game][1][0]} to {SOLVED[game][1][-1]}" for game in SOLVED]
+    wrong = runs.rows.get("tic-tac-toe", {}).get("score")
+    lines = [
+        "# Games",
+        "",
+        "Scores of `games.Player` (1 for a win, 0.5 for a draw), with Wilson's 95 % intervals",
+        "and numbers of games; both colors, each opening of two random moves twice. Its constants",
+        f"were chosen on {' and '.join(CHOSEN_ON)}, with other seeds, and frozen.",
+        "UCT, RAVE and GRAVE have for each game the best of 8, 11 and 11 settings, by successive",
+        f"halving at 100 playouts against `{YARDSTICK.settings}`,",
+        f"with so many games of a setting in a round: {TUNING}.",
+        "In Go and Havannah they have those of Hex. OpenSpiel's `MCTSBot` has the exploration of",
+        "UCT. The file is written by `python -m benchmarks.games table`.",
+        "",
+        f"## Matches at equal playouts, {PLAYOUTS} a decision",
+        "",
+        *match_lines(runs),
+    ]
+    if missing:
+        lines += ["", f"Not measured: {', '.join(missing)}."]
+    lines += [
+        "",
+        "Aims of the lower end of the interval, or of the score, against UCT, OpenSpiel's player",
+        "and the better of RAVE and GRAVE:",
+        "",
+        *aim_lines(runs),
+        "",
+        "The settings of the opponents:",
+        "",
+        *setting_lines(runs),
+        "",
+        "## Solved positions",
+        "",
+        "Mean regret of the chosen move, a result being +1, 0 or -1, with 95 % bootstrap",
+        f"intervals; {POSITIONS} positions of each game in which the choice matters, after",
+        f"{' or '.join(plies)} random moves, solved by `games.AlphaBeta`.",
+        "",
+        *position_lines(runs),
+    ]
+    if wrong is not None:
+        lines += ["", f"Tic-tac-toe, 1,600 playouts: {wrong} mistakes in 100 games."]
+    lines += [
+        "",
+        "## Matches at equal processor time",
+        "",
+        "Against the better of RAVE and GRAVE, all through OpenSpiel from Python. The opponent",
+        f"makes {PLAYOUTS} playouts, bough as many as take as long in 16 games before.",
+        "",
+        *time_lines(runs),
+        "",
+        "## A kernel between boards",
+        "",
+        f"The player with `board_kernel` against itself without, both with {FEW} playouts.",
+        "Features are the cells with stones of the first and of the second player.",
+        "",
+        *board_lines(runs),
+        "",
+        "## Microseconds per playout",
+        "",
+        "Processor time in the first moves of a game, all players one after the other.",
+        "",
+        *speed_lines(runs),
+        "",
+    ]
+    return "\n".join(lines)
 
 
 # ---------------------------------------------------------------------- command
@@ -313,7 +568,7 @@ def speed(runs: Runs, name: str) -> Row:
 @click.option("--workers", type=int, default=None, help="Number of processes.")
 @click.pass_context
 def main(context: click.Context, file: pathlib.Path, workers: int | None) -> None:
-    """Matches and regrets of players of games."""
+    """Measure players of games."""
     context.obj = Runs(file, cores() if workers is None else workers)
 
 
@@ -329,7 +584,7 @@ def _chosen(only: str) -> list[str]:
 @only
 @click.pass_obj
 def tune_command(runs: Runs, only: str) -> None:
-    """Settings of the baselines, by successive halving at 100 playouts."""
+    """Choose settings of the baselines, by successive halving at 100 playouts."""
     for game in _chosen(only):
         for family in FAMILIES:
             click.echo(f"{game}: {tune(runs, game, family).settings}")
@@ -341,23 +596,36 @@ def tune_command(runs: Runs, only: str) -> None:
 @click.option("--blocks", type=int, default=4, help="Hundreds of games of a match.")
 @click.pass_obj
 def matches_command(runs: Runs, only: str, against: str, blocks: int) -> None:
-    """Matches at equal playouts."""
+    """Play matches at equal playouts."""
     play_matches(runs, _chosen(only), against.split(","), range(blocks))
 
 
 @main.command("cpu")
 @only
+@click.option("--blocks", type=int, default=1, help="Number of blocks of 50 games.")
 @click.pass_obj
-def cpu_command(runs: Runs, only: str) -> None:
-    """Matches at equal processor time, through OpenSpiel."""
-    play_equal_time(runs, _chosen(only))
+def cpu_command(runs: Runs, only: str, blocks: int) -> None:
+    """Play matches at equal processor time, through OpenSpiel."""
+    play_equal_time(runs, _chosen(only), range(blocks))
+
+
+@main.command("boards")
+@click.option("--only", default="go(board_size=7)", help="Games, separated by semicolons.")
+@click.option("--kinds", default="linear", help="Kernels, separated by commas.")
+@click.option("--blocks", type=int, default=2, help="Number of blocks of 50 games.")
+@click.pass_obj
+def boards_command(runs: Runs, only: str, kinds: str, blocks: int) -> None:
+    """Play with a kernel between boards against the same player without it."""
+    play_boards(runs, only.split(";"), kinds.split(","), blocks)
 
 
 @main.command("positions")
+@click.option("--playouts", type=int, multiple=True, default=MARKS, help="Playouts per decision.")
 @click.pass_obj
-def positions_command(runs: Runs) -> None:
-    """Regrets in solved positions, and mistakes in tic-tac-toe."""
-    play_positions(runs)
+def positions_command(runs: Runs, playouts: tuple[int, ...]) -> None:
+    """Measure regrets in solved positions, and mistakes in tic-tac-toe."""
+    for count in playouts:
+        play_positions(runs, count)
     runs.row("tic-tac-toe", lambda: {"score": mistakes(1600, 100)})
 
 
@@ -365,9 +633,19 @@ def positions_command(runs: Runs) -> None:
 @only
 @click.pass_obj
 def speed_command(runs: Runs, only: str) -> None:
-    """Microseconds per playout."""
+    """Measure microseconds per playout."""
     for game in _chosen(only):
         runs.row(f"speed:{game}", lambda: speed(runs, game))  # noqa: B023
+
+
+@main.command("table")
+@click.option("--target", type=click.Path(path_type=pathlib.Path), default=PAGE, help="The page.")
+@click.pass_obj
+def table_command(runs: Runs, target: pathlib.Path) -> None:
+    """Write the tables, and print them."""
+    text = page(runs)
+    target.write_text(text)
+    click.echo(text)
 
 
 if __name__ == "__main__":

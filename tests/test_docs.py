@@ -27,7 +27,7 @@ def test_the_pages_with_examples_are_found():
 def test_examples(page):
     text = page.read_text()
     # CI installs these packages before it runs this file again.
-    for package in ("gymnasium", "optuna", "sklearn"):
+    for package in ("gymnasium", "optuna", "pyspiel", "sklearn"):
         if re.search(rf">>> (import|from) {package}\b", text):
             pytest.importorskip(package)
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False)

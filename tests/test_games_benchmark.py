@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from bough import games
 
 pytest.importorskip("pyspiel", reason="needs the extra games")
+if sys.version_info >= (3, 12):  # it has the distutils that the compilation of the rules needs
+    pytest.importorskip("setuptools")
 
 from benchmarks.games_positions import start
 

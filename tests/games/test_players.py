@@ -354,3 +354,15 @@ def test_wrong_arguments_of_others():
             player.think(games.TicTacToe(), **arguments)
     with pytest.raises(TypeError, match="is not a position: it has no player, moves"):
         player.choose(3)
+    with pytest.raises(TypeError, match=r"such as TicTacToe\(\), got its class"):
+        player.choose(games.TicTacToe)
+
+
+def test_a_proven_win_is_the_best_move_for_certain():
+    position = games.TicTacToe()
+    for move in (4, 1):
+        position.play(move)
+    decision = games.Player(200, rng=0).choose(position)
+    assert decision.is_proven
+    won = [each for each in decision.moves if each.is_proven and each.value == 1.0]
+    assert sum(each.probability for each in won) == pytest.approx(1.0)

@@ -40,7 +40,7 @@ cdef class BeliefTree(GameTree):
     cdef double[::1] prior_mean  # effects of labels at the root, by code
     cdef double[::1] prior_variance
     cdef object prior  # the same by player and label, for labels that are new
-    cdef object boards  # the regression that gives `shift`, or None
+    cdef readonly object boards  # the regression that gives `shift`, or None
 
     # Scratch space.
     cdef double effect  # mean and variance of the effect of a code at the end of the path

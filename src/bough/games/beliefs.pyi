@@ -15,6 +15,7 @@ class BeliefTree(GameTree):
     v: float
     v_label: float
     q: float
+    boards: BoardRegression | None
     nodes: Any
     posterior: Any
     def __init__(

@@ -316,6 +316,9 @@ class Player(TreePlayer):
         drawn = value + sign * slope * spread * draws[:, -1:] + std * draws[:, :-1]
         drawn = np.clip(drawn, low, high)
         best = drawn >= drawn.max(axis=1, keepdims=True)
+        # (Draws that are cut off at a bound are not as good as what is proven to be there.)
+        sure = best & (low == high)
+        best = np.where(sure.any(axis=1, keepdims=True), sure, best)
         probability = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
         total = np.sqrt(std**2 + (slope * spread) ** 2)
         return value, total, probability, np.clip(value, low, high)

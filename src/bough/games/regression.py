@@ -10,7 +10,7 @@ the effect of the move. The steps that are known best are regressed on their fea
 regression gives the prior means of the steps to the children of a node when it is expanded.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,36 +44,32 @@ class BoardRegression:
         self._next = FIRST
         #: Of expanded nodes: features of the node and of its children, and their prior means.
         self._known: dict[int, tuple[Array, Array, Array]] = {}
-        self._vectors = np.zeros((0, 0))
+        self._vectors: list[Array] = []
         self._weights = np.zeros(0)
 
     def expect(self, tree: Any, n: int, position: Position, moves: list[Any]) -> Array:
         """Return the prior means of the steps to the children of a node that is expanded now."""
-        x = features_of(position)
-        vectors = np.empty((len(moves), len(x)))
-        for i, move in enumerate(moves):
-            after = position.copy()
-            after.play(move)
-            vectors[i] = features_of(after, len(x))
+        boards = [position]
+        for move in moves:
+            boards.append(position.copy())
+            boards[-1].play(move)
+        x, *vectors = features_of(boards)
         self._seen += 1
         if self._seen >= self._next:
             self._next = int(GROWTH * self._seen) + 1
             self._fit(tree)
         means = np.zeros(len(moves))
         if len(self._weights):
-            means = self._function(vectors) - self._function(x[None])
+            values = self._kernel.matrix([x, *vectors], self._vectors) @ self._weights
+            means = values[1:] - values[0]
         if len(self._known) < MOST_NODES:
-            self._known[n] = x, vectors, means
+            self._known[n] = x, np.array(vectors), means
         return means
 
     def keep(self, kept: NDArray[np.intp]) -> None:
         """Keep what is known of some nodes, whose new numbers are those of their places."""
         number = {n: i for i, n in enumerate(kept.tolist())}
         self._known = {number[n]: known for n, known in self._known.items() if n in number}
-
-    def _function(self, vectors: Array) -> Array:
-        """Return the posterior mean of f."""
-        return self._kernel.matrix(vectors, self._vectors) @ self._weights
 
     def _fit(self, tree: Any) -> None:
         """Regress the steps that are known best on their features."""
@@ -82,7 +78,7 @@ class BoardRegression:
             return
         steps.sort(key=lambda step: step[1])
         values, noise, ends, starts = zip(*steps[:MOST_STEPS], strict=True)
-        vectors = np.array([*ends, *starts])
+        vectors = [*ends, *starts]
         K = self._kernel.matrix(vectors)
         k = len(values)
         K = K[:k, :k] - K[:k, k:] - K[k:, :k] + K[k:, k:]
@@ -91,6 +87,8 @@ class BoardRegression:
             scale = SHARE * tree.v / typical
             solved = scale * np.linalg.solve(scale * K + np.diag(noise), np.array(values))
             self._vectors, self._weights = vectors, np.append(solved, -solved)
+            if self._kernel.linear:  # then f is a covariance with one vector
+                self._vectors, self._weights = [self._weights @ np.array(vectors)], np.ones(1)
 
     def _steps(self, tree: Any) -> list[tuple[float, float, Array, Array]]:
         """Return the steps that were observed, the variances of their noise, and both features."""
@@ -119,18 +117,22 @@ class BoardRegression:
         return found
 
 
-def features_of(position: Position, length: int | None = None) -> Array:
-    """Return the features of a position as a vector, or refuse them."""
-    features: Callable[[], Any] | None = getattr(position, "features", None)
-    if features is None:
-        raise TypeError(f"a kernel between boards needs features() of {type(position).__name__}")
-    given = features()
+def features_of(positions: Sequence[Position]) -> Array:
+    """Return the features of positions as the rows of a matrix, or refuse them."""
+    function = getattr(positions[0], "features", None)
+    if function is None:
+        raise TypeError(
+            f"board_kernel needs a method features() of positions, which "
+            f"{type(positions[0]).__name__} does not have"
+        )
+    given = [np.reshape(each.features(), -1) for each in positions]  # type: ignore[attr-defined]
     try:
-        vector = np.asarray(given, dtype=np.float64).reshape(-1)
+        found = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"features() must be a vector of numbers, got {given!r}") from None
-    if not np.all(np.isfinite(vector)) or len(vector) == 0:
-        raise ValueError(f"features() must be finite numbers, got {given!r}")
-    if length is not None and len(vector) != length:
-        raise ValueError(f"features() must always be as long, got {length} and {len(vector)}")
-    return vector
+        raise TypeError(
+            "features() must be a vector of numbers, of the same length for all positions, got "
+            f"{given[0]!r} and {given[-1]!r}"
+        ) from None
+    if found.shape[1] == 0 or not np.all(np.isfinite(found)):
+        raise ValueError(f"features() must be finite numbers, got {given[0]!r}")
+    return found

@@ -216,6 +216,8 @@ def position_of(game: Any) -> Position:
         each.__module__.startswith("pyspiel") for each in type(game).__mro__
     ):
         return open_spiel(game)
+    if isinstance(game, type) and hasattr(game, "moves"):
+        raise TypeError(f"game must be a position, such as {game.__name__}(), got its class")
     missing = [
         name for name in ("player", "moves", "play", "result", "copy") if not hasattr(game, name)
     ]

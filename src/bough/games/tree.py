@@ -477,7 +477,8 @@ def is_second(player):
 def no_moves():
     """Return the exception for a position without moves."""
     return ValueError(
-        "moves() is empty, but result() is None: a player who cannot move needs a move that passes"
+        "moves() is empty, but result() is None: a player who cannot move needs a move that "
+        "passes, and copy() must return an independent copy"
     )
 
 
