@@ -92,6 +92,7 @@ def test_trees_are_values():
         ((None, 2), TypeError, "branching must be an int"),
         (({2, 3}, 2), TypeError, "branching must be an int, a sequence or a function"),
         ((2, 10**20), ValueError, "depth must be at most"),
+        ((10**400, 2), ValueError, "got about 10.400; split"),
         ((2**31, 2), ValueError, "split the choice into several depths"),
         (([2, 3], 3), ValueError, "2 entries, one for each depth, but depth is 3"),
         (([2, 0], 2), ValueError, r"branching\[1\] must be at least 1, got 0"),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from bough._validation import listed, real, whole
+from bough._validation import listed, real, shown, whole
 from bough.structures import Grammar, Graph, Permutations, Strings, Structure, Subsets
 from bough.structures import structure as _structure
 
@@ -420,7 +420,7 @@ def _count(value: Any, name: str, *, least: int) -> float:
     count = whole(value, name, least=least)
     if count > MOST_CHILDREN:
         raise ValueError(
-            f"{name} must be at most {MOST_CHILDREN}, got {count}; split the choice into "
+            f"{name} must be at most {MOST_CHILDREN}, got {shown(count)}; split the choice into "
             "several depths, or use math.inf if children are made one by one"
         )
     return count

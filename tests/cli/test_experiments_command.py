@@ -110,3 +110,5 @@ def test_a_comparison_prints_as_a_table():
     assert [line.split()[:2] for line in lines] == [["needle:3:2", n] for n in ("mine", "gpts")]
     some = compare(["needle:3:2", "drawn:linear"], ["gpts-known"], budget=5, seeds=1, workers=1)
     assert str(some).splitlines()[-1].startswith("not run: gpts-known on needle:3:2: ")
+    with pytest.raises(ValueError, match=r"searcher 'mine' must make a bough.Searcher, got 5"):
+        compare(["needle:3:2"], {"mine": lambda tree: 5}, budget=5, seeds=1, workers=1)

@@ -29,6 +29,15 @@ def test_every_name(name):
     assert result.best.mean <= 0.0
 
 
+@pytest.mark.parametrize(
+    ("rng", "error"), [("x", TypeError), (1.5, TypeError), (-1, ValueError), ([0, -2], ValueError)]
+)
+@pytest.mark.parametrize("domain", [Tree(3, 2), bough.Space(x=bough.Float(0, 1))])
+def test_a_seed_that_is_none(domain, rng, error):
+    with pytest.raises(error, match="rng must be a seed, an int of at least 0, or a numpy"):
+        bough.maximize(lambda _: 0.0, domain, budget=3, rng=rng)
+
+
 def test_unknown_names():
     with pytest.raises(ValueError, match="searcher must be one of"):
         bough.maximize(reward, Tree(3, 2), budget=5, searcher="magic")

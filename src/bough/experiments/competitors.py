@@ -167,7 +167,10 @@ class Competitor:
         offers = {horizon: budget, "rng": np.random.default_rng([seed, 2])}
         offers |= self._defined_by(problem)
         keywords = {name: value for name, value in offers.items() if name in accepted}
-        return self.factory(problem.tree, **{**keywords, **dict(constants)})
+        made = self.factory(problem.tree, **{**keywords, **dict(constants)})
+        if not isinstance(made, Searcher):
+            raise TypeError(f"searcher {self.name!r} must make a bough.Searcher, got {made!r}")
+        return made
 
     def _defined_by(self, problem: Problem) -> dict[str, Any]:
         """Return the constants that a problem defines for this searcher."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough._html import table
-from bough._validation import listed, real
+from bough._validation import listed, real, shown
 from bough.belief.best_arm import Arm
 from bough.belief.rng import SplitMix64
 from bough.learning.learner import FitRecord, Learner
@@ -306,7 +306,14 @@ class Searcher(Resumable, ABC):
 
 def new_generator(rng: np.random.Generator | int | None) -> SplitMix64:
     """Return a new `SplitMix64`, seeded by a seed or a NumPy generator."""
-    return SplitMix64(np.random.default_rng(rng).integers(2**64, dtype=np.uint64))
+    try:
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            "rng must be a seed, an int of at least 0, or a numpy.random.Generator, "
+            f"got {shown(rng)}"
+        ) from None
+    return SplitMix64(generator.integers(2**64, dtype=np.uint64))
 
 
 def check_rule(rule: str | None, rules: Sequence[str] = RULES) -> None:

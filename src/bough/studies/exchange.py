@@ -51,7 +51,10 @@ def import_lines(lines: Iterable[str], file: Path) -> int:
         version = whole(head["bough study"], "the format", least=0)
         specification = check_specification(head["specification"])
     except INVALID as error:
-        raise StudyError(f"this is not an export of a study: {error!r}") from None
+        raise StudyError(
+            "this is not an export of a study: its first line must be a JSON object with the format, "
+            f'"bough study", and the "specification" ({error!r})'
+        ) from None
     if version > FORMAT:
         raise StudyError(f"this export has format {version}; this bough reads up to {FORMAT}")
     damaged = "damage" in head
