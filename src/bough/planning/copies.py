@@ -125,7 +125,7 @@ def _are_equal_numbers(one: Any, other: Any) -> bool:
         return len(one) == len(other) and all(map(_are_equal_numbers, one, other))
     if kind is np.ndarray and not one.dtype.hasobject:
         is_alike = one.dtype == other.dtype and one.shape == other.shape
-        return is_alike and one.tobytes() == other.tobytes()
+        return bool(is_alike and one.tobytes() == other.tobytes())
     if kind is float or kind is np.float64:
         return bool(one == other != 0.0)
     return one is None or (kind is int and one == other)

@@ -30,7 +30,7 @@ def in_units(rewards: Sequence[float], gains: list[float], center: float) -> lis
     """Return rewards less their expected value, each times the gain of its step."""
     found: list[float] = []
     for reward, gain in zip(rewards, gains, strict=False):
-        found.append(gain * (reward - center))  # noqa: PERF401 - faster where compiled
+        found.append(gain * (reward - center))
     return found
 
 
