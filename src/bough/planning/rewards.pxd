@@ -4,9 +4,9 @@
 cimport cython
 
 
-cpdef double discounted_sum(rewards, list weights) except? -1.0
-@cython.locals(i=Py_ssize_t, reward=double, gain=double, center=double)
-cpdef list in_units(rewards, list gains, double center)
+cpdef double discounted_sum(tuple rewards, list weights) except? -1.0
+@cython.locals(found=list, count=Py_ssize_t, i=Py_ssize_t, reward=double, gain=double)
+cpdef list in_units(tuple rewards, list gains, double center)
 
 
 @cython.final
@@ -36,7 +36,7 @@ cdef class RewardScale:
         reward=double, change=double, origin=double, total=double, length=Py_ssize_t,
         depth=Py_ssize_t, missing=Py_ssize_t, changes=list,
     )
-    cpdef add(self, rewards, bint ended)
+    cpdef add(self, tuple rewards, bint ended)
     @cython.locals(center=double, unit=double)
     cpdef tuple fitted(self)
     @cython.locals(mean=double, step=double, center=double, total=double)

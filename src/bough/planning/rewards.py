@@ -5,7 +5,6 @@ Compiled, since they are updated after every playout.
 """
 
 import math
-from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +20,19 @@ PRIOR_WEIGHT = 4.0
 LEAST_SIGNAL = 0.05
 
 
-def discounted_sum(rewards: Sequence[float], weights: list[float]) -> float:
+def discounted_sum(rewards: tuple[float, ...], weights: list[float]) -> float:
     """Return the sum of rewards, each times the weight of its step."""
     return math.fsum(in_units(rewards, weights, 0.0))
 
 
-def in_units(rewards: Sequence[float], gains: list[float], center: float) -> list[float]:
+def in_units(rewards: tuple[float, ...], gains: list[float], center: float) -> list[float]:
     """Return rewards less their expected value, each times the gain of its step."""
-    found: list[float] = []
-    for reward, gain in zip(rewards, gains, strict=False):
-        found.append(gain * (reward - center))
+    count = min(len(rewards), len(gains))
+    found = [0.0] * count
+    for i in range(count):
+        reward = rewards[i]
+        gain = gains[i]
+        found[i] = gain * (reward - center)
     return found
 
 
@@ -67,7 +69,7 @@ class RewardScale:
         self.beyond = min(beyond, self.rest[0]) if self.continues else 0.0
         self.spread = math.sqrt(math.fsum(w * w for w in self.weights))
 
-    def add(self, rewards: Sequence[float], ended: bool) -> None:
+    def add(self, rewards: tuple[float, ...], ended: bool) -> None:
         """Add the rewards of a playout, unless it was cut off."""
         length, depth = len(rewards), len(self.weights)
         for reward in rewards:

@@ -56,9 +56,9 @@ cdef class RolloutPolicy:
         step=StepReturns, by_pairs=bint, by_steps=bint,
     )
     cpdef complete(self, tuple path, Py_ssize_t depth, object style=*)
-    @cython.locals(weights=list, left=double, style=int)
+    @cython.locals(pairs=double, best=double, steps=double, left=double)
     cdef int _draw_style(self) except -1
-    @cython.locals(known=dict, average=Average)
+    @cython.locals(known=dict, average=Average, best=list, mean=double, top=double)
     cpdef best_after(self, object action)
 
 

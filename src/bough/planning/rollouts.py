@@ -231,26 +231,34 @@ class RolloutPolicy:
         return tuple(steps)
 
     def _draw_style(self) -> int:
-        weights = [LEAST_SUCCESS + success for success in self._success]
+        """Draw the style of a rollout by the success of each."""
+        pairs = LEAST_SUCCESS + self._success[PAIRS]
+        best = LEAST_SUCCESS + self._success[BEST]
+        steps = LEAST_SUCCESS + self._success[STEPS]
         # (If many paths are as good as the best one, others that are unlike it say more.)
         if self.best is None or self.best_value <= self._bar:
-            weights[BEST] = 0.0
+            best = 0.0
         if not (self._follows and self.returns and self.returns[0].count >= LEAST_RETURNS):
-            weights[STEPS] = 0.0
-        left = self._rng.random() * sum(weights)
-        for style in (PAIRS, BEST):
-            left -= weights[style]
-            if left < 0.0:
-                return style
-        return STEPS
+            steps = 0.0
+        left = self._rng.random() * (pairs + best + steps)
+        if left < pairs:
+            return PAIRS
+        return BEST if left - pairs < best else STEPS
 
     def best_after(self, action: int) -> list[int] | None:
         """Return the best actions after one; None if some were never tried there."""
         known = self._after.get(action, {})
         if len(known) < len(self._simulation.choices):
             return None
-        top = max([average.mean for average in known.values()])
-        return [after for after, average in known.items() if average.mean == top]
+        best: list[int] = []
+        top = -UNLIMITED
+        for after, average in known.items():
+            mean = average.mean
+            if mean > top:
+                best, top = [], mean
+            if mean == top:
+                best.append(after)
+        return best
 
 
 def _drawn(actions: Sequence[int], uniform: Callable[[], float]) -> int:
