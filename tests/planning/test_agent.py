@@ -284,7 +284,39 @@ def test_a_decision_without_a_playout_is_no_surprise():
         agent.env.step(agent.act())
         assert agent.last.plays == 0
     assert agent.surprises == 0
-    assert agent.last.note == "no playout led to this state: none was reused"
+    expected = "the time limit passed before the first playout: the action is random"
+    assert agent.last.note == expected
+    assert expected in repr(agent.last)
+
+
+def test_the_time_limit_includes_what_it_takes_to_follow_the_world(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("bough.planning.agent.time.perf_counter", lambda: now)
+
+    class Slow(Chain):
+        """The first snapshot of a decision takes 0.3 seconds, each step a millisecond."""
+
+        is_first = True
+
+        def snapshot(self):
+            nonlocal now
+            now += 0.3 * self.is_first
+            self.is_first = False
+            return super().snapshot()
+
+        def step(self, action):
+            nonlocal now
+            now += 0.001
+            return super().step(action)
+
+    world = Slow([0.1, 0.7, 0.3, 0.9, 0.2], 2, noise=0.5)
+    agent = planning.Agent(world, seconds=0.5, rng=0)
+    for _ in range(3):
+        world.is_first, begin = True, now
+        agent.act()
+        assert now - begin <= 0.5
+        assert agent.last.calls > 100
+        assert agent.last.seconds == pytest.approx(now - begin)
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "Acrobot-v1"])

@@ -402,6 +402,14 @@ def test_equal_states():
     assert equal_states([np.zeros(2)] * 2, [np.zeros(2), np.zeros(2)])
     assert not equal_states([1, 2], [1, 2, 3])
     assert not equal_states(np.zeros(2), np.zeros(3))
+    assert not equal_states(np.zeros(2), np.zeros(2, dtype=np.float32))
+    # States of numbers are compared without pickling them, with the same result.
+    state = (np.array([0.5, np.nan]), 3, 2.5, np.float64(1.5), None, (0.0, math.nan))
+    assert equal_states(state, copy.deepcopy(state))
+    for other in (4, 3.0, True, None):
+        assert not equal_states(state, (state[0], other, *state[2:]))
+    assert not equal_states((0.0,), (-0.0,))
+    assert not equal_states((1.0, 2.0), (1.0,))
     assert not equal_states([1], {0: 1})
     assert not equal_states(Thing(1), Slots(1))
     assert not equal_states(3, None)

@@ -137,6 +137,10 @@ def test_contents_of_a_plan():
     peer = planning.plan(world, budget=60, searcher="uct", rng=0)
     assert peer.certificate is None
     assert "+-" not in peer.tree()
+    with pytest.raises(TypeError, match="depth must be an int, got 'all'"):
+        found.tree("all")
+    with pytest.raises(ValueError, match="depth must be at least 1, got 0"):
+        found.tree(0)
 
 
 @pytest.mark.parametrize("searcher", ["best_first", "gpts"])

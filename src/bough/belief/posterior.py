@@ -515,7 +515,7 @@ class Posterior:
         """Condition on the rewards of all steps along a path."""
         rewards = [
             r if type(r) is float and -LARGEST <= r <= LARGEST else moderate(r, f"steps[{i}]")
-            for i, r in enumerate(listed(steps, "steps"))
+            for i, r in enumerate(steps if type(steps) is list else listed(steps, "steps"))
         ]
         if noise is None:
             length = len(rewards)
@@ -538,7 +538,7 @@ class Posterior:
             s * s
             if type(s) is float and 1e-50 < s <= LARGEST
             else self._squared(moderate(s, f"noise[{i}]"))
-            for i, s in enumerate(listed(noise, "noise"))
+            for i, s in enumerate(noise if type(noise) is list else listed(noise, "noise"))
         ]
 
     def step_shares(self, length):
@@ -662,8 +662,9 @@ class Posterior:
                 offset = nodes.array[n].offset
                 spread = nodes.array[n].spread
             elif plan is not None:
-                for index, _, mu in plan[i]:
+                for index, _, prior_mean in plan[i]:
                     if index == nodes.steps[i]:
+                        mu: cython.double = prior_mean  # (else all that follows is no C double)
                         offset = mu
             s2 = self.variances[i]
             m_here = g * m + offset

@@ -189,14 +189,14 @@ rollout, mask, rng
         if self._repeats and self.last is not None:
             self._repeats -= 1
             return self.last.action
-        note = None
+        begin, note = time.perf_counter(), None
         with self.model.present(observation, info) as state:
             previous, self._previous = self._previous, None  # (None in case of an error)
             if not self.keep:
                 self.planner.reset()
             elif previous is not None:
                 note = self._advance(previous.path[0], state)
-            self.last = self._previous = self.planner.plan(state, note)
+            self.last = self._previous = self.planner.plan(state, note, begin=begin)
         self._repeats = self.settings.repeat - 1
         return self.last.action
 

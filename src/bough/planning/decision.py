@@ -199,7 +199,8 @@ class Plan:
     seconds: float  # duration of planning
     available: tuple[Any, ...]  # all actions
     policy: Any = field(compare=False)
-    note: str | None = None  # the reason why an agent reused no playouts, if it could have
+    #: The reason why an agent reused no playouts, if it could have, or why the action is random.
+    note: str | None = None
     reach: str = ""  # the length of the plans that the certificate is about
 
     @property
@@ -245,6 +246,7 @@ class Plan:
         """Return the first levels of the visited tree as text: mean and deviation of each node."""
         if self.policy is None:
             raise ValueError("a detached plan, such as one of another process, has no tree")
+        whole(depth, "depth", least=1)
         lines = [f"{'the next actions':<30} {'sum of rewards':>22}   paths"]
 
         def add_below(node: Path) -> None:

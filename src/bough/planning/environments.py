@@ -100,11 +100,12 @@ def is_environment(thing: Any) -> bool:
 
 def wrappers_of(env: Any, kind: str | None = None) -> list[Any]:
     """Return the wrappers of an environment, or those of one kind, the outermost first."""
-    found = []
-    while env is not env.unwrapped:
-        found.append(env)
+    found, bare = [], env.unwrapped
+    while env is not bare:
+        if kind in (None, type(env).__name__):
+            found.append(env)
         env = env.env
-    return [wrapper for wrapper in found if kind in (None, type(wrapper).__name__)]
+    return found
 
 
 def module_of(thing: Any) -> str:
@@ -137,17 +138,18 @@ def is_deterministic(env: Any) -> bool:
 
 def why_not_underway(env: Any) -> str | None:
     """Return why no episode is under way, as far as that is known; None if one is."""
-    records = wrappers_of(env, "Recorded")
+    wrappers = wrappers_of(env)
+    records = [wrapper for wrapper in wrappers if type(wrapper).__name__ == "Recorded"]
     if any(record.seed is None for record in records):
         return (
             "nothing was recorded yet by the wrapper that `recorded` returned, which is also the "
             "`env` of an agent, and the one to reset and step"
         )
     known, bare = known_of(env), env.unwrapped
-    is_reset = all(getattr(wrapper, "_has_reset", True) for wrapper in wrappers_of(env))
+    is_reset = all(getattr(wrapper, "_has_reset", True) for wrapper in wrappers)
     if not is_reset or any(getattr(bare, name, None) is None for name in known.attributes[:1]):
         return "the environment was not reset yet"
-    limits = wrappers_of(env, "TimeLimit")
+    limits = [wrapper for wrapper in wrappers if type(wrapper).__name__ == "TimeLimit"]
     ended = known.has_ended(bare) or any(record.ended for record in records)
     if ended or any((w._elapsed_steps or 0) >= w._max_episode_steps for w in limits):
         return "the episode has ended"

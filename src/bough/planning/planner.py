@@ -64,7 +64,7 @@ class Deadline:
 
     def __init__(self, begin: float, seconds: float | None, finish: float) -> None:
         self._end = math.inf if seconds is None else begin + seconds - finish
-        self._last = begin
+        self._last = time.perf_counter()
         self._longest = 0.0
 
     def passed(self) -> bool:
@@ -170,15 +170,17 @@ class Planner:
 
     # ------------------------------------------------------------------ one decision
 
-    def plan(self, snapshot: Any, note: str | None = None) -> Plan:
-        """Plan for a state, within the budget."""
-        begin = time.perf_counter()
+    def plan(self, snapshot: Any, note: str | None = None, *, begin: float | None = None) -> Plan:
+        """Plan for a state, within the budget, and the time limit since `begin` or now."""
+        begin = time.perf_counter() if begin is None else begin
         deadline = Deadline(begin, self.settings.seconds, self._finish)
         search = self._search_graph if self.on_graph else self._search_tree
         with without_collection(self.settings.seconds):
             policy, kept, stopped, calls = search(snapshot, deadline)
         searched = time.perf_counter()
         self.policy = policy
+        if not policy.plays:
+            note = "the time limit passed before the first playout: the action is random"
         path, value, std = self._recommend(policy, stopped == "exhausted")
         ends = isinstance(policy, GPTSPolicy) and self.model.deterministic and policy.ends(path)
         self._to_end = len(path) - 1 if ends else 0
@@ -458,7 +460,7 @@ def plan(
     budget : int, optional
         Maximum number of steps of the simulator.
     seconds : float, optional
-        Time limit. Without a budget the depth grows with the number of steps.
+        Time limit, which includes what it takes to follow the environment. Without a budget the depth grows with the number of steps.
     depth : int, "paper" or None
         Number of actions of a path. By default 1.2 times the square root of the budget, at most the
         horizon of the discount, log 0.1 / log discount, and up to twice that if all playouts have
@@ -512,8 +514,9 @@ def plan(
     )
     model = GenerativeModel(env_or_simulator, merge_states=merge_states, mask=mask)
     planner = Planner(model, settings, rng, receding=False)
+    begin = time.perf_counter()
     with model.present(observation, info) as state:
-        return planner.plan(state)
+        return planner.plan(state, begin=begin)
 
 
 def plan_many(

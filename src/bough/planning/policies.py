@@ -24,7 +24,7 @@ from bough.exceptions import Exhausted
 from bough.kernels import Discounted
 from bough.planning.decision import PlanSettings
 from bough.planning.playouts import Playout, Simulation
-from bough.planning.rewards import RewardScale, StepNoise
+from bough.planning.rewards import RewardScale, StepNoise, discounted_sum, in_units
 from bough.searchers.base import Certificate
 from bough.searchers.baselines.random_search import RandomSearch
 from bough.searchers.baselines.uct import UCT
@@ -216,7 +216,7 @@ class GPTSPolicy(PathPolicy):
         gains, center = self._gains, self.center
         length, depth = len(rewards), len(gains)
         short = ended and length < depth
-        steps = [gain * (r - center) for gain, r in zip(gains, rewards, strict=False)]
+        steps = in_units(rewards, gains, center)
         if playout.bootstrap and length == depth:
             steps[-1] += self._last_weight * playout.bootstrap / self.unit
         if ended and self._deterministic:
@@ -319,7 +319,7 @@ class GPTSPolicy(PathPolicy):
 
     def total(self, playout: Playout) -> float:
         """Return the discounted sum of the rewards of a playout and of the value at its end."""
-        total = math.fsum(map(mul, self.weights, playout.rewards))
+        total = discounted_sum(playout.rewards, self.weights)
         if playout.bootstrap:
             total += self.discount ** len(playout.rewards) * playout.bootstrap
         return total
@@ -362,7 +362,8 @@ class GPTSPolicy(PathPolicy):
         best = [p for p in best if p.ended == (self.center < 0.0)] or best
         firsts = dict.fromkeys(playout.path[0] for playout in best)
         if len(firsts) > 1:
-            action = max(firsts, key=lambda a: self.describe((a,))[0])
+            means, _ = self.belief.posterior([(action,) for action in firsts])
+            action = list(firsts)[int(np.argmax(self.offset + self.unit * means))]
             best = [playout for playout in best if playout.path[0] == action]
         return best[0].path, self.total(best[0]), 0.0
 
@@ -527,7 +528,7 @@ class BaselinePolicy(PathPolicy):
 
     def total(self, playout: Playout) -> float:
         """Return the discounted sum of the rewards of a playout and of the value at its end."""
-        total = math.fsum(map(mul, self.weights, playout.rewards))
+        total = discounted_sum(playout.rewards, self.weights)
         return total + self._discount ** len(playout.rewards) * playout.bootstrap
 
     def recommend(self, receding: bool) -> tuple[Path, float, float]:

@@ -1,12 +1,15 @@
-"""Statistics of rewards: their units, and the noise of repeated steps."""
+# cython: language_level=3, annotation_typing=False
+"""Statistics of rewards: their units, and the noise of repeated steps.
+
+Compiled, since they are updated after every playout.
+"""
 
 import math
-from collections.abc import Sequence
 from itertools import accumulate
-from operator import mul
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bough.planning.playouts import Playout
+if TYPE_CHECKING:
+    from bough.planning.playouts import Playout
 
 #: Least unit: one can divide by it.
 LEAST_UNIT = 1e-200
@@ -15,6 +18,22 @@ PRIOR_NOISE_SHARE = 0.3
 PRIOR_WEIGHT = 4.0
 #: Least share of the variance of rewards that is not noise.
 LEAST_SIGNAL = 0.05
+
+
+def discounted_sum(rewards: tuple[float, ...], weights: list[float]) -> float:
+    """Return the sum of rewards, each times the weight of its step."""
+    return math.fsum(in_units(rewards, weights, 0.0))
+
+
+def in_units(rewards: tuple[float, ...], gains: list[float], center: float) -> list[float]:
+    """Return rewards less their expected value, each times the gain of its step."""
+    count = min(len(rewards), len(gains))
+    found = [0.0] * count
+    for i in range(count):
+        reward = rewards[i]
+        gain = gains[i]
+        found[i] = gain * (reward - center)
+    return found
 
 
 class RewardScale:
@@ -32,11 +51,10 @@ class RewardScale:
         self._steps = self._playouts = self._ends = 0
         self._sum = self._squares = 0.0
         self._total_sum = self._total_squares = self._ended_sum = 0.0
+        self._least, self._most = math.inf, -math.inf  # rewards
         self._largest = 0.0  # absolute reward
-        self._range = math.inf, -math.inf  # of rewards
         #: Moments are taken about the first reward, and about the first sum.
-        self._origin: float | None = None
-        self._total_origin = 0.0
+        self._origin = self._total_origin = 0.0
         self.set_depth(depth)
 
     def set_depth(self, depth: int) -> None:
@@ -51,46 +69,46 @@ class RewardScale:
         self.beyond = min(beyond, self.rest[0]) if self.continues else 0.0
         self.spread = math.sqrt(math.fsum(w * w for w in self.weights))
 
-    def add(self, rewards: Sequence[float], ended: bool) -> None:
+    def add(self, rewards: tuple[float, ...], ended: bool) -> None:
         """Add the rewards of a playout, unless it was cut off."""
-        low, high = min(rewards), max(rewards)
-        self._largest = max(self._largest, high, -low)
-        self._range = min(self._range[0], low), max(self._range[1], high)
         length, depth = len(rewards), len(self.weights)
+        for reward in rewards:
+            self._least, self._most = min(self._least, reward), max(self._most, reward)
+        self._largest = max(self._largest, self._most, -self._least)
         if not ended and length < depth:
             return
-        total = math.fsum(map(mul, self.weights, rewards))
-        if self._origin is None:
+        total = discounted_sum(rewards, self.weights)
+        if not self._playouts:
             self._origin, self._total_origin = rewards[0], total
         origin = self._origin
-        changes = [r - origin for r in rewards]
+        changes = [reward - origin for reward in rewards]
         self._sum += math.fsum(changes)
-        self._squares += math.fsum(map(mul, changes, changes))
+        self._squares += math.fsum([change * change for change in changes])
         missing = depth - length
         self._sum -= missing * origin
-        self._squares += missing * origin**2
+        self._squares += missing * (origin * origin)
         self._steps += depth
         self._playouts += 1
-        self._total_sum += total - self._total_origin
-        self._total_squares += (total - self._total_origin) ** 2
+        total -= self._total_origin
+        self._total_sum += total
+        self._total_squares += total * total
         if ended:
             self._ends += 1
-            self._ended_sum += total - self._total_origin
+            self._ended_sum += total
 
     @property
     def only_survival_counts(self) -> bool:
         """Whether every step has given the same reward, above 0: only an end makes a difference."""
-        low, high = self._range
-        return low == high > 0.0
+        return self._least == self._most > 0.0
 
     @property
     def is_fitted(self) -> bool:
         """Whether sums have varied, so that their unit is not an assumption."""
-        return self._origin is not None and self._moments()[1] > self._negligible
+        return self._playouts > 0 and self._moments()[1] > self._negligible
 
     def fitted(self) -> tuple[float, float]:
         """Return the expected reward of a step, and the standard deviation of a playout's sum."""
-        if self._origin is None:
+        if not self._playouts:
             return 0.0, (self._largest or 1.0) * self.spread
         center, unit = self._moments()
         # Equal rewards say nothing about the variation of others: assume that it is large.
@@ -107,7 +125,7 @@ class RewardScale:
         """Return the mean of rewards, and the larger estimate of the deviation of their sums."""
         mean = self._sum / self._steps
         step = math.sqrt(max(self._squares / self._steps - mean * mean, 0.0))
-        center = self._origin + mean  # type: ignore[operator]
+        center = self._origin + mean
         total = math.sqrt(max(self._variance(center * self.beyond), 0.0))
         return center, max(total, step * self.spread)
 
@@ -128,11 +146,12 @@ class StepNoise:
         self.squares = 0.0
         self._root: dict[int, list[Any]] = {}  # for each child: count, mean, children
 
-    def add(self, playout: Playout) -> None:
+    def add(self, playout: "Playout") -> None:
         """Add the rewards of a playout; those after its end are zero."""
         children, rewards = self._root, playout.rewards
+        length = len(rewards)
         for i, action in enumerate(playout.path):
-            reward = rewards[i] if i < len(rewards) else 0.0
+            reward = rewards[i] if i < length else 0.0
             node = children.get(action)
             if node is None:
                 node = children[action] = [1, reward, {}]

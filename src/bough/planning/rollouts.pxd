@@ -4,7 +4,7 @@
 cimport cython
 
 
-cdef double EPSILON, PERTURBATION, MEMORY, LEAST_SUCCESS
+cdef double EPSILON, PERTURBATION, MEMORY, LEAST_SUCCESS, UNLIMITED
 
 
 @cython.final
@@ -52,11 +52,15 @@ cdef class RolloutPolicy:
     )
     cpdef add(self, object playout, double center)
     @cython.locals(
-        steps=list, found=dict, usual=list, count=Py_ssize_t, i=Py_ssize_t, known=Py_ssize_t,
-        returns=list, step=StepReturns,
+        steps=list, found=dict, usual=list, i=Py_ssize_t, known=Py_ssize_t, returns=list,
+        step=StepReturns, by_pairs=bint, by_steps=bint,
     )
     cpdef complete(self, tuple path, Py_ssize_t depth, object style=*)
-    @cython.locals(weights=list, left=double, style=int)
+    @cython.locals(pairs=double, best=double, steps=double, left=double)
     cdef int _draw_style(self) except -1
-    @cython.locals(known=dict, average=Average)
+    @cython.locals(known=dict, average=Average, best=list, mean=double, top=double)
     cpdef best_after(self, object action)
+
+
+@cython.locals(draw=double, k=Py_ssize_t)
+cdef object _drawn(object actions, object uniform)

@@ -31,6 +31,8 @@ LEARNING_RATE = 0.1
 LEAST_SUCCESS = 0.1
 #: Maximum discount in the rollout policy: the loss by an early end must be finite.
 MOST_DISCOUNT = 0.99
+#: No limit of a number.
+UNLIMITED = math.inf
 #: Number of playouts after which older ones count for less in the rollout policy.
 MEMORY = 2000
 
@@ -69,12 +71,12 @@ class StepReturns:
         found = self.by_action.get(action)
         if found is None:
             found = self.by_action[action] = Average()
-        found.add(value, math.inf)
+        found.add(value, UNLIMITED)
 
     def best(self, choices: Sequence[int], uniform: Callable[[], float]) -> int:
         """Return the action with the highest average, shrunk toward the mean and perturbed."""
         spread = PERTURBATION * math.sqrt(self.squares / self.count)
-        best, top = choices[0], -math.inf
+        best, top = choices[0], -UNLIMITED
         for action in choices:
             score, count = 0.0, 1.0
             found = self.by_action.get(action)
@@ -198,56 +200,72 @@ class RolloutPolicy:
     def complete(self, path: Path, depth: int, style: int = ANY) -> Path:
         """Return a path of that depth that begins with this one, which is not empty."""
         choices, uniform, returns = self._simulation.choices, self._rng.random, self.returns
-        count, known = len(choices), len(path)
+        known = len(path)
         self._style = self._draw_style() if style == ANY else style
         steps = list(path)
         if self._style == BEST:
             steps += self.best[known:depth]  # type: ignore[index]
             for i in range(known, depth):
                 if i >= len(steps):
-                    steps.append(choices[int(count * uniform())])
+                    steps.append(_drawn(choices, uniform))
                 elif uniform() < EPSILON:
-                    steps[i] = choices[int(count * uniform())]
+                    steps[i] = _drawn(choices, uniform)
             return tuple(steps)
+        by_pairs, by_steps = self._style == PAIRS, self._style == STEPS
         found: dict[int, list[int] | None] = {}  # by the previous action
         action = path[known - 1]
         for i in range(known, depth):
             usual = None
-            if self._style == PAIRS:
-                if action not in found:
-                    found[action] = self.best_after(action)
-                usual = found[action]
-            if usual is not None and uniform() >= EPSILON:
-                action = usual[int(len(usual) * uniform())]
-            elif self._style == STEPS and i < len(returns) and uniform() >= EPSILON:
+            if by_pairs:
+                usual = found.get(action)
+                if usual is None and action not in found:
+                    usual = found[action] = self.best_after(action)
+            if usual is not None:
+                action = _drawn(usual if uniform() >= EPSILON else choices, uniform)
+            elif by_steps and i < len(returns) and uniform() >= EPSILON:
                 step = returns[i]
                 action = step.best(choices, uniform)
             else:
-                action = choices[int(count * uniform())]
+                action = _drawn(choices, uniform)
             steps.append(action)
         return tuple(steps)
 
     def _draw_style(self) -> int:
-        weights = [LEAST_SUCCESS + success for success in self._success]
+        """Draw the style of a rollout by the success of each."""
+        pairs = LEAST_SUCCESS + self._success[PAIRS]
+        best = LEAST_SUCCESS + self._success[BEST]
+        steps = LEAST_SUCCESS + self._success[STEPS]
         # (If many paths are as good as the best one, others that are unlike it say more.)
         if self.best is None or self.best_value <= self._bar:
-            weights[BEST] = 0.0
+            best = 0.0
         if not (self._follows and self.returns and self.returns[0].count >= LEAST_RETURNS):
-            weights[STEPS] = 0.0
-        left = self._rng.random() * sum(weights)
-        for style in (PAIRS, BEST):
-            left -= weights[style]
-            if left < 0.0:
-                return style
-        return STEPS
+            steps = 0.0
+        left = self._rng.random() * (pairs + best + steps)
+        if left < pairs:
+            return PAIRS
+        return BEST if left - pairs < best else STEPS
 
     def best_after(self, action: int) -> list[int] | None:
         """Return the best actions after one; None if some were never tried there."""
         known = self._after.get(action, {})
         if len(known) < len(self._simulation.choices):
             return None
-        top = max([average.mean for average in known.values()])
-        return [after for after, average in known.items() if average.mean == top]
+        best: list[int] = []
+        top = -UNLIMITED
+        for after, average in known.items():
+            mean = average.mean
+            if mean > top:
+                best, top = [], mean
+            if mean == top:
+                best.append(after)
+        return best
+
+
+def _drawn(actions: Sequence[int], uniform: Callable[[], float]) -> int:
+    """Return one of these actions, drawn by a random number from 0 to 1."""
+    draw = uniform()
+    k = int(len(actions) * draw)
+    return actions[k]
 
 
 def _renumbered(averages: dict[int, Average], index: dict[int, int]) -> dict[int, Average]:
