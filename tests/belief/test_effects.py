@@ -8,7 +8,17 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from label_strategies import CASES, Case, DepthAndStep, LabeledTruth, LastStep, cases, decays, oracle_of, strengths
+from label_strategies import (
+    CASES,
+    Case,
+    DepthAndStep,
+    LabeledTruth,
+    LastStep,
+    cases,
+    decays,
+    oracle_of,
+    strengths,
+)
 from oracle import LabelOracle
 from strategies import Hill, some_kernel, some_path, trees
 
