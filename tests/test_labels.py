@@ -246,7 +246,8 @@ def test_labels_that_do_not_equal_themselves():
     belief = Belief(Tree(2, 1), kernel, 0.1)
     with pytest.raises(ValueError, match="must equal itself, got nan; None means no label"):
         belief.observe((0,), 1.0)
-    assert len(belief) == 0 and not belief.effects.keys
+    assert len(belief) == 0
+    assert not belief.effects.keys
 
 
 def test_an_error_of_labels_is_not_one_of_the_objective():

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from label_strategies import CASES, Case, DepthAndStep, LabeledTruth, LastStep, cases, decays, oracle_of, strengths
+from label_strategies import (
+    CASES,
+    Case,
+    DepthAndStep,
+    LabeledTruth,
+    LastStep,
+    cases,
+    decays,
+    oracle_of,
+    strengths,
+)
 from oracle import LabelOracle
 from strategies import Hill, some_kernel, some_path, trees
 
@@ -263,6 +273,21 @@ def test_a_contradictory_exact_step_is_refused():
     mean, std = belief.posterior([(1, 1)])
     assert_close(mean, [1.5], 1.0)
     assert_close(std, [0.0], 1e3)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_exact_value_that_is_known_up_to_rounding_is_accepted(name):
+    """The root, which has no labels, after noisy observations of it and of its children."""
+    case = CASES[name]
+    kernel = labeled(case.between, case.label, kernels.Linear(0.0))
+    for key in range(5):
+        truth = LabeledTruth(kernel.increments(1), -3.0, key, case, 1.0)
+        belief = Belief(Tree(4, 1), kernel, 1.0, mean=-3.0)
+        belief.observe((3,), truth((3,)), noise=0.0)
+        belief.observe((), truth(()) - 0.8)
+        belief.observe((0,), truth((0,)) + 0.7)
+        belief.observe((), truth(()), noise=0.0)
+        assert belief.posterior([()])[0] == pytest.approx([-3.0], abs=1e-9)
 
 
 def test_contradictory_exact_steps_of_a_path_change_nothing():

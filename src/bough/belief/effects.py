@@ -45,8 +45,8 @@ DEPENDENT = 1e-13
 #: Covariances of effects that miss by more than this share are not positive definite.
 INDEFINITE = 1e-6
 #: What labels say is certain if its variance is less than this share of the prior's: C has no more
-#: digits. An observation with as little noise says nothing of it then. (So noise of 1e-6 of the prior
-#: standard deviation counts, which is where the tree raises it to.)
+#: digits. An observation with as little noise says nothing of it then. (Noise of 1e-6 of the prior
+#: standard deviation, to which the tree raises it, counts.)
 CERTAIN = 1e-15
 
 

@@ -220,6 +220,7 @@ class Posterior:
         known = m + self.effects.residual
         gap = abs(y - center - known)
         slack = LABEL_ROUNDING * (abs(y - center) + abs(known)) + 10.0 * sqrt(self.effects.variance)
+        slack += self._rounding(NONE, y)
         if self.effects.is_certain(NEARLY_CERTAIN) and gap > slack:
             raise contradiction("value", y, what, known + center)
         return 0

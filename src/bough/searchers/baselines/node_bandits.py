@@ -71,7 +71,9 @@ class NodeBandits(CountingSearcher):
     Notes
     -----
     The widths are those of `Confidence` for the plays of the node and all the children of all
-    nodes of the tree; where these cannot be counted, the children of the node.
+    nodes of the tree; where these cannot be counted, the children of the node. The default scale
+    of 0.25 is the best on average with noise. Where rewards are exact, the search may then keep to
+    a path beside the best one; `Confidence(scale=1.0)` explores more.
 
     Examples
     --------
