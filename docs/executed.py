@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 import traceback
@@ -21,8 +22,11 @@ import traceback
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\s*^```output\n(.*?)^```$)?", re.S | re.M)
 
 
-def problems(text, name):
-    """Run the examples of a page, and return what is wrong with them."""
+def problems(text, name, pictures=None):
+    """Run the examples of a page, and return what is wrong with them.
+
+    Pictures that they write are copied to a folder, if one is given.
+    """
     names = {"__name__": "__main__"}
     found = []
     before = os.getcwd()
@@ -35,6 +39,8 @@ def problems(text, name):
                     found += _doctest(block[1], names, name, line)
                 else:
                     found += _run(block[1], block[2], names, name, line)
+            for picture in pathlib.Path(folder).glob("*.png") if pictures else ():
+                shutil.copy(picture, pictures)
         finally:
             os.chdir(before)
     return found

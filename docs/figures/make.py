@@ -6,6 +6,7 @@ Needs the extras `games`, `plot`, `report` and `browser`, and chromium for the s
 import math
 import pathlib
 import shutil
+import sys
 import tempfile
 
 import matplotlib.pyplot as plt
@@ -61,7 +62,18 @@ def main():
     labeled_search().plot("effects", ax=axes)
     save(figure, "effects.png", dpi=90)
     boards()
+    gallery()
     screenshots(result, tuned)
+
+
+def gallery():
+    """Draw the figures of the gallery by running its page."""
+    sys.path.insert(0, str(HERE.parent))
+    import executed
+
+    page = HERE.parent / "gallery.md"
+    wrong = executed.problems(page.read_text(), page.stem, pictures=HERE)
+    assert not wrong, wrong
 
 
 def boards():
