@@ -68,6 +68,7 @@ def main():
     save(figure, "effects.png", dpi=90)
     boards()
     regret()
+    gallery()
     screenshots(result, tuned)
 
 
@@ -97,6 +98,16 @@ def regret():
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(HERE / "regret.svg", metadata={"Date": None})
     plt.close(figure)
+
+
+def gallery():
+    """Draw the figures of the gallery by running its page."""
+    sys.path.insert(0, str(HERE.parent))
+    import executed
+
+    page = HERE.parent / "gallery.md"
+    wrong = executed.problems(page.read_text(), page.stem, pictures=HERE)
+    assert not wrong, wrong
 
 
 def boards():

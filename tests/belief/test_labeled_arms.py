@@ -12,7 +12,13 @@ from strategies import Hill, noise_of
 from bough import Belief, Tree, kernels
 
 
-def some_belief(name, children, depth, seed, count, mean=0.0, decay=0.8):
+def some_belief(*given, **options):
+    belief = belief_of(*given, **options)
+    counts = (range(count) for count in belief.tree.counts)
+    return belief, list(itertools.product(*counts))
+
+
+def belief_of(name, children, depth, seed, count, mean=0.0, decay=0.8):
     case = CASES[name]
     kernel = kernels.Labeled(
         kernels.Gaussian(1.5, 1.0), labels=case.label, between=case.between, decay=decay
@@ -21,7 +27,7 @@ def some_belief(name, children, depth, seed, count, mean=0.0, decay=0.8):
     rng = np.random.default_rng(seed)
     for i in range(count):
         belief.observe(tuple(rng.integers(0, children, depth).tolist()), noise_of(seed, i))
-    return belief, list(itertools.product(range(children), repeat=depth))
+    return belief
 
 
 @given(
@@ -77,7 +83,7 @@ def test_pending_evaluations_narrow_the_choice():
 
 
 def test_a_search_that_gives_up_says_so():
-    belief, _ = some_belief("same, by depth", 4, 12, 0, 30, decay=1.0)
+    belief = belief_of("same, by depth", 4, 12, 0, 30, decay=1.0)
     belief.arm_search.limit = 20
     arm = belief.highest_upper(2.0)
     assert not belief.arm_search.exact

@@ -54,7 +54,7 @@ def lines(folder):
     return path.read_bytes().splitlines(keepends=True) if path.exists() else []
 
 
-def wait_for(condition, seconds=180):
+def wait_for(condition, seconds=900):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it took too long"
@@ -79,7 +79,7 @@ def test_a_comparison_that_was_ended_resumes(tmp_path, how):
         process.kill()
     else:
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, errors = process.communicate(timeout=180)
+    _, errors = process.communicate(timeout=900)
     before = lines(tmp_path)
     assert 5 <= len(before) < 54  # of 24 for tuning and 30 that are shown
     wait_for(lambda: none_left(process))
@@ -89,7 +89,7 @@ def test_a_comparison_that_was_ended_resumes(tmp_path, how):
         assert "Traceback" not in errors
         return  # it resumes in the same way
     process = start(tmp_path, *words)
-    output, errors = process.communicate(timeout=180)
+    output, errors = process.communicate(timeout=900)
     assert process.returncode == 0, errors
     after = lines(tmp_path)
     whole = [line for line in before if line.endswith(b"\n")]

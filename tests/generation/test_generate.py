@@ -186,7 +186,8 @@ def slow_to_refine(parent):
 def test_a_call_that_takes_too_long_fails():
     result = bough.generate(slow_to_refine, 5, executor=1, timeout=0.5, rng=0)
     assert result.calls == 5
-    assert 1 <= result.failed <= 2
+    assert result.failed >= 1
+    assert all(node.parent is None for node in result.nodes)  # no refinement has ended
 
 
 def test_ctrl_c_returns_what_is_known():

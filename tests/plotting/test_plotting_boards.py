@@ -106,9 +106,8 @@ def test_a_position_without_a_board():
         ("go(board_size=19)", (0,)),
     ],
 )
-@pytest.mark.parametrize("style", ["default", "dark_background"])
-def test_drawings(name, moves, style):
-    with mpl.style.context(style):
+def test_drawings(name, moves):
+    with mpl.style.context("dark_background" if name == "connect_four" else "default"):
         decision, position = decided(after(name, *moves), games.Player(10, rng=0))
         ax = plotting.board(decision, position)
         ax.figure.canvas.draw()

@@ -43,6 +43,7 @@ class Look:
             color_scheme=scheme,
             reduced_motion="reduce",  # no smooth scrolling: elements stay under the mouse
         )
+        self.context.set_default_timeout(300_000)  # a busy machine draws slowly
         self.page = self.context.new_page()
         self.errors, self.requests = [], []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))

@@ -347,6 +347,6 @@ def comparison(
     data = comparison_data(source, problem, measure)
     ax = axes(ax)
     rows = [(literal(name), at, Estimate(*bounds)) for name, (at, *bounds) in data.items()]
-    draw_panel(ax, rows, linear=measure in LINEAR)
-    best = "best value so far"
-    return labeled(ax, "evaluations", MEASURES[measure] if isinstance(source, Comparison) else best)
+    of_regrets = isinstance(source, Comparison)
+    draw_panel(ax, rows, linear=measure in LINEAR or not of_regrets)
+    return labeled(ax, "evaluations", MEASURES[measure] if of_regrets else "best value so far")
