@@ -368,21 +368,20 @@ def api_page():
     return "\n\n".join([head, *sections]) + "\n"
 
 
-def helps(command, words):
-    """Yield the words of every command with its help."""
-    with click.Context(command, info_name=" ".join(words), terminal_width=90) as context:
-        yield words, command.get_help(context)
+def helps(command, name, parent=None):
+    """Yield the words of every command with its help, as the command prints it."""
+    settings = {"terminal_width": 90, **command.context_settings}
+    with click.Context(command, parent, info_name=name, **settings) as context:
+        yield context.command_path, command.get_help(context)
         if isinstance(command, click.Group):
             for name in sorted(command.list_commands(context)):
-                yield from helps(command.get_command(context, name), [*words, name])
+                yield from helps(command.get_command(context, name), name, context)
 
 
 def commands_page(text):
     """Return the page of the commands with its generated part written again."""
     parts = [text.partition(MARK)[0].rstrip(), MARK, "## Reference"]
-    parts += [
-        f"### {' '.join(words)}\n\n```text\n{said}\n```" for words, said in helps(main, ["bough"])
-    ]
+    parts += [f"### {words}\n\n```text\n{said}\n```" for words, said in helps(main, "bough")]
     return "\n\n".join(parts) + "\n"
 
 
