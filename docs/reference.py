@@ -170,11 +170,17 @@ SECTIONS = {
 
 
 @functools.cache
-def module_source(name):
-    """Return the parsed source of a module, whether it is compiled or not."""
+def module_text(name):
+    """Return the source of a module, whether it is compiled or not."""
     place = SOURCE / name.replace(".", "/")
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    return ast.parse(file.read_text())
+    return file.read_text()
+
+
+@functools.cache
+def module_source(name):
+    """Return the parsed source of a module."""
+    return ast.parse(module_text(name))
 
 
 def definition(thing):
@@ -228,6 +234,20 @@ def fields(thing):
                         " = ..." if default.startswith(" = field(") else default
                     )
     return list(found.values())
+
+
+def commented(thing):
+    """Return the fields of a class that have comments of the form `#: ...`, as a list."""
+    lines, found = module_text(thing.__module__).splitlines(), []
+    for node in definition(thing).body:
+        if isinstance(node, ast.AnnAssign) and not node.target.id.startswith("_"):
+            comment = lines[node.end_lineno - 1].partition("#: ")[2]
+            before = lines[node.lineno - 2].strip()
+            if not comment and before.startswith("#: "):
+                comment = before[3:]
+            if comment:
+                found.append(f"- `{node.target.id}`: {escaped(comment)}")
+    return "\n".join(found)
 
 
 def listed(arguments):
@@ -353,6 +373,8 @@ def entry(name, chosen):
     if callable(thing) and not (inspect.isclass(thing) and issubclass(thing, Exception)):
         parts.append(f"```py\n{signature(thing, name.rpartition('.')[2])}\n```")
     parts.append(described(thing.__doc__))
+    if inspect.isclass(thing) and commented(thing):
+        parts.append(f"**Attributes**\n\n{commented(thing)}")
     for member, found in members(thing, chosen).items():
         call = f"property {member}" if is_property(found) else ""
         if not call:
