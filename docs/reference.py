@@ -63,16 +63,22 @@ SECTIONS = {
         "bough.planning.cycles.NotCommunicating": (),
     },
     "Games": {
-        "bough.games.Player": ("choose",),
-        "bough.games.Decision": (),
-        "bough.games.Position": None,
         "bough.games.open_spiel": None,
         "bough.games.match": None,
-        "bough.games.MatchResult": (),
+        "bough.games.Position": None,
+        "bough.games.Player": ("choose", "think", "effects"),
         "bough.games.UCT": (),
         "bough.games.RAVE": (),
         "bough.games.GRAVE": (),
-        "bough.games.AlphaBeta": (),
+        "bough.games.AlphaBeta": ("choose", "values"),
+        "bough.games.OpenSpielMCTS": (),
+        "bough.games.RandomPlayer": (),
+        "bough.games.Decision": (),
+        "bough.games.MoveValue": (),
+        "bough.games.MatchResult": (
+            "score", "interval", "elo", "wins", "draws", "losses", "seconds_per_move", "to_pandas",
+        ),
+        "bough.games.MatchGame": (),
     },
     "Generation": {
         "bough.generate": None,
@@ -164,11 +170,17 @@ SECTIONS = {
 
 
 @functools.cache
-def module_source(name):
-    """Return the parsed source of a module, whether it is compiled or not."""
+def module_text(name):
+    """Return the source of a module, whether it is compiled or not."""
     place = SOURCE / name.replace(".", "/")
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    return ast.parse(file.read_text())
+    return file.read_text()
+
+
+@functools.cache
+def module_source(name):
+    """Return the parsed source of a module."""
+    return ast.parse(module_text(name))
 
 
 def definition(thing):
@@ -222,6 +234,20 @@ def fields(thing):
                         " = ..." if default.startswith(" = field(") else default
                     )
     return list(found.values())
+
+
+def commented(thing):
+    """Return the fields of a class that have comments of the form `#: ...`, as a list."""
+    lines, found = module_text(thing.__module__).splitlines(), []
+    for node in definition(thing).body:
+        if isinstance(node, ast.AnnAssign) and not node.target.id.startswith("_"):
+            comment = lines[node.end_lineno - 1].partition("#: ")[2]
+            before = lines[node.lineno - 2].strip()
+            if not comment and before.startswith("#: "):
+                comment = before[3:]
+            if comment:
+                found.append(f"- `{node.target.id}`: {escaped(comment)}")
+    return "\n".join(found)
 
 
 def listed(arguments):
@@ -347,6 +373,8 @@ def entry(name, chosen):
     if callable(thing) and not (inspect.isclass(thing) and issubclass(thing, Exception)):
         parts.append(f"```py\n{signature(thing, name.rpartition('.')[2])}\n```")
     parts.append(described(thing.__doc__))
+    if inspect.isclass(thing) and commented(thing):
+        parts.append(f"**Attributes**\n\n{commented(thing)}")
     for member, found in members(thing, chosen).items():
         call = f"property {member}" if is_property(found) else ""
         if not call:
@@ -368,21 +396,20 @@ def api_page():
     return "\n\n".join([head, *sections]) + "\n"
 
 
-def helps(command, words):
-    """Yield the words of every command with its help."""
-    with click.Context(command, info_name=" ".join(words), terminal_width=90) as context:
-        yield words, command.get_help(context)
+def helps(command, name, parent=None):
+    """Yield the words of every command with its help, as the command prints it."""
+    settings = {"terminal_width": 90, **command.context_settings}
+    with click.Context(command, parent, info_name=name, **settings) as context:
+        yield context.command_path, command.get_help(context)
         if isinstance(command, click.Group):
             for name in sorted(command.list_commands(context)):
-                yield from helps(command.get_command(context, name), [*words, name])
+                yield from helps(command.get_command(context, name), name, context)
 
 
 def commands_page(text):
     """Return the page of the commands with its generated part written again."""
     parts = [text.partition(MARK)[0].rstrip(), MARK, "## Reference"]
-    parts += [
-        f"### {' '.join(words)}\n\n```text\n{said}\n```" for words, said in helps(main, ["bough"])
-    ]
+    parts += [f"### {words}\n\n```text\n{said}\n```" for words, said in helps(main, "bough")]
     return "\n\n".join(parts) + "\n"
 
 

@@ -48,7 +48,7 @@ def test_the_reference_pages_are_current(page):
     pytest.importorskip("sklearn")  # CI installs these packages before it runs this file again
     pytest.importorskip("optuna")
     text = (DOCS / page).read_text()
-    assert _reference().PAGES[page](text) == text
+    assert _reference().PAGES[page](text).splitlines() == text.splitlines()
 
 
 def test_the_api_has_every_public_name():
