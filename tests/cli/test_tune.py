@@ -1,6 +1,9 @@
 """`bough tune`."""
 
 import json
+import subprocess
+import sys
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
@@ -361,3 +364,32 @@ def test_results_before_an_objective_ends_the_program(tmp_path):
     facts = json.loads(stopped.stdout)
     assert facts["evaluations"] == 5
     assert facts["error"] == "the objective ended the program: SystemExit(3)"
+
+
+PRINTING = """
+import os
+
+import bough
+
+space = bough.Space(x=bough.Float(0, 1))
+print("imported")
+
+
+def loss(params):
+    print("epoch 1")
+    os.write(1, b"from another language\\n")
+    os.system("echo from another process")
+    return params["x"]
+"""
+
+
+@pytest.mark.parametrize("more", [(), ("--workers", "1")])
+def test_what_an_objective_prints_is_not_part_of_the_json(more, tmp_path):
+    (tmp_path / "printing.py").write_text(PRINTING)
+    words = [sys.executable, "-m", "bough.cli", "tune", "printing.py:loss", "--budget", "2"]
+    run = partial(subprocess.run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    found = run([*words, "--json", *more])
+    assert json.loads(found.stdout)["evaluations"] == 2
+    for text in ("imported", "epoch 1", "from another language", "from another process"):
+        assert text in found.stderr
+    assert "from another process" in run([*words, *more]).stdout

@@ -19,6 +19,7 @@ from bough.cli.shell import (
     function_of,
     load_module,
     print_facts,
+    prints_apart,
 )
 from bough.experiments import figures
 from bough.experiments.compare import compare
@@ -83,11 +84,12 @@ def command(
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
             study = study or out / "runs.jsonl"
-        comparison = compare(
-            _own(problems, modules), _own(searchers.split(","), modules), budget=budget,
-            seeds=seeds, tuning_seeds=tuning_seeds, seed=seed, steps=steps,
-            study=study, workers=workers, progress=False if as_json else None,
-        )  # fmt: skip
+        with prints_apart(as_json=as_json):
+            comparison = compare(
+                _own(problems, modules), _own(searchers.split(","), modules), budget=budget,
+                seeds=seeds, tuning_seeds=tuning_seeds, seed=seed, steps=steps,
+                study=study, workers=workers, progress=False if as_json else None,
+            )  # fmt: skip
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except KeyboardInterrupt:

@@ -15,7 +15,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
 from types import ModuleType
 from typing import IO, Any, TypeVar
 
@@ -104,6 +104,31 @@ def _is_terminal(stream: IO[str]) -> bool:
     return stream.isatty()
 
 
+@contextmanager
+def prints_apart(*, as_json: bool) -> Iterator[None]:
+    """Send what functions of the user print, in any process, to standard error if JSON is printed.
+
+    Otherwise leave it as it is.
+    """
+    if not as_json:
+        yield
+        return
+    output, kept = sys.stdout, None
+    with suppress(AttributeError, OSError, ValueError):  # closed, or replaced by what is no file
+        if output.fileno() == 1:
+            output.flush()
+            kept = os.dup(1)
+            os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if kept is not None:
+            output.flush()
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
 def run_and_print(
     search: Callable[[], Any],
     facts_of: Callable[[Any, float], dict[str, Any]],
@@ -117,7 +142,8 @@ def run_and_print(
     begin = time.perf_counter()
     failure: BaseException | None = None
     try:
-        result = search()
+        with prints_apart(as_json=as_json):
+            result = search()
         message = (failure_of or _all_failed)(result)
     except ObjectiveError as error:
         result, failure, message = error.result, error, str(error)
@@ -264,6 +290,12 @@ def importance_lines(facts: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 def load_module(where: str) -> ModuleType:
     """Return a file, imported as Python would run it, or a module."""
+    context = click.get_current_context(silent=True)
+    with prints_apart(as_json=context is not None and bool(context.params.get("as_json"))):
+        return _load_module(where)
+
+
+def _load_module(where: str) -> ModuleType:
     try:
         if not where.endswith(".py"):
             sys.path.insert(0, "")

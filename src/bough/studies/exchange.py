@@ -52,8 +52,8 @@ def import_lines(lines: Iterable[str], file: Path) -> int:
         specification = check_specification(head["specification"])
     except INVALID as error:
         raise StudyError(
-            "this is not an export of a study: its first line must be a JSON object with the format, "
-            f'"bough study", and the "specification" ({error!r})'
+            "this is not an export of a study: its first line must be a JSON object with the "
+            f'format, "bough study", and a "specification" ({error!r})'
         ) from None
     if version > FORMAT:
         raise StudyError(f"this export has format {version}; this bough reads up to {FORMAT}")
