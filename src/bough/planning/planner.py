@@ -460,7 +460,8 @@ def plan(
     budget : int, optional
         Maximum number of steps of the simulator.
     seconds : float, optional
-        Time limit, which includes what it takes to follow the environment. Without a budget the depth grows with the number of steps.
+        Time limit, which includes what it takes to follow the environment. Without a budget the
+        depth grows with the number of steps.
     depth : int, "paper" or None
         Number of actions of a path. By default 1.2 times the square root of the budget, at most the
         horizon of the discount, log 0.1 / log discount, and up to twice that if all playouts have
