@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from pickle import PicklingError
 from typing import Any
 
 import numpy as np
@@ -579,6 +580,12 @@ def plan_many(
     ]
     try:
         return [future.result() for future in futures]
+    except PicklingError as error:
+        error.add_note(
+            "worker processes need environments, and functions given, that can be pickled: leave "
+            "out executor=, or pass a ThreadPoolExecutor"
+        )
+        raise
     finally:
         for future in futures:
             future.cancel()
