@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -351,3 +352,15 @@ def test_errors_of_many_plans_name_the_environment(executor):
     with pytest.raises(TypeError, match="a simulator must have") as caught:
         planning.plan_many([Chain([0.0]), "no environment"], budget=10, executor=pool)
     assert caught.value.__notes__ == ["raised in planning for environments[1]"]
+
+
+def test_environments_that_cannot_be_pickled_are_not_for_worker_processes():
+    pytest.importorskip("loky")
+    world = Chain([0.0, 1.0], 2)
+    world.lock = threading.Lock()
+    with pytest.raises(pickle.PicklingError) as caught:
+        planning.plan_many([world], budget=10, executor=1)
+    assert "leave out executor=, or pass a ThreadPoolExecutor" in caught.value.__notes__[0]
+    with ThreadPoolExecutor(1) as threads:
+        (found,) = planning.plan_many([world], budget=10, executor=threads)
+    assert found.calls > 0

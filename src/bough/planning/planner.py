@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from pickle import PicklingError
 from typing import Any
 
 import numpy as np
@@ -460,7 +461,8 @@ def plan(
     budget : int, optional
         Maximum number of steps of the simulator.
     seconds : float, optional
-        Time limit, which includes what it takes to follow the environment. Without a budget the depth grows with the number of steps.
+        Time limit, which includes what it takes to follow the environment. Without a budget the
+        depth grows with the number of steps.
     depth : int, "paper" or None
         Number of actions of a path. By default 1.2 times the square root of the budget, at most the
         horizon of the discount, log 0.1 / log discount, and up to twice that if all playouts have
@@ -578,6 +580,12 @@ def plan_many(
     ]
     try:
         return [future.result() for future in futures]
+    except PicklingError as error:
+        error.add_note(
+            "worker processes need environments, and functions given, that can be pickled: leave "
+            "out executor=, or pass a ThreadPoolExecutor"
+        )
+        raise
     finally:
         for future in futures:
             future.cancel()
