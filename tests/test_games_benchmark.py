@@ -14,6 +14,7 @@ pytest.importorskip("pyspiel", reason="needs the extra games")
 if sys.version_info >= (3, 12):  # it has the distutils that the compilation of the rules needs
     pytest.importorskip("setuptools")
 
+from benchmarks import games as benchmark
 from benchmarks.games_positions import start
 
 RULES = pathlib.Path(__file__).parent.parent / "benchmarks" / "games_rules.pyx"
@@ -49,3 +50,19 @@ def test_playouts_are_those_of_openspiel(name: str) -> None:
         own, other = start(name), games.open_spiel(name)
         assert own.playout(draws(seed)) == other.playout(draws(seed))
         assert own.result() == other.result()
+
+
+def test_the_page_is_that_of_the_runs() -> None:
+    assert benchmark.page(benchmark.Runs(benchmark.FILE, workers=1)) == benchmark.PAGE.read_text()
+
+
+def test_scores_of_blocks_are_added(tmp_path: pathlib.Path) -> None:
+    runs = benchmark.Runs(tmp_path / "runs.jsonl", workers=1)
+    for block in range(2):
+        runs.match(f"match:clobber:UCT:{block}", games.UCT(5), games.UCT(5), "clobber", 4, block)
+    again = benchmark.Runs(tmp_path / "runs.jsonl", workers=1)
+    score = benchmark.Score.of(again, "match:clobber:UCT")
+    rows = list(again.rows.values())
+    assert score.games == sum(row["games"] for row in rows) == 8
+    assert score.mean == pytest.approx(np.mean([row["score"] for row in rows]))
+    assert str(benchmark.Score.of(again, "match:clobber:RAVE")) == "-"
