@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bough
+from benchmarks.labels_problems import FeatureMDP
 from bough import kernels, learning
 
 TREE = bough.Tree(4, 5)
@@ -162,3 +163,20 @@ def test_any_kernel_between_paths():
     assert BEST - additive(search.best().path) < 0.3
     with pytest.raises(ValueError, match="rollout"):
         bough.GPTS(TREE, kernels.Paths(alike), 0.1, growth="rollout")
+
+
+@pytest.mark.parametrize("seed", [5, 16])
+def test_a_path_through_poor_states_is_found_once_its_reward_is_predicted(seed):
+    """Narrow beams find no way there, and leave the search at a path that is known to be best."""
+    problem = FeatureMDP("linear", seed=seed)
+    kernel = kernels.Labeled(
+        kernels.Geometric(0.7, variance=1e-4),
+        labels=problem.label,
+        between=kernels.LinearFeatures(0.2),
+        decay=problem.discount,
+    )
+    search = bough.GPTS(problem.tree, kernel, 0.1, rng=0)
+    for _ in range(40):
+        path = search.ask()
+        search.tell(path, problem(path))
+    assert problem.value(search.best().path) == pytest.approx(problem.optimum)

@@ -44,6 +44,9 @@ Array = NDArray[np.float64]
 #: The least and the largest number of nodes that a beam search keeps at each depth. It keeps more
 #: while it finds no arm whose upper bound is above the mean of the best one explored.
 WIDTH, MOST_WIDTH = 8, 64
+#: The width of another beam search after one that found no new arm with such a bound, and the
+#: factor by which the observations have grown until it is repeated.
+WIDEST, PATIENCE = 2048, 1.5
 #: The most children of a node that are looked at, others are left to chance.
 MOST_CHILDREN_SEEN = 128
 #: The number of nodes whose children the exact search looks at before it gives up.
@@ -146,6 +149,8 @@ class LabeledArmSearch:
         self.exhausted: set[int] = set()
         self.known_with: Any = None  # the kernel and noise with which they are known
         self.width = WIDTH
+        self.next_widest = 0  # the number of observations at which the widest beam may be used
+        self.kept: Path | None = None  # the arm that it found, until that is played
         #: Explored arms, and nodes with unexplored children, with their last values negated.
         self.queues: list[list[tuple[float, int]]] = [[], []]
         self.queued = 0  # the number of explored nodes when they were used last
@@ -325,45 +330,49 @@ class LabeledArmSearch:
             rest = 0.0  # there is no such child
         return float(state.mean + self.b * math.sqrt(state.variance + rest))
 
-    def _children(self, state: State) -> list[State]:
-        """Return the children of a node, each with its value."""
-        belief, tree = self.belief, self.belief.tree
-        effects = self.effects
-        self.touched += 1
-        width = tree.children(state.path)
-        children = []
-        explored: list[int] = []
-        if state.node >= 0:
-            numbers, indices, m, V, phi, smooth = effects.children_of(
-                state.node, state.m, state.V, state.phi, state.smooth, self.pending
-            )
-            explored = indices.tolist()
-            children = [
-                State((*state.path, k), n, m_k, V_k, phi[i], smooth[i], state.extra)
-                for i, (n, k, m_k, V_k) in enumerate(
-                    zip(numbers.tolist(), explored, m.tolist(), V.tolist(), strict=True)
+    def _children(self, states: Sequence[State]) -> list[list[State]]:
+        """Return the children of each of some nodes, with their values."""
+        belief, tree, effects = self.belief, self.belief.tree, self.effects
+        self.touched += len(states)
+        mean = belief.mean
+        strengths, increments = self.strengths.tolist(), self.increments.tolist()
+        found: list[list[State]] = []
+        new: list[tuple[int, Path]] = []  # unexplored children, and which of the nodes they are of
+        for i, state in enumerate(states):
+            children: list[State] = []
+            explored: list[int] = []
+            if state.node >= 0:
+                numbers, indices, m, V, phi, smooth = effects.children_of(
+                    state.node, state.m, state.V, state.phi, state.smooth, self.pending
                 )
-            ]
-        new = self._unexplored(width, explored)
-        paths = [(*state.path, k) for k in new]
-        if paths:
-            keys = [effects.model.key(path, tree.children(path) == 0) for path in paths]
-            rows, means, rest = self.labels.rows(keys)
-            s = float(self.strengths[len(state.path) + 1])
-            v = float(self.increments[len(state.path) + 1])
-            mean = belief.mean
-            here = mean(state.path) if callable(mean) else 0.0
-            for path, row, extra_mean, extra in zip(
-                paths, rows, means.tolist(), rest.tolist(), strict=True
-            ):
-                m_path = state.m + s * extra_mean
-                if callable(mean):
-                    m_path += mean(path) - here
-                phi_path = state.phi + s * row
-                extra = state.extra + s * s * extra
-                children.append(State(path, -1, m_path, state.V + v, phi_path, state.smooth, extra))
-        self._rate(children)
-        return children
+                explored = indices.tolist()
+                children = [
+                    State((*state.path, k), n, m_k, V_k, phi[j], smooth[j], state.extra)
+                    for j, (n, k, m_k, V_k) in enumerate(
+                        zip(numbers.tolist(), explored, m.tolist(), V.tolist(), strict=True)
+                    )
+                ]
+            found.append(children)
+            width = tree.children(state.path)
+            new += [(i, (*state.path, k)) for k in self._unexplored(width, explored)]
+        keys = [effects.model.key(path, tree.children(path) == 0) for _, path in new]
+        rows, means, rest = self.labels.rows(keys)
+        for (i, path), row, extra_mean, extra in zip(
+            new, rows, means.tolist(), rest.tolist(), strict=True
+        ):
+            state = states[i]
+            s, v = strengths[len(path)], increments[len(path)]
+            m_path = state.m + s * extra_mean
+            if callable(mean):
+                m_path += mean(path) - mean(state.path)
+            found[i].append(
+                State(
+                    path, -1, m_path, state.V + v, state.phi + s * row, state.smooth,
+                    state.extra + s * s * extra,
+                )
+            )  # fmt: skip
+        self._rate([child for children in found for child in children])
+        return found
 
     def _unexplored(self, width: float, explored: Sequence[int]) -> Sequence[int]:
         """Return the unexplored children of a node that are looked at."""
@@ -435,8 +444,9 @@ class LabeledArmSearch:
             heapq.heappush(queues[0], (-state.value, state.node))
             self._consider(state)
         found: dict[int, list[State]] = {}
-        for state in self._highest(queues[1], 1):
-            children = [child for child in self._children(state) if child.node < 0]
+        highest = self._highest(queues[1], 1)
+        for state, all_children in zip(highest, self._children(highest), strict=True):
+            children = [child for child in all_children if child.node < 0]
             value = max(map(self._rank, children), default=-math.inf)
             heapq.heappush(queues[1], (-value, state.node))
             found.setdefault(len(state.path) + 1, []).extend(children)
@@ -453,6 +463,43 @@ class LabeledArmSearch:
         return states
 
     def _beam(self) -> None:
+        """Search for the best arm with beams, wide ones if narrow ones find no new arm."""
+        self._descend(self.width)
+        if self.kind not in (UPPER, UNKNOWN):
+            return
+        found = self._found_better()
+        self.width = max(WIDTH, self.width // 2) if found else min(MOST_WIDTH, 2 * self.width)
+        self._consider_kept()
+        if self._found_better(new=True):
+            return
+        count = len(self.belief)
+        if not self.next_widest / PATIENCE**2 <= count < self.next_widest:
+            self.next_widest = math.ceil(PATIENCE * count)
+            self._descend(WIDEST)
+            if self._found_better(new=True):
+                assert self.best is not None
+                self.kept = self.best.path
+
+    def _found_better(self, *, new: bool = False) -> bool:
+        """Return whether the best arm found, if it is new, may be better than those explored."""
+        best = self.best
+        return best is not None and best.value > self.incumbent and (best.node < 0 or not new)
+
+    def _consider_kept(self) -> None:
+        """Consider the arm that the widest beam found, unless it was played."""
+        if self.kept is None:
+            return
+        arm = self.belief.arm(self.kept)
+        if arm.visits:
+            self.kept = None
+            return
+        none = np.zeros(0)
+        state = State(arm.path, -1, 0.0, 0.0, none, none)
+        state.mean, state.variance = arm.mean - self.belief.center, arm.std**2
+        state.value = state.mean + self.b * arm.std
+        self._consider(state)
+
+    def _descend(self, width: int) -> None:
         """Go down from the root and from the elite, and keep the best nodes at each depth."""
         after = np.append(np.cumsum((self.strengths**2)[:0:-1])[::-1], 0.0)
         usual = self.labels.variance.mean() if len(self.labels.variance) else self.label_variance
@@ -472,8 +519,7 @@ class LabeledArmSearch:
                     self._consider(state)
                 else:
                     nodes.append(state)
-            for state in beam:
-                children = self._children(state)
+            for state, children in zip(beam, self._children(beam), strict=True):
                 if self.kind == UNKNOWN:
                     children = self._open_children(state, children)
                 for child in children:
@@ -484,10 +530,7 @@ class LabeledArmSearch:
             if self.random is not None:  # ties
                 nodes = [nodes[i] for i in _shuffled(len(nodes), self.random)]
             nodes = list({state.path: state for state in nodes}.values())
-            beam = heapq.nlargest(self.width, nodes, key=self._rank)
-        if self.kind in (UPPER, UNKNOWN):
-            found = self.best is not None and self.best.value > self.incumbent
-            self.width = max(WIDTH, self.width // 2) if found else min(MOST_WIDTH, 2 * self.width)
+            beam = heapq.nlargest(width, nodes, key=self._rank)
 
     def _open_children(self, state: State, children: list[State]) -> list[State]:
         """Return the children of a node at or below which some arms may not be known."""
@@ -569,7 +612,7 @@ class LabeledArmSearch:
             if self._skips(state):
                 self.bound = math.inf
                 return
-            children = self._children(state)
+            [children] = self._children([state])
             inner = [child for child in children if not self._is_arm(child)]
             for child in children:
                 if self._is_arm(child):
@@ -631,6 +674,8 @@ class LabeledArmSearch:
             "exhausted": set(self.exhausted),
             "known_with": self.known_with,
             "width": self.width,
+            "next_widest": self.next_widest,
+            "kept": self.kept,
             "queues": [list(queue) for queue in self.queues],
             "queued": self.queued,
             "renewal": self.renewal,
@@ -642,6 +687,8 @@ class LabeledArmSearch:
         self.exhausted = set(state["exhausted"])
         self.known_with = state["known_with"]
         self.width = state["width"]
+        self.next_widest = state["next_widest"]
+        self.kept = state["kept"]
         self.queues = [list(queue) for queue in state["queues"]]
         self.queued = state["queued"]
         self.renewal = state["renewal"]
