@@ -438,6 +438,26 @@ def position_lines(runs: Runs) -> Iterator[str]:
             )
 
 
+def position_summary(runs: Runs) -> str:
+    """Return whether the aims in solved positions are reached."""
+    below, not_above, cells = 0, 0, 0
+    for game in SOLVED:
+        for playouts in MARKS:
+            rows = [
+                runs.rows.get(f"positions:{game}:{family}:{playouts}")
+                for family in ("bough", "UCT", "RAVE")
+            ]
+            if all(rows):
+                bough, uct, rave = (np.array(row["lost"]) for row in rows if row)
+                cells += 1
+                below += bough.mean() < uct.mean()
+                not_above += interval(rave - bough)[2] >= 0.0
+    return (
+        f"Aims: a mean below UCT's, so in {below} of {cells} cells; not above RAVE's beyond the "
+        f"interval, so in {not_above} of {cells}."
+    )
+
+
 def _regret(lost: Any) -> str:
     if lost is None:
         return "-"
@@ -504,7 +524,9 @@ def speed_lines(runs: Runs) -> Iterator[str]:
 def page(runs: Runs) -> str:
     """Return the page of all tables."""
     missing = [game for game in MATCHES if not Score.of(runs, f"match:{game}:RAVE").games]
-    plies = [f"{game.split('(')[0]} {n[0]} to {n[-1]}" for game, (_, n) in SOLVED.items()]
+    plies = [
+        f"{game.split('(')[0]} {after[0]} to {after[-1]}" for game, (_, after) in SOLVED.items()
+    ]
     wrong = runs.rows.get("tic-tac-toe", {}).get("score")
     lines = [
         "# Games",
@@ -531,9 +553,9 @@ def page(runs: Runs) -> str:
         "",
         *aim_lines(runs),
         "",
-        "An interval that contains the aim leaves it open: planned were",
-        "400 in each match (100 in Go), OpenSpiel's player in all games, 400 positions, 1,600",
-        "playouts as well, and Go on 9 x 9 points. What is not in the tables was not affordable.",
+        "An interval that contains the aim leaves it open. Planned were 400 games in each match",
+        "(100 in Go), OpenSpiel's player in all games, 400 positions, equal time in all games, and",
+        "a kernel between boards in Go 9 as well. What is not in the tables was not affordable.",
         "",
         "The settings of the opponents:",
         "",
@@ -547,6 +569,8 @@ def page(runs: Runs) -> str:
         f"{', '.join(plies)}.",
         "",
         *position_lines(runs),
+        "",
+        position_summary(runs),
     ]
     if wrong is not None:
         lines += ["", f"Tic-tac-toe, 1,600 playouts: {wrong} mistakes in 100 games."]

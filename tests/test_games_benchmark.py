@@ -56,6 +56,13 @@ def test_the_page_is_that_of_the_runs() -> None:
     assert benchmark.page(benchmark.Runs(benchmark.FILE, workers=1)) == benchmark.PAGE.read_text()
 
 
+def test_the_guide_quotes_the_page() -> None:
+    guide = (RULES.parent.parent / "docs" / "games.md").read_text()
+    quoted = re.findall(r"\d\.\d{3} \(\d\.\d{3} to \d\.\d{3}\)", guide)
+    assert len(quoted) > 10
+    assert set(quoted) <= set(re.findall(r"\d\.\d{3} \([^)]*\)", benchmark.PAGE.read_text()))
+
+
 def test_scores_of_blocks_are_added(tmp_path: pathlib.Path) -> None:
     runs = benchmark.Runs(tmp_path / "runs.jsonl", workers=1)
     for block in range(2):
