@@ -18,10 +18,14 @@ from bough.planning.playouts import Playout, Simulation
 
 @pytest.fixture
 def source(monkeypatch):
-    """Plan with the compiled modules as plain Python, and return the last one."""
+    """Plan with the compiled modules as plain Python, and return that of playouts."""
     module = load("bough.planning.playouts")
     module.RolloutPolicy = load("bough.planning.rollouts").RolloutPolicy
     monkeypatch.setattr("bough.planning.planner.Simulation", module.Simulation)
+    rewards = load("bough.planning.rewards")
+    monkeypatch.setattr("bough.planning.planner.RewardScale", rewards.RewardScale)
+    for name in ("StepNoise", "discounted_sum", "in_units"):
+        monkeypatch.setattr(f"bough.planning.policies.{name}", getattr(rewards, name))
     return module
 
 
@@ -29,10 +33,10 @@ def _plans():
     """Return what plans of two searchers are, with ends and without."""
     found = [
         planning.plan(
-            Chain([0.1, 0.7, 0.3, 0.9, 0.2], 3, ends=ends), budget=300, depth=8, rng=4,
+            Chain([0.1, 0.7, 0.3, 0.9, 0.2], 3, ends=ends, noise=noise), budget=300, depth=8, rng=4,
             searcher=searcher,
         )
-        for ends in ((), (4,)) for searcher in ("gpts", "uct")
+        for ends in ((), (4,)) for searcher in ("gpts", "uct") for noise in (0.0, 0.3)
     ]  # fmt: skip
     return [(plan.path, plan.value, plan.calls, plan.plays) for plan in found]
 
