@@ -30,32 +30,35 @@ INVERSE_ROOT_TAU = 0.3989422804014327
 LIMIT = 6.0
 CELLS = 16.0
 GRID = np.linspace(-6.0, 6.0, 193)
+#: The most steps of the search for the highest rate.
+MOST_STEPS = 4
 #: The most calls of a course; after FINE calls one step of the sum stands for several calls.
 FINE = 2
 MOST_CALLS = 400
 #: A course has ended when a call adds less than this share of the spread of a step.
 LEAST_GAIN = 1e-3
-#: The number of quantiles of a promise.
-QUANTILES = 5
+#: Quantiles of a normal distribution: means of bins that hold these shares.
+QUANTILES = 7
+SHARES = (0.03, 0.09, 0.2, 0.36, 0.2, 0.09, 0.03)
 #: The number of nodes whose rates are computed again in turn at each choice.
 REFRESH = 4
 #: Columns of the table of nodes: see `bough.generation.smoothing`.
 MEAN, PROMISE, UNCERTAINTY = 5, 6, 9
-CALIBRATION = 23
+CALIBRATION = 20
 
 
 class Rates:
     """Rates by the curves of the generators, which `take` replaces."""
 
     def __init__(self):
-        self.normal = np.array([-1.3998, -0.5320, 0.0, 0.5320, 1.3998])
-        self.sums = np.zeros(MOST_CALLS + 1)
-        self.calls = np.zeros(MOST_CALLS + 1, dtype=np.int32)
+        self.normal = np.array([-2.2681, -1.4677, -0.7879, 0.0, 0.7879, 1.4677, 2.2681])
+        self.shares = np.array(SHARES)
         calls, k = [], 0
         while k < MOST_CALLS:
             k = min(MOST_CALLS, k + max(1, k // FINE))
             calls.append(k)
         self.calls = np.array(calls, dtype=np.int32)
+        self.rises = np.zeros((QUANTILES * QUANTILES, len(calls)))
 
     def take(self, low, step, drift, spread, gains, squares):
         """Replace the curves, arrays with a row for each generator, and the tables of residuals."""
@@ -140,15 +143,18 @@ class Rates:
         t = at - i
         return self.gains[j - 1, i] * (1.0 - t) + self.gains[j - 1, i + 1] * t
 
-    def _add_course(self, generator, q, u, best, calls, weight, start, variance):
-        """Add the gains of a course over `best`, after each number of calls, to the sums.
+    def _fill_course(self, row, generator, q, u, best, calls, start):
+        """Compute the expected rise above `best` in a course, after each number of calls.
 
-        The course begins after `start` calls with some variance.
+        The course begins after `start` calls.
         """
         level = q
+        variance = 0.0
+        gain, rise = 1.0, 0.0
         done = start
         i = 0
         while self.calls[i] <= start:
+            self.rises[row, i] = q - best if q > best else 0.0
             i += 1
         while i < self.calls.shape[0] and done < calls:
             at = (level - self.low) * self.inverse
@@ -182,30 +188,87 @@ class Rates:
                             rise += sd * INVERSE_ROOT_TAU * exp(-0.5 * z * z)
                 if rise < 0.0:
                     rise = 0.0
-            self.sums[i] += weight * rise
+            self.rises[row, i] = rise
             done = self.calls[i]
             i += 1
             if gain < LEAST_GAIN:
-                while i < self.calls.shape[0] and self.calls[i] <= calls:
-                    self.sums[i] += weight * rise
-                    i += 1
                 break
+        while i < self.calls.shape[0]:
+            self.rises[row, i] = rise if gain < LEAST_GAIN else 0.0
+            i += 1
         return 0
 
-    def _clear(self):
-        for i in range(self.calls.shape[0]):
-            self.sums[i] = 0.0
-        return 0
+    def _stages(self, calls):
+        """Return how many of the numbers of calls are possible, at least one."""
+        i = 1
+        while i < self.calls.shape[0] and self.calls[i] <= calls:
+            i += 1
+        return i
 
-    def _highest(self, first_cost, cost, calls):
-        """Return the highest rate of the sums."""
+    def _rate(self, rows, first_cost, cost, calls, known):
+        """Return the highest rate: the mean rise by the mean cost, if one stops at the right time.
+
+        The rows of rises are those of `rows` scores, each with all quantiles of the promise. One
+        stops after a number of calls that may depend on the score, and also on the promise if it
+        is at least `known`.
+        """
+        stages = self._stages(calls)
         top = 0.0
-        for i in range(self.calls.shape[0]):
-            if self.calls[i] > calls and i > 0:
-                break
-            rate = self.sums[i] / (first_cost + (self.calls[i] - 1) * cost)
+        for i in range(stages):
+            rise = 0.0
+            for r in range(rows):
+                for k in range(QUANTILES):
+                    weight = self.shares[k] * (self.shares[r] if rows > 1 else 1.0)
+                    rise += weight * self.rises[r * QUANTILES + k, i]
+            rate = rise / (first_cost + (self.calls[i] - 1) * cost)
             if rate > top:
                 top = rate
+        first = 0
+        while first < stages and self.calls[first] < known:
+            first += 1
+        if top == 0.0 or (first == stages and rows == 1):
+            return top
+        for _ in range(MOST_STEPS):
+            rises = 0.0
+            costs = 0.0
+            for r in range(rows):
+                # One stops without regard to the promise,
+                best = -1e300
+                best_rise = 0.0
+                best_cost = 0.0
+                for i in range(stages if rows > 1 else 0):
+                    rise = 0.0
+                    for k in range(QUANTILES):
+                        rise += self.shares[k] * self.rises[r * QUANTILES + k, i]
+                    spent = first_cost + (self.calls[i] - 1) * cost
+                    if rise - top * spent > best:
+                        best = rise - top * spent
+                        best_rise = rise
+                        best_cost = spent
+                # or by it.
+                if first < stages:
+                    all_rise = 0.0
+                    all_cost = 0.0
+                    for k in range(QUANTILES):
+                        one = -1e300
+                        at = first
+                        for i in range(first, stages):
+                            spent = first_cost + (self.calls[i] - 1) * cost
+                            value = self.rises[r * QUANTILES + k, i] - top * spent
+                            if value > one:
+                                one = value
+                                at = i
+                        all_rise += self.shares[k] * self.rises[r * QUANTILES + k, at]
+                        all_cost += self.shares[k] * (first_cost + (self.calls[at] - 1) * cost)
+                    if all_rise - top * all_cost > best:
+                        best_rise = all_rise
+                        best_cost = all_cost
+                weight = self.shares[r] if rows > 1 else 1.0
+                rises += weight * best_rise
+                costs += weight * best_cost
+            if not rises > top * costs * 1.001:
+                break
+            top = rises / costs
         return top
 
     def node(self, generator, q, u, sd, best, calls, cost, pending):
@@ -227,21 +290,23 @@ class Rates:
             The number of calls under way at the node: the rate is multiplied by what one more
             child adds to the best of their children.
         """
-        self._clear()
         for k in range(QUANTILES):
-            self._add_course(
-                generator, q, u + sd * self.normal[k], best, calls, 1.0 / QUANTILES, 0, 0.0
-            )
-        rate = self._highest(cost, cost, calls)
+            self._fill_course(k, generator, q, u + sd * self.normal[k], best, calls, 0)
+        at = (q - self.low) * self.inverse
+        at = 0.0 if at < 0.0 else (self.cells - 1e-9 if at > self.cells - 1e-9 else at)
+        c = cython.cast(cython.Py_ssize_t, at)
+        t = at - c
+        v = self.spread[generator, c] * (1.0 - t) + self.spread[generator, c + 1] * t
+        rate = self._rate(1, cost, cost, calls, self._known(v, sd))
         if pending > 0:
-            at = (q - self.low) * self.inverse
-            at = 0.0 if at < 0.0 else (self.cells - 1e-9 if at > self.cells - 1e-9 else at)
-            c = cython.cast(cython.Py_ssize_t, at)
-            t = at - c
-            v = self.spread[generator, c] * (1.0 - t) + self.spread[generator, c + 1] * t
             m = self.drift[generator, c] * (1.0 - t) + self.drift[generator, c + 1] * t + u
             rate *= self._share(pending, -m / v)
         return rate
+
+    def _known(self, v, sd):
+        """Return the number of calls that halve the variance of a promise."""
+        ratio = v / sd if sd > 0.0 else 1e6
+        return ratio * ratio if ratio < 1e4 else 1e8
 
     def _share(self, pending, x):
         """Return (G_(j+1) - G_j) / G_1 for j pending calls."""
@@ -272,24 +337,24 @@ class Rates:
         """
         top = 0.0
         for g in range(generators.shape[0]):
-            self._clear()
             for k in range(QUANTILES):
                 q = mean + sd * self.normal[k]
-                if q > best:
-                    self.sums[0] += (q - best) / QUANTILES
                 for n in range(QUANTILES):
-                    self._add_course(
-                        generators[g], q, promise[g] * self.normal[n], best, calls,
-                        1.0 / (QUANTILES * QUANTILES), 1, 0.0,
+                    self._fill_course(
+                        k * QUANTILES + n, generators[g], q, promise[g] * self.normal[n], best,
+                        calls, 1,
                     )  # fmt: skip
-            rate = self._highest(first_cost, costs[g], calls)
+            at = (mean - self.low) * self.inverse
+            at = 0.0 if at < 0.0 else (self.cells - 1e-9 if at > self.cells - 1e-9 else at)
+            v = self.spread[generators[g], cython.cast(cython.Py_ssize_t, at)]
+            rate = self._rate(
+                QUANTILES, first_cost, costs[g], calls, 1.0 + self._known(v, promise[g])
+            )
             if rate > top:
                 top = rate
         if generators.shape[0] == 0:
-            self._clear()
             for k in range(QUANTILES):
                 q = mean + sd * self.normal[k]
                 if q > best:
-                    self.sums[0] += (q - best) / QUANTILES
-            top = self._highest(first_cost, first_cost, 1)
+                    top += (q - best) * self.shares[k] / first_cost
         return top / (1.0 + pending)

@@ -388,7 +388,10 @@ class GenerativeSearch:
         self._model.update()
         if not self._model.version:
             raise ValueError("no answers yet: call tell() before curves()")
-        number = self._number[generator if generator is not None else self.generators[0]]
+        name = self.generators[0] if generator is None else generator
+        if name not in self._number:
+            raise ValueError(f"generator must be one of {', '.join(self.generators)}, got {name!r}")
+        number = self._number[name]
         model = self._model
         grid = model.center + model.scale * model.grid
         spread = np.sqrt(model.variances[number]) * model.scale

@@ -6,7 +6,7 @@ cimport cython
 cdef double LOG_TAU
 cdef Py_ssize_t SCORE, NOISE, SLOPE, OFFSET, SPREAD
 cdef Py_ssize_t MEAN, PROMISE, VARIANCE, COVARIANCE, UNCERTAINTY, INFORMATION
-cdef Py_ssize_t STEP, STEP_VARIANCE, CHANGE, CHANGE_VARIANCE, M00
+cdef Py_ssize_t STEP_VARIANCE, M00
 
 
 @cython.locals(

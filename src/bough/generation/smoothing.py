@@ -27,19 +27,18 @@ if not cython.compiled:
 LOG_TAU = 1.8378770664093453  # log(2 pi)
 
 #: The columns of the table of nodes: what is given; the posterior, mean and covariance of q and u;
-#: mean and variance of v e and of the change of u; information from below, J, h and
-#: M; and by what the rates of a node are multiplied.
+#: the variance of v e; information from below, J, h and M; and by what the rates of a node are
+#: multiplied.
 FIELDS = (
     "score", "noise", "slope", "offset", "spread",
     "mean", "promise", "variance", "covariance", "uncertainty",
-    "step", "step_variance", "change", "change_variance",
+    "step_variance",
     "jqq", "jqu", "juu", "hq", "hu", "m00", "m01", "m10", "m11",
     "calibration",
 )  # fmt: skip
 SCORE, NOISE, SLOPE, OFFSET, SPREAD = 0, 1, 2, 3, 4
 MEAN, PROMISE, VARIANCE, COVARIANCE, UNCERTAINTY = 5, 6, 7, 8, 9
-STEP, STEP_VARIANCE, CHANGE, CHANGE_VARIANCE = 10, 11, 12, 13
-INFORMATION, M00 = 14, 19
+STEP_VARIANCE, INFORMATION, M00 = 10, 11, 16
 
 
 def smooth(nodes, parents, order, w0, w1, likelihood=True):
@@ -127,14 +126,8 @@ def smooth(nodes, parents, order, w0, w1, likelihood=True):
         nodes[i, VARIANCE] = v2 * m00 + dq * m00 + du * m10
         nodes[i, COVARIANCE] = v2 * m01 + dq * m01 + du * m11
         nodes[i, UNCERTAINTY] = w * m11 + eq * m01 + eu * m11
-        nodes[i, STEP] = nodes[i, MEAN] - zq
-        nodes[i, CHANGE] = nodes[i, PROMISE] - zu
         m00 -= 1.0
-        m11 -= 1.0
         nodes[i, STEP_VARIANCE] = (
             v2 * (m00 + 1.0) + m00 * m00 * cqq + 2.0 * m00 * m10 * cqu + m10 * m10 * cuu
-        )
-        nodes[i, CHANGE_VARIANCE] = (
-            w * (m11 + 1.0) + m01 * m01 * cqq + 2.0 * m01 * m11 * cqu + m11 * m11 * cuu
         )
     return total
