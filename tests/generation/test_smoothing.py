@@ -72,6 +72,10 @@ def test_the_posterior_is_the_dense_one(forest):
         if p >= 0:
             step[p], step[n + p] = -table[i, COLUMN["slope"]], -1.0
         assert found["step_variance"][i] == pytest.approx(step @ covariance @ step, abs=1e-9)
+        if p >= 0:
+            step[p] = -1.0
+            wanted = step @ covariance[:, p]
+            assert found["step_covariance"][i] == pytest.approx(wanted, rel=1e-8, abs=1e-9)
 
 
 @given(forests())

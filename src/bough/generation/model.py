@@ -67,7 +67,8 @@ LEAST_NODES = 8
 
 _NORMAL_CDF = np.array([0.5 * math.erfc(-x / math.sqrt(2.0)) for x in GRID])
 #: The powers of the unit of scores in what a fit begins with.
-SCALES = {"promise": 1, "variance": 2, "uncertainty": 2, "step_variance": 2}
+SCALES = {"promise": 1, "variance": 2, "uncertainty": 2, "step_variance": 2,
+          "step_covariance": 2}  # fmt: skip
 _DTYPE = np.dtype([(name, np.float64) for name in FIELDS])
 
 
@@ -361,8 +362,10 @@ class Model:
         width = max(float(x.std()) if len(x) else 0.0, 0.1 * (high - low))
         # The line of all, by ridge regression.
         z = (x - middle) / width
-        a, b, c = len(z) + FLAT, float(z.sum()), float((z * z).sum()) + SLOPE
-        p, r = float(d.sum()), float((d * z).sum())
+        a, b = len(z) + FLAT, float(z.sum())
+        c = float((z * z).sum() + records["variance"][above].sum() / width**2) + SLOPE
+        p = float(d.sum())
+        r = float((d * z).sum() + records["step_covariance"][steps].sum() / width)
         slope = (a * r - b * p) / (a * c - b * b)
         level = (p - b * slope) / a
         line = level + slope * (grid - middle) / width

@@ -44,7 +44,7 @@ SHARES = (0.03, 0.09, 0.2, 0.36, 0.2, 0.09, 0.03)
 REFRESH = 4
 #: Columns of the table of nodes: see `bough.generation.smoothing`.
 MEAN, PROMISE, UNCERTAINTY = 5, 6, 9
-CALIBRATION = 20
+CALIBRATION = 21
 
 
 class Rates:

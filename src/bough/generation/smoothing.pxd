@@ -6,7 +6,7 @@ cimport cython
 cdef double LOG_TAU
 cdef Py_ssize_t SCORE, NOISE, SLOPE, OFFSET, SPREAD
 cdef Py_ssize_t MEAN, PROMISE, VARIANCE, COVARIANCE, UNCERTAINTY, INFORMATION
-cdef Py_ssize_t STEP_VARIANCE, M00
+cdef Py_ssize_t STEP_VARIANCE, STEP_COVARIANCE, M00
 
 
 @cython.locals(
@@ -14,6 +14,6 @@ cdef Py_ssize_t STEP_VARIANCE, M00
     a=double, b=double, jqq=double, jqu=double, juu=double, hq=double, hu=double, det=double, inverse=double,
     m00=double, m01=double, m10=double, m11=double, fq=double, fu=double, kqq=double, kqu=double,
     kuu=double, zq=double, zu=double, cqq=double, cqu=double, cuu=double, dq=double, du=double,
-    eq=double, eu=double,
+    eq=double, eu=double, cqv=double,
 )
 cpdef double smooth(double[:, ::1] nodes, int[::1] parents, int[::1] order, double w0, double w1, bint likelihood=*)

@@ -27,18 +27,18 @@ if not cython.compiled:
 LOG_TAU = 1.8378770664093453  # log(2 pi)
 
 #: The columns of the table of nodes: what is given; the posterior, mean and covariance of q and u;
-#: the variance of v e; information from below, J, h and M; and by what the rates of a node are
-#: multiplied.
+#: the variance of v e, and the covariance of q_c - q_p - u_p with q_p; information from below, J, h
+#: and M; and by what the rates of a node are multiplied.
 FIELDS = (
     "score", "noise", "slope", "offset", "spread",
     "mean", "promise", "variance", "covariance", "uncertainty",
-    "step_variance",
+    "step_variance", "step_covariance",
     "jqq", "jqu", "juu", "hq", "hu", "m00", "m01", "m10", "m11",
     "calibration",
 )  # fmt: skip
 SCORE, NOISE, SLOPE, OFFSET, SPREAD = 0, 1, 2, 3, 4
 MEAN, PROMISE, VARIANCE, COVARIANCE, UNCERTAINTY = 5, 6, 7, 8, 9
-STEP_VARIANCE, INFORMATION, M00 = 10, 11, 16
+STEP_VARIANCE, STEP_COVARIANCE, INFORMATION, M00 = 10, 11, 12, 17
 
 
 def smooth(nodes, parents, order, w0, w1, likelihood=True):
@@ -111,13 +111,14 @@ def smooth(nodes, parents, order, w0, w1, likelihood=True):
             nodes[i, M00], nodes[i, M00 + 1], nodes[i, M00 + 2], nodes[i, M00 + 3]
         )  # fmt: skip
         # The state that the parent predicts: its mean, and its covariance without Q.
-        zq, zu, cqq, cqu, cuu = nodes[i, OFFSET], 0.0, 0.0, 0.0, 0.0
+        zq, zu, cqq, cqu, cuu, cqv = nodes[i, OFFSET], 0.0, 0.0, 0.0, 0.0, 0.0
         if p >= 0:
             a = nodes[i, SLOPE]
             zq += a * nodes[p, MEAN] + nodes[p, PROMISE]
             zu = nodes[p, PROMISE]
             cuu = nodes[p, UNCERTAINTY]
             cqu = a * nodes[p, COVARIANCE] + cuu
+            cqv = a * nodes[p, VARIANCE] + nodes[p, COVARIANCE]
             cqq = a * a * nodes[p, VARIANCE] + 2.0 * a * nodes[p, COVARIANCE] + cuu
         nodes[i, MEAN] += m00 * zq + m10 * zu
         nodes[i, PROMISE] += m01 * zq + m11 * zu
@@ -126,6 +127,10 @@ def smooth(nodes, parents, order, w0, w1, likelihood=True):
         nodes[i, VARIANCE] = v2 * m00 + dq * m00 + du * m10
         nodes[i, COVARIANCE] = v2 * m01 + dq * m01 + du * m11
         nodes[i, UNCERTAINTY] = w * m11 + eq * m01 + eu * m11
+        if p >= 0:
+            nodes[i, STEP_COVARIANCE] = (
+                m00 * cqv + (m10 - 1.0) * nodes[p, COVARIANCE] - nodes[p, VARIANCE]
+            )
         m00 -= 1.0
         nodes[i, STEP_VARIANCE] = (
             v2 * (m00 + 1.0) + m00 * m00 * cqq + 2.0 * m00 * m10 * cqu + m10 * m10 * cuu
