@@ -306,17 +306,22 @@ def test_agenerate_needs_async_functions_and_generate_ordinary_ones():
 def test_cancellation_leaves_everything_recorded(tmp_path):
     path, done = tmp_path / "run.db", []
 
-    async def f(parent):
-        if len(done) >= 10:
-            await asyncio.sleep(60)
-        done.append(1)
-        return len(done), float(len(done))
-
     async def cancelled():
-        async with asyncio.timeout(0.5):
-            await bough.agenerate(f, 50, limit=4, study=path, rng=0)
+        begun = asyncio.Event()
 
-    with pytest.raises(TimeoutError):
+        async def f(parent):
+            if len(done) >= 10:
+                begun.set()
+                await asyncio.sleep(60)
+            done.append(1)
+            return len(done), float(len(done))
+
+        task = asyncio.create_task(bough.agenerate(f, 50, limit=4, study=path, rng=0))
+        await begun.wait()
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancelled())
     assert len(done) >= 10
     before = len(done)
