@@ -96,7 +96,7 @@ def test_pending_calls_leave_what_one_more_child_adds(pending, z):
 def test_a_draft_is_expanded_by_the_best_generator():
     drift = np.array([np.full(21, 0.0), np.full(21, 0.06)])
     rates = made(drift, np.full((2, 21), 0.05))
-    arguments = (0.7, 60, 1.0, np.ones(2), 0)
+    arguments = (0.7, 60, 1.0, np.ones(2))
 
     def draft(*generators):
         of = np.array(generators, dtype=np.int32)
@@ -108,7 +108,7 @@ def test_a_draft_is_expanded_by_the_best_generator():
 def test_with_one_call_left_a_draft_has_expected_improvement():
     rates = made(np.full(21, 0.06), np.full(21, 0.05))
     of = np.zeros(1, dtype=np.int32)
-    found = rates.draft(0.3, 0.1, of, np.zeros(1), 0.35, 1, 1.0, np.ones(1), 0)
+    found = rates.draft(0.3, 0.1, of, np.zeros(1), 0.35, 1, 1.0, np.ones(1))
     assert found == pytest.approx(SHARES @ np.maximum(0.3 + 0.1 * QUANTILES - 0.35, 0.0), rel=1e-4)
 
 
@@ -128,7 +128,7 @@ def test_the_highest_rate_is_chosen_among_all(seed, again):
     extra, calls = np.array([1e-4, 1e-3]), np.array([20, 30], dtype=np.int32)
     costs = np.array([1.0, 2.0])
     for best in (table[:, 5].max(), table[:, 5].max() + 0.2)[: 1 + again]:
-        at = rates.choose(table, index, stamps, int(10 * best) + 1, 0, tie, pending, closed, extra,
+        at = rates.choose(n, table, index, stamps, int(10 * best) + 1, 0, tie, pending, closed, extra,
                           best, calls, costs)  # fmt: skip
         everything = [
             -1.0 if closed[i] else table[i, -1] * rates.node(
@@ -155,5 +155,5 @@ def test_the_source_gives_the_same_bits():
         calls, pending = int(rng.integers(1, 400)), int(rng.integers(0, 20))
         node = (int(rng.integers(2)), q, u, sd, q + 0.3 * ahead, calls, 1.0, pending)
         assert compiled.node(*node) == plain.node(*node)
-        draft = (q, 0.1, of, np.full(2, sd), q + ahead, calls, 1.0, np.array([1.0, 3.0]), pending)
+        draft = (q, 0.1, of, np.full(2, sd), q + ahead, calls, 1.0, np.array([1.0, 3.0]))
         assert compiled.draft(*draft) == plain.draft(*draft)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.generation.rates import GRID, Rates
-from bough.generation.smoothing import FIELDS, smooth
+from bough.generation.smoothing import FIELDS, predict, smooth
 
 Array = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ POINTS, MARGIN = 33, 3.0
 BANDWIDTH = 0.15
 #: Weights of priors, in observations: of no drift and of a flat drift; of local drifts and spreads;
 #: of one generator's; of the spread of the first steps; and of a normal shape.
-FLAT, SLOPE = 1.0, 2.0
+FLAT, SLOPE = 1.0, 8.0
 LOCAL = 4.0
 OWN = 4.0
 FIRST = 2.0
@@ -126,7 +126,7 @@ class Model:
         self.observe(i, score, std)
         if self.version:
             if parent >= 0:
-                self._predict(np.array([i]))
+                self._predict(np.array([i], dtype=np.int32))
             else:
                 self._predict_drafts(np.array([i]))
         return i
@@ -416,7 +416,7 @@ class Model:
     def _predict_all(self) -> None:
         n = self.count
         self._predict_drafts(np.flatnonzero(self._parents[:n] < 0))
-        self._predict(np.flatnonzero(self._parents[:n] >= 0))
+        self._predict(np.flatnonzero(self._parents[:n] >= 0).astype(np.int32))
 
     def _predict_drafts(self, drafts: Any) -> None:
         """Set what is expected of drafts; little of seeds."""
@@ -425,17 +425,11 @@ class Model:
         self._records["spread"][drafts] = np.where(seeds, SEED, self.draft_variance[of])
 
     def _predict(self, steps: Any) -> None:
-        """Set what the curves say of steps, as linear functions of the parent's score."""
-        records, of = self._records, self._generator[steps]
-        x = records["mean"][self._parents[steps]]
-        at = np.clip((x - self.low) / self.step, 0.0, POINTS - 1 - 1e-9)
-        i = at.astype(int)
-        ends = self.drift[of, i], self.drift[of, i + 1]
-        slope = np.clip((ends[1] - ends[0]) / self.step, -0.9, 0.5)
-        drift = ends[0] + (at - i) * (ends[1] - ends[0])
-        records["slope"][steps] = 1.0 + slope
-        records["offset"][steps] = drift - slope * x
-        records["spread"][steps] = self._at(self.variances, of, x)
+        """Set what the curves say of steps."""
+        predict(
+            self._table, self._parents, self._generator, steps, self.drift, self.variances,
+            self.low, self.step,
+        )  # fmt: skip
 
     def _fit_promises(self, everything: Any, rounds: int) -> None:
         """Fit the variances of promises by the likelihood of all scores, doubling or halving them.

@@ -22,12 +22,12 @@ cdef class Rates:
     cdef double[::1] squares
 
     @cython.locals(
-        n=Py_ssize_t, g=Py_ssize_t, i=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, top=double,
+        g=Py_ssize_t, i=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, top=double, second=double,
         rate=double,
     )
     cpdef Py_ssize_t choose(
-        self, double[:, ::1] table, double[:, ::1] index, int[:, ::1] stamps, int now,
-        Py_ssize_t refresh, double[::1] tie, int[::1] pending, int[::1] closed,
+        self, Py_ssize_t n, double[:, ::1] table, double[:, ::1] index, int[:, ::1] stamps,
+        int now, Py_ssize_t refresh, double[::1] tie, int[::1] pending, int[::1] closed,
         double[::1] extra, double best, int[::1] calls, double[::1] costs,
     )
     cdef int _compute(
@@ -72,5 +72,5 @@ cdef class Rates:
     )
     cpdef double draft(
         self, double mean, double sd, int[::1] generators, double[::1] promise, double best,
-        int calls, double first_cost, double[::1] costs, int pending,
+        int calls, double first_cost, double[::1] costs,
     )

@@ -51,7 +51,7 @@ class Rates:
     """Rates by the curves of the generators, which `take` replaces."""
 
     def __init__(self):
-        self.normal = np.array([-2.2681, -1.4677, -0.7879, 0.0, 0.7879, 1.4677, 2.2681])
+        self.normal = np.array([-2.2681, -1.4667, -0.7879, 0.0, 0.7879, 1.4667, 2.2681])
         self.shares = np.array(SHARES)
         calls, k = [], 0
         while k < MOST_CALLS:
@@ -71,9 +71,9 @@ class Rates:
         self.squares = squares
 
     def choose(
-        self, table, index, stamps, now, refresh, tie, pending, closed, extra, best, calls, costs
+        self, n, table, index, stamps, now, refresh, tie, pending, closed, extra, best, calls, costs
     ):
-        """Return the pair with the highest rate, as its place in `index`, -1 if there is none.
+        """Return the pair with the highest rate: g n + i for node i, -1 if there is none.
 
         Rates are computed again only where they decide: a pair is compared by the rate that it had
         when it was computed last, and computed again if that is the highest. (Rates fall as the
@@ -81,8 +81,8 @@ class Rates:
 
         Parameters
         ----------
-        table
-            The table of nodes.
+        n, table
+            The number of nodes, and their table.
         index, stamps
             The rates of all pairs, a row for each generator, and when they were computed.
         now, refresh
@@ -96,21 +96,23 @@ class Rates:
         best, calls, costs
             The highest mean; the calls that are left and the cost of a call, by generator.
         """
-        n = index.shape[1]
         for g in range(index.shape[0]):
             for k in range(REFRESH if n > REFRESH else n):
                 i = (refresh + k) % n
                 self._compute(table, index, stamps, now, pending, closed, extra, best, calls,
                               costs, g, i)  # fmt: skip
         while True:
-            top = -1.0
+            top = second = -1.0
             at = -1
             for g in range(index.shape[0]):
                 for i in range(n):
                     rate = index[g, i] * (1.0 + 1e-9 * tie[i])
                     if rate > top or (rate == top and at >= 0 and tie[i] > tie[at % n]):
+                        second = top
                         top = rate
                         at = g * n + i
+                    elif rate > second:
+                        second = rate
             if at < 0:
                 return at
             g = at // n
@@ -119,6 +121,8 @@ class Rates:
                 return at
             self._compute(table, index, stamps, now, pending, closed, extra, best, calls, costs,
                           g, i)  # fmt: skip
+            if index[g, i] * (1.0 + 1e-9 * tie[i]) > second:
+                return at
 
     def _compute(self, table, index, stamps, now, pending, closed, extra, best, calls, costs, g, i):
         """Compute the rate of one pair."""
@@ -317,7 +321,7 @@ class Rates:
             return 1.0 / (1.0 + pending)
         return (self._gain(j + 1, x) - self._gain(j, x)) / one * j / pending
 
-    def draft(self, mean, sd, generators, promise, best, calls, first_cost, costs, pending):
+    def draft(self, mean, sd, generators, promise, best, calls, first_cost, costs):
         """Return the rate of a new draft that is then expanded by the best of some generators.
 
         Parameters
@@ -332,8 +336,6 @@ class Rates:
             As for `node`.
         first_cost, costs
             The cost of the draft, and of a call of each generator.
-        pending
-            The number of drafts under way.
         """
         top = 0.0
         for g in range(generators.shape[0]):
@@ -357,4 +359,4 @@ class Rates:
                 q = mean + sd * self.normal[k]
                 if q > best:
                     top += (q - best) * self.shares[k] / first_cost
-        return top / (1.0 + pending)
+        return top

@@ -25,6 +25,8 @@ if not cython.compiled:
     from math import log
 
 LOG_TAU = 1.8378770664093453  # log(2 pi)
+#: The slopes of mean steps are clipped: a child's score rises with its parent's.
+LEAST_SLOPE, MOST_SLOPE = -0.9, 0.5
 
 #: The columns of the table of nodes: what is given; the posterior, mean and covariance of q and u;
 #: the variance of v e, and the covariance of q_c - q_p - u_p with q_p; information from below, J, h
@@ -136,3 +138,38 @@ def smooth(nodes, parents, order, w0, w1, likelihood=True):
             v2 * (m00 + 1.0) + m00 * m00 * cqq + 2.0 * m00 * m10 * cqu + m10 * m10 * cuu
         )
     return total
+
+
+def predict(nodes, parents, generators, steps, drift, variances, low, step):
+    """Set what the curves say of steps, as linear functions of the parent's score.
+
+    Parameters
+    ----------
+    nodes, parents
+        As for `smooth`.
+    generators
+        The number of the generator of each node.
+    steps
+        The numbers of nodes, none of them a draft.
+    drift, variances
+        The curves of mean and variance of a step, a row for each generator.
+    low, step
+        The first score of the grid of the curves, and the distance of its points.
+    """
+    cells = drift.shape[1] - 1
+    for k in range(steps.shape[0]):
+        i = steps[k]
+        g = generators[i]
+        x = nodes[parents[i], MEAN]
+        at = (x - low) / step
+        at = 0.0 if at < 0.0 else (cells - 1e-9 if at > cells - 1e-9 else at)
+        c = cython.cast(cython.Py_ssize_t, at)
+        t = at - c
+        slope = (drift[g, c + 1] - drift[g, c]) / step
+        slope = (
+            LEAST_SLOPE if slope < LEAST_SLOPE else (MOST_SLOPE if slope > MOST_SLOPE else slope)
+        )
+        nodes[i, SLOPE] = 1.0 + slope
+        nodes[i, OFFSET] = drift[g, c] + t * (drift[g, c + 1] - drift[g, c]) - slope * x
+        nodes[i, SPREAD] = variances[g, c] * (1.0 - t) + variances[g, c + 1] * t
+    return 0
