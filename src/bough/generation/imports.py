@@ -40,8 +40,8 @@ def read_log(source: str | os.PathLike[str] | Iterable[str]) -> list[Node]:
     """Return the nodes in a file of JSON lines, or in lines.
 
     A line is an object with `score`, and `answer`, `id`, `parent` (the id of another line, before
-    it), `generator`, `std`, `feedback` and `cost` as far as they are known. Without an `id` it is the
-    number of lines before.
+    it), `generator`, `std`, `feedback` and `cost` as far as they are known. Without an `id` the
+    number of lines before it is its id.
 
     >>> lines = ['{"id": "a", "answer": "x", "score": 1}', '{"parent": "a", "score": 2}']
     >>> [node.path for node in read_log(lines)]

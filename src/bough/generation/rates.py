@@ -11,8 +11,14 @@
 | b_k, V_k | `level`, `variance` | mean and variance of the best of a subtree after k calls |
 
 The course of a subtree that begins at score q with promise u is b_0 = q, V_0 = 0 and
-b_(k+1) = b_k + v G_1(x), V_(k+1) = V_k + v^2 (H(x) - G_1(x)^2) with x = -(m + u) / v at b_k. The
-rate is the maximum over k of E(best after k calls - B)+ / cost, averaged over quantiles of u.
+b_(k+1) = b_k + v G_1(x), V_(k+1) = V_k + v^2 (H(x) - G_1(x)^2) with x = -(m + u) / v at b_k. Its
+rise after k calls is E(best - B)+.
+
+The rate of a node is that of the best rule of when to stop, E(rise) / E(cost), as in Gittins'
+index: after a fixed number of calls; or after one that depends on u, once u is known. A promise of
+variance U counts as known after v^2 / U calls, which halve its variance. A course of a draft may
+also be left at once, by its score. The rate r solves max E(rise - r cost) = 0, here by Dinkelbach's
+iteration.
 """
 
 from __future__ import annotations
@@ -30,7 +36,7 @@ INVERSE_ROOT_TAU = 0.3989422804014327
 LIMIT = 6.0
 CELLS = 16.0
 GRID = np.linspace(-6.0, 6.0, 193)
-#: The most steps of the search for the highest rate.
+#: The most iterations for a rate.
 MOST_STEPS = 4
 #: The most calls of a course; after FINE calls one step of the sum stands for several calls.
 FINE = 2
@@ -210,11 +216,10 @@ class Rates:
         return i
 
     def _rate(self, rows, first_cost, cost, calls, known):
-        """Return the highest rate: the mean rise by the mean cost, if one stops at the right time.
+        """Return the highest rate over all rules of when to stop.
 
-        The rows of rises are those of `rows` scores, each with all quantiles of the promise. One
-        stops after a number of calls that may depend on the score, and also on the promise if it
-        is at least `known`.
+        The rows of rises are those of `rows` scores, each with all quantiles of the promise. The
+        number of calls depends on the score, and also on the promise if it is at least `known`.
         """
         stages = self._stages(calls)
         top = 0.0
@@ -236,11 +241,11 @@ class Rates:
             rises = 0.0
             costs = 0.0
             for r in range(rows):
-                # One stops without regard to the promise,
+                # The best number of calls that does not depend on the promise,
                 best = -1e300
                 best_rise = 0.0
                 best_cost = 0.0
-                for i in range(stages if rows > 1 else 0):
+                for i in range(stages):
                     rise = 0.0
                     for k in range(QUANTILES):
                         rise += self.shares[k] * self.rises[r * QUANTILES + k, i]
@@ -249,7 +254,7 @@ class Rates:
                         best = rise - top * spent
                         best_rise = rise
                         best_cost = spent
-                # or by it.
+                # and the best ones that do.
                 if first < stages:
                     all_rise = 0.0
                     all_cost = 0.0
