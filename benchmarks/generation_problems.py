@@ -310,6 +310,7 @@ TUNING = {
     "refine'": Problem(refine(0.25, 0.15, 0.03, 0.9, 0.05)),
     "width'": Problem(width(0.2, 0.15)),
     "dead ends'": Problem(dead_ends(0.0, 0.9, 0.15, 0.02)),
+    "dead ends''": Problem(dead_ends(0.2, 1.0, 0.1, 0.01)),
     "models'": Problem(models((0.3, 0.45, 0.2), (0.05, -0.02, 0.07), end=0.8), MODELS, (1.0,) * 3),
     "costs'": Problem(models((0.35, 0.4), (0.01, 0.08), sd=0.1), ("cheap", "dear"), (1.0, 5.0)),
     "tests'": Problem(refine(0.3, 0.15, 0.04, 0.9, 0.05, observe=tests(10)), is_noisy=True),

@@ -39,11 +39,19 @@ def test_a_log_of_json_lines_comes_back(tmp_path):
         (['{"score": 1, "id": 1}', '{"score": 1, "id": 1}'], "line 2: its id 1 occurs twice"),
         (['{"score": 1, "std": -1}'], "the std of line 1 must not be negative"),
         (['{"score": 1, "generator": 3}'], "line 1: its generator"),
+        (['{"score": 1, "id": [1]}'], "line 1: an id must be a number or a text"),
+        (['{"score": 1}', '{"score": 1, "parent": {}}'], "line 2: an id must be a number"),
     ],
 )
 def test_wrong_logs(lines, message):
     with pytest.raises((TypeError, ValueError), match=message):
         read_log(lines)
+
+
+def test_lines_without_an_id_have_their_number_and_a_mark_of_byte_order_is_skipped(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"score": 1, "id": null}\n{"score": 2, "parent": 0}\n', encoding="utf-8-sig")
+    assert [node.path for node in read_log(path)] == [(0,), (0, 0)]
 
 
 def fake_state():

@@ -305,6 +305,36 @@ def test_curves_show_that_refinement_ends():
     assert np.interp(0.5, scores, drift) == pytest.approx(0.0375, abs=0.02)
 
 
+def test_curves_of_a_generator_that_there_is_not():
+    search = GenerativeSearch(["a", "b"])
+    search.tell(search.ask(), None, 1.0)
+    with pytest.raises(ValueError, match="generator must be one of a, b, got 'c'"):
+        search.curves("c")
+
+
+def test_promises_are_found_where_there_are_some_and_only_there():
+    """Drafts that differ in the mean of their steps, and drafts that do not."""
+    found = []
+    for spread in (0.1, 0.0):
+        rng = np.random.default_rng(3)
+        search = GenerativeSearch(noise=0.0, rng=0, budget=120)
+        pull = {}
+        for _ in range(120):
+            job = search.ask()
+            if job.parent is None:
+                promise, q = spread * rng.normal(), rng.normal(0.0, 0.2)
+            else:
+                promise = pull[job.parent.id]
+                q = job.parent.score + promise + 0.05 * rng.normal()
+            pull[search.tell(job, None, q).id] = promise
+        search.best()
+        model = search._model
+        found.append((model.w0**0.5 * model.scale, model.step_variance**0.5 * model.scale))
+    (some, _), (none, step) = found
+    assert 0.03 < some < 0.3
+    assert none < 0.5 * step
+
+
 def test_the_public_names():
     assert bough.GenerativeSearch is GenerativeSearch
     assert bough.Answer is Answer

@@ -67,15 +67,15 @@ def test_the_posterior_is_the_dense_one(forest):
     assert found["uncertainty"] == pytest.approx(variances[n:], rel=1e-9, abs=1e-9)
     assert found["covariance"] == pytest.approx(np.diag(covariance[:n, n:]), rel=1e-9, abs=1e-9)
     for i, p in enumerate(parents):
-        step, change = np.zeros(2 * n), np.zeros(2 * n)
-        step[i] = change[n + i] = 1.0
+        step = np.zeros(2 * n)
+        step[i] = 1.0
         if p >= 0:
-            step[p], step[n + p], change[n + p] = -table[i, COLUMN["slope"]], -1.0, -1.0
-        offset = table[i, COLUMN["offset"]]
-        assert found["step"][i] == pytest.approx(step @ mean - offset, rel=1e-8, abs=1e-9)
+            step[p], step[n + p] = -table[i, COLUMN["slope"]], -1.0
         assert found["step_variance"][i] == pytest.approx(step @ covariance @ step, abs=1e-9)
-        assert found["change"][i] == pytest.approx(change @ mean, rel=1e-8, abs=1e-9)
-        assert found["change_variance"][i] == pytest.approx(change @ covariance @ change, abs=1e-9)
+        if p >= 0:
+            step[p] = -1.0
+            wanted = step @ covariance[:, p]
+            assert found["step_covariance"][i] == pytest.approx(wanted, rel=1e-8, abs=1e-9)
 
 
 @given(forests())

@@ -40,14 +40,15 @@ def read_log(source: str | os.PathLike[str] | Iterable[str]) -> list[Node]:
     """Return the nodes in a file of JSON lines, or in lines.
 
     A line is an object with `score`, and `answer`, `id`, `parent` (the id of another line, before
-    it), `generator`, `std`, `feedback` and `cost` as far as they are known.
+    it), `generator`, `std`, `feedback` and `cost` as far as they are known. Without an `id` the
+    number of lines before it is its id.
 
     >>> lines = ['{"id": "a", "answer": "x", "score": 1}', '{"parent": "a", "score": 2}']
     >>> [node.path for node in read_log(lines)]
     [(0,), (0, 0)]
     """
     if isinstance(source, (str, os.PathLike)):
-        with open(source, encoding="utf-8") as file:
+        with open(source, encoding="utf-8-sig") as file:
             return read_log(file)
     rows = []
     for number, line in enumerate(source, 1):
@@ -87,6 +88,10 @@ def _nodes(rows: list[dict[str, Any]], name: str) -> list[Node]:
     for i, row in enumerate(rows):
         where = f"{name} {i + 1}"
         above = row.get("parent")
+        id_ = i if row.get("id") is None else row["id"]
+        for value in (id_, above):
+            if isinstance(value, (list, dict)):
+                raise TypeError(f"{where}: an id must be a number or a text, got {value!r}")
         if above is not None and above not in found:
             raise ValueError(f"{where}: its parent {above!r} is not before it")
         parent = None if above is None else found[above]
@@ -108,8 +113,8 @@ def _nodes(rows: list[dict[str, Any]], name: str) -> list[Node]:
             raise TypeError(f"{where}: its generator must be a text, got {generator!r}")
         cost = 0.0 if cost is None else at_least_zero(cost, f"the cost of {where}")
         node = Node(i, parent, generator, answer, cost, path)
-        if row.get("id", i) in found:
-            raise ValueError(f"{where}: its id {row.get('id', i)!r} occurs twice")
-        found[row.get("id", i)] = node
+        if id_ in found:
+            raise ValueError(f"{where}: its id {id_!r} occurs twice")
+        found[id_] = node
         nodes.append(node)
     return nodes

@@ -6,8 +6,9 @@
 A score q is what an answer is worth; what is observed has noise. The curves m_g and v_g, mean and
 spread of a step of generator g, are kernel means that shrink to a line, and each generator's to
 those of all. e has the shape of all residuals. The promise u of a node is hidden and inherited.
-Everything is fitted again whenever the number of nodes has grown by a twentieth, by some steps of
-expectation maximization; in between, each new score updates the posterior exactly.
+Everything is fitted again whenever the number of nodes has grown by a sixteenth: the curves by steps
+of expectation maximization, the variances of promises and the noise by the likelihood of all scores.
+In between, each new score updates the posterior exactly.
 """
 
 import math
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.generation.rates import GRID, Rates
-from bough.generation.smoothing import FIELDS, smooth
+from bough.generation.smoothing import FIELDS, predict, smooth
 
 Array = NDArray[np.float64]
 
@@ -40,19 +41,18 @@ POINTS, MARGIN = 33, 3.0
 BANDWIDTH = 0.15
 #: Weights of priors, in observations: of no drift and of a flat drift; of local drifts and spreads;
 #: of one generator's; of the spread of the first steps; and of a normal shape.
-FLAT, SLOPE = 1.0, 2.0
+FLAT, SLOPE = 1.0, 8.0
 LOCAL = 4.0
 OWN = 4.0
 FIRST = 2.0
 NORMAL = 10.0
 #: The spread of a step before any, in standard deviations of a draft.
 FIRST_SPREAD = 0.5
-#: The variance of a draft's promise, and of its change at a step, in variances of a step, and the
-#: weights of these priors.
-PROMISE, CHANGE = 1.0, 0.02
-PROMISE_WEIGHT, CHANGE_WEIGHT = 2.0, 20.0
-#: The weight of the prior of a calibration, in improvements, and the least number of steps for it.
-CALIBRATION, LEAST_STEPS = 4.0, 4
+#: The variances of a draft's promise, and of its change at a step, in variances of a step: the
+#: medians of log-normal priors, and the standard deviation of their logarithms.
+PROMISE, CHANGE, SPREAD_OF_LOG = 0.3, 0.02, 1.5
+#: The weight of the prior of a calibration, in improvements.
+CALIBRATION = 4.0
 #: The variance of the score of a seed, in that of all scores.
 SEED = 4.0
 #: Residuals are clipped at this many standard deviations.
@@ -61,13 +61,15 @@ CLIP = 4.0
 MOST_PENDING = 16
 #: Steps of expectation maximization at each fit, and at one that begins without curves.
 STEPS, COLD_STEPS = 1, 5
+#: Rounds of doubling and halving the variances of promises at a fit that begins without curves.
+COLD_ROUNDS = 4
 #: The least number of nodes to fit the noise by.
 LEAST_NODES = 8
 
 _NORMAL_CDF = np.array([0.5 * math.erfc(-x / math.sqrt(2.0)) for x in GRID])
 #: The powers of the unit of scores in what a fit begins with.
-SCALES = {"promise": 1, "variance": 2, "uncertainty": 2, "step_variance": 2, "change": 1,
-          "change_variance": 2}  # fmt: skip
+SCALES = {"promise": 1, "variance": 2, "uncertainty": 2, "step_variance": 2,
+          "step_covariance": 2}  # fmt: skip
 _DTYPE = np.dtype([(name, np.float64) for name in FIELDS])
 
 
@@ -104,8 +106,7 @@ class Model:
         self._noise = LEAST_NOISE  # in standard deviations
         self._next_noise = LEAST_NODES  # the number of nodes at which it is chosen again
         self.step_variance = 0.0  # of all steps
-        self.w0 = PROMISE * FIRST_SPREAD**2
-        self.w1 = CHANGE * FIRST_SPREAD**2
+        self._ratios = PROMISE, CHANGE  # of w0 and w1 to it
 
     # ------------------------------------------------------------------ observations
 
@@ -126,7 +127,7 @@ class Model:
         self.observe(i, score, std)
         if self.version:
             if parent >= 0:
-                self._predict(np.array([i]))
+                self._predict(np.array([i], dtype=np.int32))
             else:
                 self._predict_drafts(np.array([i]))
         return i
@@ -195,6 +196,16 @@ class Model:
 
     # ------------------------------------------------------------------ posterior
 
+    @property
+    def w0(self) -> float:
+        """The variance of the promise of a draft."""
+        return self._ratios[0] * self.step_variance
+
+    @property
+    def w1(self) -> float:
+        """The variance of the change of a promise from parent to child."""
+        return self._ratios[1] * self.step_variance
+
     def update(self) -> None:
         """Bring the posterior up to date."""
         if not self._stale:
@@ -251,8 +262,6 @@ class Model:
             for name, power in SCALES.items():
                 records[name] *= ratio**power
             self.step_variance *= ratio * ratio
-            self.w0 *= ratio * ratio
-            self.w1 *= ratio * ratio
             self._noise = max(self._noise * ratio, LEAST_NOISE)
         self.center, self.scale = center, scale
         if self.noise is not None:
@@ -267,6 +276,7 @@ class Model:
         if cold:
             self._begin()
         self._improve(everything, COLD_STEPS if cold else STEPS)
+        self._fit_promises(everything, COLD_ROUNDS if cold else 1)
         self._tabulate()
         self._calibrate()
         self.version += 1
@@ -301,16 +311,16 @@ class Model:
         variance = float(scores[drafts].var()) + 0.1
         records["offset"][drafts] = float(scores[drafts].mean())
         records["spread"][drafts] = max(variance - noise, 0.1 * variance)
-        self.w0 = self.w1 = LEAST_NOISE
-        smooth(self._table, parents, np.arange(n, dtype=np.int32), self.w0, self.w1)
+        order = np.arange(n, dtype=np.int32)
+        smooth(self._table, parents, order, LEAST_NOISE, LEAST_NOISE, False)
         records["promise"] = 0.0
+        self._ratios = PROMISE, CHANGE
 
     def _improve(self, everything: Any, steps: int) -> float:
-        """Fit curves and promises by steps of expectation maximization; return the likelihood."""
+        """Fit the curves by steps of expectation maximization; return the likelihood."""
         likelihood = 0.0
         for _ in range(steps):
             self._fit_curves()
-            self._fit_promises()
             self._predict_all()
             likelihood = smooth(self._table, self._parents, everything, self.w0, self.w1)
         return likelihood
@@ -353,8 +363,10 @@ class Model:
         width = max(float(x.std()) if len(x) else 0.0, 0.1 * (high - low))
         # The line of all, by ridge regression.
         z = (x - middle) / width
-        a, b, c = len(z) + FLAT, float(z.sum()), float((z * z).sum()) + SLOPE
-        p, r = float(d.sum()), float((d * z).sum())
+        a, b = len(z) + FLAT, float(z.sum())
+        c = float((z * z).sum() + records["variance"][above].sum() / width**2) + SLOPE
+        p = float(d.sum())
+        r = float((d * z).sum() + records["step_covariance"][steps].sum() / width)
         slope = (a * r - b * p) / (a * c - b * b)
         level = (p - b * slope) / a
         line = level + slope * (grid - middle) / width
@@ -405,7 +417,7 @@ class Model:
     def _predict_all(self) -> None:
         n = self.count
         self._predict_drafts(np.flatnonzero(self._parents[:n] < 0))
-        self._predict(np.flatnonzero(self._parents[:n] >= 0))
+        self._predict(np.flatnonzero(self._parents[:n] >= 0).astype(np.int32))
 
     def _predict_drafts(self, drafts: Any) -> None:
         """Set what is expected of drafts; little of seeds."""
@@ -414,31 +426,35 @@ class Model:
         self._records["spread"][drafts] = np.where(seeds, SEED, self.draft_variance[of])
 
     def _predict(self, steps: Any) -> None:
-        """Set what the curves say of steps, as linear functions of the parent's score."""
-        records, of = self._records, self._generator[steps]
-        x = records["mean"][self._parents[steps]]
-        at = np.clip((x - self.low) / self.step, 0.0, POINTS - 1 - 1e-9)
-        i = at.astype(int)
-        ends = self.drift[of, i], self.drift[of, i + 1]
-        slope = np.clip((ends[1] - ends[0]) / self.step, -0.9, 0.5)
-        drift = ends[0] + (at - i) * (ends[1] - ends[0])
-        records["slope"][steps] = 1.0 + slope
-        records["offset"][steps] = drift - slope * x
-        records["spread"][steps] = self._at(self.variances, of, x)
+        """Set what the curves say of steps."""
+        predict(
+            self._table, self._parents, self._generator, steps, self.drift, self.variances,
+            self.low, self.step,
+        )  # fmt: skip
 
-    def _fit_promises(self) -> None:
-        """Fit the variances of promises, with priors in variances of a step."""
-        n = self.count
-        records, drafts = self._records[:n], self._parents[:n] < 0
-        inner = np.zeros(n, dtype=bool)
-        inner[self._parents[:n][~drafts]] = True
-        squares = records["change"] ** 2 + records["change_variance"]
-        for name, chosen, share, weight in (
-            ("w0", drafts & inner, PROMISE, PROMISE_WEIGHT),
-            ("w1", ~drafts & inner, CHANGE, CHANGE_WEIGHT),
-        ):
-            total = float(squares[chosen].sum()) + weight * share * self.step_variance
-            setattr(self, name, total / (float(chosen.sum()) + weight))
+    def _fit_promises(self, everything: Any, rounds: int) -> None:
+        """Fit the variances of promises by the likelihood of all scores, doubling or halving them.
+
+        (Expectation maximization takes hundreds of steps where they are small.)
+        """
+
+        def value(ratios: tuple[float, float]) -> float:
+            logs = math.log(ratios[0] / PROMISE), math.log(ratios[1] / CHANGE)
+            prior = 0.5 * (logs[0] ** 2 + logs[1] ** 2) / SPREAD_OF_LOG**2
+            w0, w1 = (ratio * self.step_variance for ratio in ratios)
+            return smooth(self._table, self._parents, everything, w0, w1) - prior
+
+        top = value(self._ratios)
+        for _ in range(rounds):
+            before = top
+            for factors in ((2.0, 1.0), (0.5, 1.0), (1.0, 2.0), (1.0, 0.5)):
+                ratios = self._ratios[0] * factors[0], self._ratios[1] * factors[1]
+                found = value(ratios)
+                if found > top:
+                    top, self._ratios = found, ratios
+            if top == before:
+                break
+        smooth(self._table, self._parents, everything, self.w0, self.w1, False)
 
     def _calibrate(self) -> None:
         """Compare the predicted with the observed improvements, in each tree at each score.
@@ -458,16 +474,15 @@ class Model:
         predicted = 1.0 - np.interp(-z, GRID, self._cdf)
         improved = records["score"][steps] > records["score"][above]
         roots = self._roots[steps]
-        for root in np.flatnonzero(np.bincount(roots) >= LEAST_STEPS):
-            mine = roots == root
-            weights = self._weights[:, mine]
-            ratio = (weights @ improved[mine] + CALIBRATION) / (
-                weights @ predicted[mine] + CALIBRATION
-            )
+        order = np.argsort(roots, kind="stable")
+        begins = np.flatnonzero(np.diff(roots[order], prepend=-1))
+        weights = self._weights[:, order]
+        had = np.add.reduceat(weights * improved[order], begins, axis=1)
+        expected = np.add.reduceat(weights * predicted[order], begins, axis=1)
+        ratios = np.minimum((had + CALIBRATION) / (expected + CALIBRATION), 1.0)
+        for root, ratio in zip(roots[order][begins], ratios.T, strict=True):
             nodes = self._roots[:n] == root
-            records["calibration"][nodes] = np.interp(
-                records["mean"][nodes], self.grid, np.minimum(ratio, 1.0)
-            )
+            records["calibration"][nodes] = np.interp(records["mean"][nodes], self.grid, ratio)
 
     def _tabulate(self) -> None:
         """Give the curves and the shape of residuals to the rates."""

@@ -38,7 +38,7 @@ class Policy:
         self.closed = np.zeros(0, dtype=np.int32)  # whether a node cannot be expanded
         self._count = 0
         self._state: Any = None  # that the rates of drafts were computed for
-        self._draft_rates: list[float] = []
+        self._draft_rates = np.zeros(0)
         self._now = 0
 
     def begin(self, node: int) -> None:
@@ -87,29 +87,27 @@ class Policy:
         best = float(records["mean"].max())
         self._now += 1
         extra: Any = UNTRIED * model.step_variance / (model.step_counts + 2.0)
-        index = np.ascontiguousarray(self._index[:, :n])
-        stamps = np.ascontiguousarray(self._stamps[:, :n])
-        # (The number of calls that are left changes these rates less than a fit does.)
-        state = model.version, best, self.drafts, able.tobytes(), costs.tobytes()
-        if state != self._state:
-            self._state = state
-            promise = np.sqrt(model.w0 + extra)
-            self._draft_rates = [
-                model.rates.draft(
-                    model.draft_mean[g], model.draft_sd[g], able, promise[able], best,
-                    int(calls[g]), costs[g], costs[able], self.drafts,
-                )
-                for g in able
-            ]  # fmt: skip
-        ties = [rate * (1.0 + 1e-9 * self._rng.random()) for rate in self._draft_rates]
-        generator, node, top = int(able[int(np.argmax(ties))]), -1, max(ties)
         at = model.rates.choose(
-            model._table[:n], index, stamps, self._now, (self._now * REFRESH) % n, self._tie,
-            self.pending, self.closed, extra, best, calls, costs,
+            n, model._table, self._index, self._stamps, self._now, (self._now * REFRESH) % n,
+            self._tie, self.pending, self.closed, extra, best, calls, costs,
         )  # fmt: skip
-        self._index[:, :n] = index
-        self._stamps[:, :n] = stamps
         # (A generator that cannot be paid any more has rates of 0, which may all be equal.)
-        if at >= 0 and calls[at // n] > 0 and index[at // n, at % n] >= top:
-            node, generator = at % n, at // n
-        return node, generator
+        node = -1 if at < 0 or calls[at // n] == 0 else at % n
+        top = self._index[at // n, node] if node >= 0 else -math.inf
+        # Between fits the rates of drafts fall too, and are computed again only where they decide.
+        state = model.version, able.tobytes(), costs.tobytes()
+        if state != self._state:
+            self._state, self._draft_rates = state, np.full(len(able), math.inf)
+        ties = (1.0 + 1e-9 * self._rng.random(len(able))) / (1.0 + self.drafts)
+        fresh = None
+        while True:
+            k = int(np.argmax(self._draft_rates * ties))
+            if top >= self._draft_rates[k] * ties[k]:
+                return node, at // n
+            if k == fresh:
+                return -1, int(able[k])
+            g, fresh = able[k], k
+            self._draft_rates[k] = model.rates.draft(
+                model.draft_mean[g], model.draft_sd[g], able, np.sqrt(model.w0 + extra[able]),
+                best, int(calls[g]), costs[g], costs[able],
+            )  # fmt: skip

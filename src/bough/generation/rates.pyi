@@ -14,6 +14,7 @@ class Rates:
     ) -> None: ...
     def choose(
         self,
+        n: int,
         table: Array,
         index: Array,
         stamps: Ints,
@@ -48,5 +49,4 @@ class Rates:
         calls: int,
         first_cost: float,
         costs: Array,
-        pending: int,
     ) -> float: ...

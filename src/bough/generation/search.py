@@ -300,17 +300,18 @@ class GenerativeSearch:
 
     def _calls_left(self, costs: Any) -> Any:
         """Return how many calls each generator could still make."""
-        if self.budget is None and self.cost is None:
-            left = np.full(len(costs), max(HORIZON, self._jobs))
-        else:
-            left = np.full(len(costs), math.inf)
-            if self.budget is not None:
-                left = np.minimum(left, self.budget - self._jobs + self._forgotten)
-            if self.cost is not None:
-                left = np.minimum(left, np.floor(self.left / costs + 1e-9))
-        if not (left > 0).any():  # beyond the plan
-            left = np.where(costs == costs.min(), 1, 0)
-        return np.clip(left, 0, 1_000_000).astype(np.int32)
+        most = math.inf
+        if self.budget is not None:
+            most = self.budget - self._jobs + self._forgotten
+        elif self.cost is None:
+            most = max(HORIZON, self._jobs)
+        calls = [most] * len(costs)
+        if self.cost is not None:
+            left = self.left
+            calls = [min(most, math.floor(left / cost + 1e-9)) for cost in costs.tolist()]
+        if max(calls) <= 0:  # beyond the plan
+            calls = [float(cost == costs.min()) for cost in costs]
+        return np.array([int(min(max(n, 0.0), 1e6)) for n in calls], dtype=np.int32)
 
     @property
     def left(self) -> float:
@@ -388,7 +389,10 @@ class GenerativeSearch:
         self._model.update()
         if not self._model.version:
             raise ValueError("no answers yet: call tell() before curves()")
-        number = self._number[generator if generator is not None else self.generators[0]]
+        name = self.generators[0] if generator is None else generator
+        if name not in self._number:
+            raise ValueError(f"generator must be one of {', '.join(self.generators)}, got {name!r}")
+        number = self._number[name]
         model = self._model
         grid = model.center + model.scale * model.grid
         spread = np.sqrt(model.variances[number]) * model.scale

@@ -25,21 +25,22 @@ if not cython.compiled:
     from math import log
 
 LOG_TAU = 1.8378770664093453  # log(2 pi)
+#: The slopes of mean steps are clipped: a child's score rises with its parent's.
+LEAST_SLOPE, MOST_SLOPE = -0.9, 0.5
 
 #: The columns of the table of nodes: what is given; the posterior, mean and covariance of q and u;
-#: mean and variance of v e and of the change of u; information from below, J, h and
-#: M; and by what the rates of a node are multiplied.
+#: the variance of v e, and the covariance of q_c - q_p - u_p with q_p; information from below, J, h
+#: and M; and by what the rates of a node are multiplied.
 FIELDS = (
     "score", "noise", "slope", "offset", "spread",
     "mean", "promise", "variance", "covariance", "uncertainty",
-    "step", "step_variance", "change", "change_variance",
+    "step_variance", "step_covariance",
     "jqq", "jqu", "juu", "hq", "hu", "m00", "m01", "m10", "m11",
     "calibration",
 )  # fmt: skip
 SCORE, NOISE, SLOPE, OFFSET, SPREAD = 0, 1, 2, 3, 4
 MEAN, PROMISE, VARIANCE, COVARIANCE, UNCERTAINTY = 5, 6, 7, 8, 9
-STEP, STEP_VARIANCE, CHANGE, CHANGE_VARIANCE = 10, 11, 12, 13
-INFORMATION, M00 = 14, 19
+STEP_VARIANCE, STEP_COVARIANCE, INFORMATION, M00 = 10, 11, 12, 17
 
 
 def smooth(nodes, parents, order, w0, w1, likelihood=True):
@@ -112,13 +113,14 @@ def smooth(nodes, parents, order, w0, w1, likelihood=True):
             nodes[i, M00], nodes[i, M00 + 1], nodes[i, M00 + 2], nodes[i, M00 + 3]
         )  # fmt: skip
         # The state that the parent predicts: its mean, and its covariance without Q.
-        zq, zu, cqq, cqu, cuu = nodes[i, OFFSET], 0.0, 0.0, 0.0, 0.0
+        zq, zu, cqq, cqu, cuu, cqv = nodes[i, OFFSET], 0.0, 0.0, 0.0, 0.0, 0.0
         if p >= 0:
             a = nodes[i, SLOPE]
             zq += a * nodes[p, MEAN] + nodes[p, PROMISE]
             zu = nodes[p, PROMISE]
             cuu = nodes[p, UNCERTAINTY]
             cqu = a * nodes[p, COVARIANCE] + cuu
+            cqv = a * nodes[p, VARIANCE] + nodes[p, COVARIANCE]
             cqq = a * a * nodes[p, VARIANCE] + 2.0 * a * nodes[p, COVARIANCE] + cuu
         nodes[i, MEAN] += m00 * zq + m10 * zu
         nodes[i, PROMISE] += m01 * zq + m11 * zu
@@ -127,14 +129,47 @@ def smooth(nodes, parents, order, w0, w1, likelihood=True):
         nodes[i, VARIANCE] = v2 * m00 + dq * m00 + du * m10
         nodes[i, COVARIANCE] = v2 * m01 + dq * m01 + du * m11
         nodes[i, UNCERTAINTY] = w * m11 + eq * m01 + eu * m11
-        nodes[i, STEP] = nodes[i, MEAN] - zq
-        nodes[i, CHANGE] = nodes[i, PROMISE] - zu
+        if p >= 0:
+            nodes[i, STEP_COVARIANCE] = (
+                m00 * cqv + (m10 - 1.0) * nodes[p, COVARIANCE] - nodes[p, VARIANCE]
+            )
         m00 -= 1.0
-        m11 -= 1.0
         nodes[i, STEP_VARIANCE] = (
             v2 * (m00 + 1.0) + m00 * m00 * cqq + 2.0 * m00 * m10 * cqu + m10 * m10 * cuu
         )
-        nodes[i, CHANGE_VARIANCE] = (
-            w * (m11 + 1.0) + m01 * m01 * cqq + 2.0 * m01 * m11 * cqu + m11 * m11 * cuu
-        )
     return total
+
+
+def predict(nodes, parents, generators, steps, drift, variances, low, step):
+    """Set what the curves say of steps, as linear functions of the parent's score.
+
+    Parameters
+    ----------
+    nodes, parents
+        As for `smooth`.
+    generators
+        The number of the generator of each node.
+    steps
+        The numbers of nodes, none of them a draft.
+    drift, variances
+        The curves of mean and variance of a step, a row for each generator.
+    low, step
+        The first score of the grid of the curves, and the distance of its points.
+    """
+    cells = drift.shape[1] - 1
+    for k in range(steps.shape[0]):
+        i = steps[k]
+        g = generators[i]
+        x = nodes[parents[i], MEAN]
+        at = (x - low) / step
+        at = 0.0 if at < 0.0 else (cells - 1e-9 if at > cells - 1e-9 else at)
+        c = cython.cast(cython.Py_ssize_t, at)
+        t = at - c
+        slope = (drift[g, c + 1] - drift[g, c]) / step
+        slope = (
+            LEAST_SLOPE if slope < LEAST_SLOPE else (MOST_SLOPE if slope > MOST_SLOPE else slope)
+        )
+        nodes[i, SLOPE] = 1.0 + slope
+        nodes[i, OFFSET] = drift[g, c] + t * (drift[g, c + 1] - drift[g, c]) - slope * x
+        nodes[i, SPREAD] = variances[g, c] * (1.0 - t) + variances[g, c + 1] * t
+    return 0
