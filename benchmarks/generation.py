@@ -317,12 +317,12 @@ def _cell(cell, method):
         return ""
     if method == "bough":
         values = list(cell[method].values())
-        return f"{np.mean(values):.3f} +- {np.std(values) / len(values) ** 0.5:.3f}"
+        return f"{np.mean(values):.3f} ({np.std(values) / len(values) ** 0.5:.3f})"
     seeds = sorted(set(cell["bough"]) & set(cell[method]))
     if not seeds:
         return ""
     difference = np.array([cell["bough"][s] - cell[method][s] for s in seeds])
-    return f"{difference.mean():+.3f} +- {difference.std() / len(seeds) ** 0.5:.3f}"
+    return f"{difference.mean():+.3f} ({difference.std() / len(seeds) ** 0.5:.3f})"
 
 
 def command_steps(options):

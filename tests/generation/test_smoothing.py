@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from uncompiled import load
 
 import bough
+from bough.generation import smoothing
 from bough.generation.smoothing import FIELDS, smooth
 
 COLUMN = {name: i for i, name in enumerate(FIELDS)}
@@ -123,3 +124,24 @@ def test_the_source_gives_the_same_bits(forest):
     other = table.copy()
     assert source.smooth(other, parents, order, w0, w1) == smooth(table, parents, order, w0, w1)
     assert np.array_equal(other, table)
+
+
+def test_predictions_are_the_interpolated_curves():
+    """Slopes, offsets and variances of steps, and the same bits from the source."""
+    rng = np.random.default_rng(0)
+    n, grid = 30, np.linspace(-1.0, 1.0, 9)
+    parents = np.array([-1, *(int(rng.integers(i)) for i in range(1, n))], dtype=np.int32)
+    generators = rng.integers(0, 2, n).astype(np.int32)
+    drift, variances = rng.normal(0, 0.1, (2, 9)), rng.uniform(0.1, 1, (2, 9))
+    steps = np.arange(1, n, dtype=np.int32)
+    tables = [np.zeros((n, len(FIELDS))) for _ in range(2)]
+    for table, module in zip(tables, (smoothing, load("bough.generation.smoothing")), strict=True):
+        table[:, COLUMN["mean"]] = np.linspace(-0.99, 0.99, n)
+        module.predict(table, parents, generators, steps, drift, variances, -1.0, 0.25)
+    assert np.array_equal(*tables)
+    for i in steps:
+        x, g = tables[0][parents[i], COLUMN["mean"]], generators[i]
+        slope, offset, spread = (tables[0][i, COLUMN[c]] for c in ("slope", "offset", "spread"))
+        assert offset + (slope - 1.0) * x == pytest.approx(np.interp(x, grid, drift[g]))
+        assert spread == pytest.approx(np.interp(x, grid, variances[g]))
+        assert -0.9 <= slope - 1.0 <= 0.5

@@ -6,9 +6,9 @@
 A score q is what an answer is worth; what is observed has noise. The curves m_g and v_g, mean and
 spread of a step of generator g, are kernel means that shrink to a line, and each generator's to
 those of all. e has the shape of all residuals. The promise u of a node is hidden and inherited.
-Everything is fitted again whenever the number of nodes has grown by a sixteenth: the curves by steps
-of expectation maximization, the variances of promises and the noise by the likelihood of all scores.
-In between, each new score updates the posterior exactly.
+Everything is fitted again whenever the number of nodes has grown by a sixteenth: the curves by
+steps of expectation maximization, the variances of promises and the noise by the likelihood of all
+scores. In between, each new score updates the posterior exactly.
 """
 
 import math
