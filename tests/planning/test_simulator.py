@@ -1,6 +1,7 @@
 """Simulators: those of users, native snapshots, deep copies, replay."""
 
 import copy
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -610,13 +611,68 @@ def test_keys_of_simulators():
     for world in (Plain(float), Heap(), made("CartPole-v1"), made("bough/none-v0")):
         with pytest.raises(ValueError, match="merge_states=True needs keys of states"):
             key_of(world, merge_states=True)
-    random = Plain()
-    random.deterministic = False
-    assert key_of(random) is None
-    with pytest.raises(ValueError, match="merge_states=True needs keys"):
-        GenerativeModel(random, merge_states=True)
     with pytest.raises(TypeError, match="merge_states must be True, False, None or a function"):
-        GenerativeModel(random, merge_states="yes")
+        GenerativeModel(Plain(), merge_states="yes")
+
+
+def test_keys_of_random_simulators():
+    class Plain(Corridor):
+        deterministic = False
+
+        def snapshot(self):
+            return self.place
+
+        def restore(self, snapshot):
+            self.place = snapshot
+
+    class WithGenerator(Plain):
+        def reseed(self, seed):
+            self.random = random.Random(seed)
+
+        def snapshot(self):
+            return self.place, random.Random(0).getstate()
+
+        def restore(self, snapshot):
+            self.place, _ = snapshot
+
+    for world, key in ((Plain(), 0), (WithGenerator(), None)):
+        model = GenerativeModel(world)
+        with model.present() as snapshot:
+            assert (model.key and model.key(snapshot)) == key
+    world = WithGenerator()
+    with pytest.raises(ValueError, match="merge_states=True needs keys"):
+        planning.plan(world, budget=10, merge_states=True)
+
+
+def test_a_random_world_that_ends_early_is_planned_by_its_states():
+    """The values of first actions are 7.77, 10.14 and 10.26, by dynamic programming."""
+
+    class Warehouse:
+        actions = (0, 2, 4)
+        deterministic = False
+
+        def __init__(self):
+            self.stock = self.day = 0
+            self._random = random.Random(0)
+
+        def snapshot(self):
+            return self.stock, self.day
+
+        def restore(self, snapshot):
+            self.stock, self.day = snapshot
+
+        def reseed(self, seed):
+            self._random.seed(seed)
+
+        def step(self, action):
+            self.stock, self.day = min(self.stock + action, 6), self.day + 1
+            sold = min(self.stock, self._random.randrange(4))
+            self.stock -= sold
+            reward = 3.0 * sold - action - 0.2 * self.stock
+            return (self.stock, self.day), reward, self.day == 5
+
+    plans = [planning.plan(Warehouse(), budget=1000, rng=seed) for seed in range(4)]
+    assert all(found.action in (2, 4) for found in plans)
 
 
 def test_a_snapshot_that_is_no_key_is_not_merged():

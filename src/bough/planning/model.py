@@ -137,7 +137,7 @@ class GenerativeModel:
             self.key = self._observed_key
         elif merge_states is not False and callable(key):
             self._set_key(key)
-        elif merge_states is True and not (self._is_world and self.deterministic):
+        elif merge_states is True and not self._is_world:
             raise self._no_key()
         self._checked = not self._is_world  # whether `restore` is known to work
         self._replayed = 0
@@ -169,8 +169,8 @@ class GenerativeModel:
                 "it: pass observation= to plan, or agent.act(observation, info)"
             )
         self._observe(observation, info)
-        needs_reseed = self.reseed is None and not self.deterministic
-        if needs_reseed and any(map(is_random_state, reachable(snapshot))):
+        holds_chance = not self.deterministic and any(map(is_random_state, reachable(snapshot)))
+        if holds_chance and self.reseed is None:
             raise ValueError(
                 "snapshots of the simulator hold a random generator, or the state of one, so "
                 "that every playout would draw the same numbers and foresee the future: give "
@@ -178,8 +178,8 @@ class GenerativeModel:
             )
         if not self._checked:
             self.check_restore(snapshot)
-            if self.key is None and self._merge_states is not False and self.deterministic:
-                self._use_snapshots_as_keys(snapshot)
+            if self.key is None and self._merge_states is not False:
+                self._use_snapshots_as_keys(snapshot, holds_chance)
             self._checked = True
         try:
             yield snapshot
@@ -193,9 +193,9 @@ class GenerativeModel:
         if self.same is None or not self._is_world:
             self.same = lambda one, other: key(one) == key(other)
 
-    def _use_snapshots_as_keys(self, snapshot: Any) -> None:
+    def _use_snapshots_as_keys(self, snapshot: Any, holds_chance: bool) -> None:
         """Let snapshots be their own keys, if one of them can be."""
-        if is_discrete(snapshot):
+        if snapshot is not None and not holds_chance and is_discrete(snapshot):
             self._set_key(_itself)
         elif self._merge_states is True:
             raise self._no_key()
