@@ -1,12 +1,11 @@
 """The values of moves on the board."""
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
 from bough import games, plotting
 
-mpl.use("agg")
+pytest.importorskip("matplotlib").use("agg")
 
 
 @pytest.fixture(autouse=True)
