@@ -5,7 +5,8 @@ import pytest
 
 from bough import games, plotting
 
-pytest.importorskip("matplotlib").use("agg")
+mpl = pytest.importorskip("matplotlib")
+mpl.use("agg")
 
 
 @pytest.fixture(autouse=True)
