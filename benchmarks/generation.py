@@ -179,6 +179,15 @@ class ABMCTSABeta(TreeQuest):
         return treequest.ABMCTSA(dist_type="beta")
 
 
+class ABMCTSM(TreeQuest):
+    """AB-MCTS-M, a mixed model that is fitted by Markov chains: some seconds for a step."""
+
+    def make(self):
+        import treequest
+
+        return treequest.ABMCTSM(max_process_workers=1)
+
+
 class MCTS(TreeQuest):
     """UCT with a number of samples for each action."""
 
@@ -208,6 +217,7 @@ METHODS = {
     "evolution": Evolution,
     "AB-MCTS-A": ABMCTSA,
     "AB-MCTS-A beta": ABMCTSABeta,
+    "AB-MCTS-M": ABMCTSM,
     "MCTS": MCTS,
     "best-first": BestFirst,
 }
