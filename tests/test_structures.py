@@ -487,7 +487,7 @@ def test_bad_structures(make, error, message):
 def test_ragged_structures_are_no_enumerated_problems():
     from bough.problems.base import Enumerated
 
-    with pytest.raises(ValueError, match="as many below each node"):
+    with pytest.raises(ValueError, match="one branching for each depth"):
         Enumerated.__init__(object.__new__(Enumerated.__subclasses__()[0]), TREES[2],
                             noise=0.1, seed=0)  # fmt: skip
 

@@ -178,16 +178,16 @@ def test_wrong_answers_are_failures(returned):
     assert result.best is None
 
 
+def slow_at_first(parent, begun):
+    if not begun.exists():
+        begun.touch()
+        time.sleep(30.0)
+    return 1, 1.0
+
+
 def test_a_call_that_takes_too_long_fails(tmp_path):
-    begun = tmp_path / "begun"
-
-    def slow_at_first(parent):
-        if not begun.exists():
-            begun.touch()
-            time.sleep(30.0)
-        return 1, 1.0
-
-    result = bough.generate(slow_at_first, 3, executor=1, timeout=0.5, rng=0)
+    generator = functools.partial(slow_at_first, begun=tmp_path / "begun")
+    result = bough.generate(generator, 3, executor=1, timeout=0.5, rng=0)
     assert result.calls == 3
     assert "longer than 0.5 s" in result.search.reasons[0]
 

@@ -359,6 +359,7 @@ def test_little_is_known_of_a_parameter_that_few_trials_have(count, seed):
 
 def test_the_importance_of_a_step_is_that_of_the_kernel():
     """A step that follows from those before it in the trials does not share their importance."""
+    pytest.importorskip("matplotlib")
     tree = bough.Tree(2, 2)
     kernel = bough.kernels.Chi.of_increments([5.0, 0.9, 1e-6])
     search = bough.GPTS(tree, kernel, noise=0.1, rng=0)

@@ -208,7 +208,7 @@ def test_the_command(tmp_path, monkeypatch):
         (("study", "mine.py"), "is not a study"),
         (("study", "import", "mine.py", "x.db"), "not an export of a study"),
         (("study", "import", "run.jsonl", "run.db"), "exists already"),
-        (("study", "run.db", "--json", "--csv"), "exclude one another"),
+        (("study", "run.db", "--json", "--csv"), "cannot be combined"),
     ):
         bad = bough_command(*arguments)
         assert bad.exit_code != 0
