@@ -165,4 +165,5 @@ def _texts(outputs):
 
 if __name__ == "__main__":  # python docs/executed.py [--write] NOTEBOOK
     *options, name = sys.argv[1:]
-    sys.exit("\n".join(notebook_problems(pathlib.Path(name).resolve(), "--write" in options)))
+    wrong = notebook_problems(pathlib.Path(name).resolve(), "--write" in options)
+    sys.exit("\n".join(wrong) or None)
