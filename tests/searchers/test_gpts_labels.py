@@ -180,3 +180,19 @@ def test_a_path_through_poor_states_is_found_once_its_reward_is_predicted(seed):
         path = search.ask()
         search.tell(path, problem(path))
     assert problem.value(search.best().path) == pytest.approx(problem.optimum)
+
+
+def test_the_arm_of_the_widest_beam_is_rated_with_what_is_pending():
+    kernel = kernels.Labeled(
+        kernels.Geometric(0.5, variance=1.0), labels=by_depth, between=kernels.Same(0.1)
+    )
+    found = []
+    for keep in (True, False):
+        belief = bough.Belief(TREE, kernel, 0.1)
+        belief.observe((0, 0, 0, 0, 0), 1.0)
+        path = belief.quick_search.highest_upper(3.0, 0).path
+        assert belief.arm(path).visits == 0
+        belief.quick_search.kept = path if keep else None
+        belief.pend(path)
+        found.append(belief.quick_search.highest_upper(3.0, 0))
+    assert found[0] == found[1]

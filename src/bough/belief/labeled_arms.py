@@ -486,8 +486,8 @@ class LabeledArmSearch:
         return best is not None and best.value > self.incumbent and (best.node < 0 or not new)
 
     def _consider_kept(self) -> None:
-        """Consider the arm that the widest beam found, unless it was played."""
-        if self.kept is None:
+        """Consider the arm that the widest beam found, unless it was played or is pending."""
+        if self.kept is None or (self.pending and self.kept in self.belief.propagation.awaited()):
             return
         arm = self.belief.arm(self.kept)
         if arm.visits:
