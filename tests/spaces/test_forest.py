@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from small_spaces import BOX, MIXED, bowl, mixed, noisy, play
 
@@ -422,6 +422,7 @@ SQUARE = Space(x=Float(-1, 1), y=Float(-1, 1))
 
 
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1), st.floats(-1e6, 1e6)), max_size=9))
+@example([(0.0, 1e-237, 0.0), (0.0, 0.0, 0.0)])  # feasible or not, and one point by rounding
 def test_infeasible_rewards_are_no_observations(told):
     search = Forest(SQUARE, rng=0)
     feasible = {}

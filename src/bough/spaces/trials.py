@@ -195,8 +195,11 @@ class TrialTable:
     # ------------------------------------------------------------------ params as they were given
 
     def keep_params(self, point: Point, params: Mapping[str, Any]) -> None:
-        """Keep the params of a point as they were first given: those of the point are rounded."""
-        if point not in self._params:
+        """Keep the params of a point as they were first given: those of the point are rounded.
+
+        If all of its trials have failed, those of this one replace them: it may be feasible.
+        """
+        if point not in self._params or (point in self.failed and point not in self.observed):
             self._params[point] = dict(params)
 
     def drop_params(self, point: Point) -> None:
