@@ -109,7 +109,7 @@ class Planner:
     ) -> None:
         if model.must_merge and settings.searcher == "gpts" and not settings.may_merge:
             raise ValueError(
-                'merge_states=True does not go with depth= or rewards="sum": with merged states '
+                'merge_states=True cannot be combined with depth= or rewards="sum": with it '
                 "GPTS plans on the graph of states, not on paths"
             )
         if settings.searcher == "best_first" and not model.deterministic:
