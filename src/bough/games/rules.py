@@ -203,8 +203,8 @@ def _check(game: Any, types: Any) -> None:
         problem = "is not zero-sum"
     if problem is not None:
         raise ValueError(
-            f"{kind.short_name} {problem}: bough.games plays two-player zero-sum games with perfect "
-            "information and without chance"
+            f"{kind.short_name} {problem}: bough.games plays two-player zero-sum games with "
+            "perfect information and without chance"
         )
 
 
