@@ -2,16 +2,16 @@
 
     python -m benchmarks.games tune        # settings of UCT, RAVE and GRAVE for each game
     python -m benchmarks.games matches     # at equal playouts, against the tuned settings
-    python -m benchmarks.games cpu         # at equal processor time, all through OpenSpiel
+    python -m benchmarks.games cpu         # at equal CPU time, all through OpenSpiel
     python -m benchmarks.games positions   # regrets of chosen moves in solved positions
     python -m benchmarks.games boards      # with and without a kernel between boards
     python -m benchmarks.games speed       # microseconds per playout
     python -m benchmarks.games table       # writes games.md
 
-Each adds what is missing to `games_runs.jsonl`, one line for each match or each position. The
-constants of `games.Player` were chosen on Connect Four and Hex with seeds from 1000 on; matches
-have seeds from 0 on and tuning from 10,000 on. Rules are compiled (`games_rules.pyx`), which needs
-Cython and a C compiler, but for Havannah, whose rules are OpenSpiel's.
+Each adds missing runs to `games_runs.jsonl`, one line per match or per position. The constants of
+`games.Player` were chosen on Connect Four and Hex with seeds from 1000 on; matches have seeds from
+0 on and tuning from 10,000 on. Rules are compiled (`games_rules.pyx`), which needs Cython and a C
+compiler, except those of Havannah, which are OpenSpiel's.
 """
 
 import json
@@ -368,7 +368,7 @@ def match_lines(runs: Runs) -> Iterator[str]:
     yield f"| game | {' | '.join(families)} |"
     yield f"|---|{'---|' * len(families)}"
     for game in MATCHES:
-        mark = " (chosen on)" if game in CHOSEN_ON else ""
+        mark = " (development)" if game in CHOSEN_ON else ""
         scores = [str(Score.of(runs, f"match:{game}:{family}")) for family in families]
         yield f"| {game}{mark} | {' | '.join(scores)} |"
 
@@ -439,7 +439,7 @@ def position_lines(runs: Runs) -> Iterator[str]:
 
 
 def position_summary(runs: Runs) -> str:
-    """Return whether the aims in solved positions are reached."""
+    """Return whether the aims in solved positions are met."""
     below, not_above, cells = 0, 0, 0
     for game in SOLVED:
         for playouts in MARKS:
@@ -453,8 +453,8 @@ def position_summary(runs: Runs) -> str:
                 below += bough.mean() < uct.mean()
                 not_above += interval(rave - bough)[2] >= 0.0
     return (
-        f"Aims: a mean below UCT's, so in {below} of {cells} cells; not above RAVE's beyond the "
-        f"interval, so in {not_above} of {cells}."
+        f"Aims: a mean below that of UCT, met in {below} of {cells} cells; a mean not "
+        f"significantly above that of RAVE, met in {not_above} of {cells}."
     )
 
 
@@ -482,13 +482,13 @@ def time_lines(runs: Runs) -> Iterator[str]:
 
 
 def equal_time_summary(runs: Runs) -> str:
-    """Return in how many games the aim at equal processor time is reached."""
+    """Return in how many games the aim at equal CPU time is met."""
     pairs = dict.fromkeys(row["key"].rsplit(":", 1)[0] for row in runs.kind("cpu"))
     means = [Score.of(runs, pair).mean for pair in pairs]
     reached = sum(mean > 0.6 for mean in means)
     verdict = "met" if 2 * reached > len(means) else "**missed**"
     return (
-        f"Aim: a score above 0.60 in most games. It is so in {reached} of {len(means)}, {verdict}."
+        f"Aim: a score above 0.60 in most games. It is met in {reached} of {len(means)}: {verdict}."
     )
 
 
@@ -499,7 +499,7 @@ def board_lines(runs: Runs) -> Iterator[str]:
     for pair in dict.fromkeys(row["key"].rsplit(":", 1)[0] for row in runs.kind("boards")):
         _, game, kind = pair.split(":")
         score = Score.of(runs, pair)
-        mark = " (chosen on)" if game in CHOSEN_ON else ""
+        mark = " (development)" if game in CHOSEN_ON else ""
         yield (
             f"| {game}{mark} | `{BOARD_KERNELS[kind]!r}` | {score} | "
             f"{score.ms[0]:.1f}, {score.ms[1]:.1f} |"
@@ -531,16 +531,16 @@ def page(runs: Runs) -> str:
     lines = [
         "# Games",
         "",
-        "Scores of `games.Player` (1 for a win, 0.5 for a draw), with Wilson's 95 % intervals",
-        "and numbers of games; both colors, each opening of two random moves twice. Its constants",
-        f"were chosen on {' and '.join(CHOSEN_ON)}, with other seeds, and frozen.",
-        "UCT, RAVE and GRAVE have for each game the best of 8, 11 and 11 settings, by successive",
-        f"halving at 100 playouts against `{YARDSTICK.settings}`,",
-        f"with so many games of a setting in a round: {TUNING}.",
-        "In Go and Havannah they have those of Hex. OpenSpiel's `MCTSBot` has the exploration of",
-        "UCT. The file is written by `python -m benchmarks.games table`.",
+        "Scores of `games.Player` (1 for a win, 0.5 for a draw), with 95 % Wilson intervals and",
+        "numbers of games. Each opening of two random moves is played twice, with colors swapped.",
+        f"The constants of `Player` were chosen on {' and '.join(CHOSEN_ON)},",
+        "with other seeds, and frozen. For each game, UCT, RAVE and GRAVE have the best of 8, 11",
+        "and 11 settings, chosen by successive halving at 100 playouts against",
+        f"`{YARDSTICK.settings}`. Games per setting in each round: {TUNING}.",
+        "In Go and Havannah they have the settings of Hex. OpenSpiel's `MCTSBot` has the",
+        "exploration of UCT. `python -m benchmarks.games table` writes this file.",
         "",
-        f"## Matches at equal playouts, {PLAYOUTS} a decision",
+        f"## Matches at equal playouts, {PLAYOUTS} per decision",
         "",
         *match_lines(runs),
     ]
@@ -548,14 +548,15 @@ def page(runs: Runs) -> str:
         lines += ["", f"Not measured: {', '.join(missing)}."]
     lines += [
         "",
-        "Aims of the lower end of the interval, or of the score, against UCT, OpenSpiel's player",
-        "and the better of RAVE and GRAVE:",
+        "Aims for the lower end of the interval, or for the score, against UCT, OpenSpiel's",
+        "player and the better of RAVE and GRAVE:",
         "",
         *aim_lines(runs),
         "",
-        "An interval that contains the aim leaves it open. Planned were 400 games in each match",
-        "(100 in Go), OpenSpiel's player in all games, 400 positions, equal time in all games, and",
-        "a kernel between boards in Go 9 as well. What is not in the tables was not affordable.",
+        "If the interval contains the aim, the result is inconclusive. The plan was 400 games per",
+        "match (100 in Go), OpenSpiel's player in all games, 400 positions, equal time in all",
+        "games, and a kernel between boards also in Go 9. What is missing in the tables would have",
+        "taken too long.",
         "",
         "The settings of the opponents:",
         "",
@@ -563,9 +564,9 @@ def page(runs: Runs) -> str:
         "",
         "## Solved positions",
         "",
-        "Mean regret of the chosen move, a result being +1, 0 or -1, with 95 % bootstrap",
-        f"intervals; {POSITIONS} positions of each game in which the choice matters, solved by",
-        "`games.AlphaBeta`. Random moves before:",
+        "Mean regret of the chosen move, where results are +1, 0 or -1, with 95 % bootstrap",
+        f"intervals, in {POSITIONS} positions of each game whose moves differ in value, solved by",
+        "`games.AlphaBeta`. Numbers of random moves before the position:",
         f"{', '.join(plies)}.",
         "",
         *position_lines(runs),
@@ -576,10 +577,11 @@ def page(runs: Runs) -> str:
         lines += ["", f"Tic-tac-toe, 1,600 playouts: {wrong} mistakes in 100 games."]
     lines += [
         "",
-        "## Matches at equal processor time",
+        "## Matches at equal CPU time",
         "",
-        "Against the better of RAVE and GRAVE, all through OpenSpiel from Python. The opponent",
-        f"makes {PLAYOUTS} playouts, bough as many as take as long in 16 games before.",
+        "Matches against the better of RAVE and GRAVE, with all games played through OpenSpiel",
+        f"from Python. The opponent makes {PLAYOUTS} playouts, bough the number that takes the",
+        "same time, as measured in 16 earlier games.",
         "",
         *time_lines(runs),
         "",
@@ -587,14 +589,14 @@ def page(runs: Runs) -> str:
         "",
         "## A kernel between boards",
         "",
-        f"The player with `board_kernel` against itself without, both with {FEW} playouts.",
-        "Features are the cells with stones of the first and of the second player.",
+        f"The player with `board_kernel` against the player without, both with {FEW} playouts. The",
+        "features are the cells with stones of the first and of the second player.",
         "",
         *board_lines(runs),
         "",
         "## Microseconds per playout",
         "",
-        "Processor time in the first moves of a game, all players one after the other.",
+        "CPU time in the first moves of a game, for all players one after the other.",
         "",
         *speed_lines(runs),
         "",

@@ -300,7 +300,10 @@ PROOFS = [(3, 5), (5, 5), (5, 7), (10, 5), (10, 10)]
 
 def proofs() -> Iterator[str]:
     """Yield a table of what it takes to prove which arm has the highest upper bound."""
-    yield "| branching | depth | labels | plays | nodes looked at | proved | the beam misses |"
+    yield (
+        "| branching | depth | labels | plays | expanded nodes | proved "
+        "| shortfall of the beam search |"
+    )
     yield "|---|---|---|---|---|---|---|"
     for branching, depth in PROOFS:
         for plays in (30, 300):
@@ -313,7 +316,7 @@ def proofs() -> Iterator[str]:
 
 
 def proof(branching: int, depth: int, plays: int, seed: int) -> tuple[int, bool, float]:
-    """Return the nodes looked at, whether it was proved, and by how much the beam misses it."""
+    """Return the expanded nodes, whether the arm was proved, and the beam search's shortfall."""
     rng = np.random.default_rng(seed)
     kernel = kernels.Labeled(
         kernels.Gaussian(3.0, 0.5),

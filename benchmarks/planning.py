@@ -320,7 +320,7 @@ def tree(seeds: int, first_seed: int) -> None:
 def blackjack(hands: int, first_seed: int) -> None:
     """Print the losses in hands of Blackjack by actions that are not optimal."""
     names = [name for name in COMPETITORS if name not in DETERMINISTIC_ONLY]
-    print("| steps a decision | " + " | ".join(names) + " |")
+    print("| steps per decision | " + " | ".join(names) + " |")
     print("|" + "---|" * (1 + len(names)))
     for budget in (100, 300):
         found = [losses(hands, first_seed, COMPETITORS[c] | {"budget": budget}) for c in names]

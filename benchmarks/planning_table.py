@@ -81,16 +81,16 @@ class Results:
         return "\n".join(lines)
 
     def _head(self) -> str:
-        head = "| task | steps a decision | seeds | " + " | ".join(self.names) + " |"
+        head = "| task | steps per decision | seeds | " + " | ".join(self.names) + " |"
         return head + "\n|" + "---|" * (3 + len(self.names))
 
     def summary(self) -> str:
-        """Return in how many cells GPTS is ahead, level and behind, and the effect of budgets."""
+        """Return the numbers of cells in which GPTS is better or worse."""
         best = {key: self.best(*key, BASELINES)[:1] for key in self.keys}
         parts = [
             self._compared("the best baseline", best),
             self._compared(FROM_NOTHING, {key: [FROM_NOTHING] for key in self.keys}),
-            "| task | larger budget less smaller one | significantly worse |\n|---|---|---|",
+            "| task | larger budget minus smaller one | significantly worse |\n|---|---|---|",
         ]
         for task in TASKS:
             low, high = task.budgets
@@ -113,13 +113,13 @@ class Results:
                     continue
                 counts[verdict(found)] += 1
                 if verdict(found) == "behind":
-                    behind.append(f"- behind: {task} {budget}, {other}: {shown(found)}")
+                    behind.append(f"- {task} {budget}, {other}: {shown(found)}")
         level = counts["ahead"] + counts["level"]
         text = (
-            f"{OURS} beside {title}: ahead or level in {level} of {counts.total()} cells "
-            f"(ahead in {counts['ahead']}), behind in {counts['behind']}"
+            f"{OURS} compared with {title}: better or not significantly different in {level} of "
+            f"{counts.total()} cells (better in {counts['ahead']}), worse in {counts['behind']}"
         )
-        return "\n".join([text, *behind])
+        return "\n".join([text, "", *behind]).rstrip()
 
 
 def verdict(difference: Interval) -> str:

@@ -97,7 +97,7 @@ def storages(folder):
 
 
 def storage():
-    print("| what is kept where | us a trial | beside GPTS, full |")
+    print("| searcher and storage | us per trial | ratio to GPTS, full |")
     print("|---|---|---|")
     with tempfile.TemporaryDirectory(dir=".") as folder:
         rows = []
@@ -111,7 +111,7 @@ def storage():
 
 
 def resume(folder, trials=100_000):
-    print(f"| resume {trials:,} trials | seconds | us a trial | bytes a trial |")
+    print(f"| resuming {trials:,} trials | seconds | us per trial | bytes per trial |")
     print("|---|---|---|---|")
     for searcher in ("uct", "gpts"):
         file = os.path.join(folder, f"{searcher}-long.db")

@@ -94,8 +94,8 @@ def test_comparisons_are_paired():
     results = Results(json.loads(json.dumps(rows("GPTS", ours) + rows("UCT", theirs))))
     assert interval(ours)[2] > interval(theirs)[1]
     text = results.summary()
-    assert "ahead or level in 0 of 1 cells (ahead in 0), behind in 1" in text
-    assert "- behind: FrozenLake 100, UCT: -1 (-1 to -1)" in text
+    assert "not significantly different in 0 of 1 cells (better in 0), worse in 1" in text
+    assert "\n- FrozenLake 100, UCT: -1 (-1 to -1)" in text
     assert "**16 (" in results.table()
     assert "| 0.1 (1) | 0.1 (1) |" in results.costs()
 
@@ -103,5 +103,8 @@ def test_comparisons_are_paired():
 def test_equal_returns_are_level_and_larger_budgets_may_be_worse():
     some = rows("GPTS", [1.0, 2.0]) + rows("GPTS from nothing", [1.0, 2.0])
     text = Results([*some, *rows("GPTS", [0.0, 1.5], budget=300)]).summary()
-    assert "GPTS beside GPTS from nothing: ahead or level in 1 of 1 cells (ahead in 0)" in text
+    assert (
+        "GPTS compared with GPTS from nothing: better or not significantly different in 1 of 1 "
+        "cells (better in 0)" in text
+    )
     assert "| FrozenLake | -0.75 (-1 to -0.5) | yes |" in text

@@ -64,7 +64,7 @@ class Unfaithful(ValueError):  # noqa: N818 - a ValueError by its base class
 
 
 class NotDeterministic(ValueError):  # noqa: N818 - a ValueError by its base class
-    """Raised for a step that leads elsewhere than the same step did before."""
+    """Raised if the same step leads to another state than before."""
 
 
 class NotCommunicating(ValueError):  # noqa: N818 - a ValueError by its base class

@@ -20,22 +20,22 @@ class _LimitError(Exception):
 
 @dataclass
 class AlphaBeta(GamePlayer):
-    """Alpha-beta search (Knuth and Moore 1975), deeper and deeper until all is proven.
+    """Alpha-beta search (Knuth and Moore 1975) with iterative deepening.
 
-    Equal positions are searched once if they have a `key()`, which must then tell everything that
-    the rest of the game depends on.
+    Equal positions are searched once if they have a `key()`, which must contain everything that the
+    rest of the game depends on.
 
     Parameters
     ----------
     depth : int, optional
-        Maximum depth; without it and the other limits positions are solved.
+        Maximum depth. Without any limit, positions are solved.
     seconds : float, optional
         Seconds per decision.
     nodes : int, optional
         Positions per decision.
     evaluate : function, optional
-        Estimate of the value for player 0 of a position that is not looked into, from -1 to 1; 0
-        by default.
+        Estimate of the value for player 0 of a position at the maximum depth, from -1 to 1; 0 by
+        default.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class AlphaBeta(GamePlayer):
         return AlphaBeta(self.depth, self.seconds, nodes=self.nodes, evaluate=self.evaluate)
 
     def choose(self, game: Any) -> Decision:
-        """Choose a move in a position, which stays as it is."""
+        """Choose a move in a position, which is not changed."""
         position = position_of(game)
         check_open(position)
         begin = time.perf_counter()
@@ -101,7 +101,7 @@ class AlphaBeta(GamePlayer):
         )  # fmt: skip
 
     def values(self, game: Any) -> dict[Move, float]:
-        """Return the value of each move for the player to move, all of them proven."""
+        """Return the proven value of each move for the player to move."""
         position = position_of(game)
         check_open(position)
         search = _Search(None, math.inf, math.inf)

@@ -36,14 +36,14 @@ class MatchGame:
     opening: int  #: the number of moves that were drawn at random
     is_first: bool  #: whether the player had the first move of the game
     result: float  #: from -1 to 1
-    values: list[float | None]  #: after each move but those of the opening, by the one who made it
-    seconds: list[float]  #: processor time of the player and of the opponent
+    values: list[float | None]  #: after each move but those of the opening, by its player
+    seconds: list[float]  #: CPU time of the player and of the opponent
     decisions: list[int]  #: the number of moves that each of them chose
 
 
 @dataclass(frozen=True)
 class MatchResult:
-    """The games of a match, and what follows from them."""
+    """The games of a match, with the score and other statistics."""
 
     player: str
     opponent: str
@@ -58,23 +58,23 @@ class MatchResult:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Bounds of the expected score at confidence 0.95 (Wilson's interval)."""
+        """The 95 % confidence interval of the expected score (Wilson's interval)."""
         return wilson(self.score, len(self.games))
 
     @property
     def elo(self) -> tuple[float, float, float]:
-        """The difference in Elo's rating, and its bounds at confidence 0.95."""
+        """The difference in Elo rating, and its 95 % confidence interval."""
         low, high = self.interval
         return _elo(self.score), _elo(low), _elo(high)
 
     @property
     def wins(self) -> int:
-        """The number of games that the player has won."""
+        """The number of games that the player won."""
         return sum(game.result > 0 for game in self.games)
 
     @property
     def losses(self) -> int:
-        """The number of games that the player has lost."""
+        """The number of games that the player lost."""
         return sum(game.result < 0 for game in self.games)
 
     @property
@@ -84,7 +84,7 @@ class MatchResult:
 
     @property
     def seconds_per_move(self) -> tuple[float, float]:
-        """Processor time per move of the player and of the opponent."""
+        """CPU time per move of the player and of the opponent."""
         player, opponent = (
             sum(game.seconds[side] for game in self.games)
             / max(sum(game.decisions[side] for game in self.games), 1)
@@ -179,23 +179,23 @@ def match(
     file: str | pathlib.Path | None = None,
     progress: bool | None = None,
 ) -> MatchResult:
-    """Play a match: each opening twice, with both colors.
+    """Play a match: each opening twice, with colors swapped.
 
     Parameters
     ----------
     player, opponent : GamePlayer
-        The players; both get a new seed and no memory in every game.
+        The players; in every game both start with a new seed and without a tree.
     game : str, pyspiel.State or Position
         The game: a name of OpenSpiel, or the position from which all games begin.
     games : int
         Number of games.
     opening : int
-        Number of random moves with which a game begins. Games of the numbers 2 i and 2 i + 1 have
-        the same ones.
+        Number of random moves with which a game begins. Games 2 i and 2 i + 1 begin with the same
+        moves.
     seed : int
         Seed of the openings and of the players.
     workers : int, optional
-        Number of processes; by default that of the cores.
+        Number of processes; by default one for each core.
     file : str or path, optional
         File of the finished games, which is created or resumed.
     progress : bool, optional

@@ -30,7 +30,7 @@ DRAWS = 1000
 
 @dataclass(frozen=True)
 class MoveValue:
-    """What is known of a move. Values are those for the player who makes it."""
+    """The value of a move, for the player who makes it."""
 
     move: Move
     name: str
@@ -43,7 +43,7 @@ class MoveValue:
 
 @dataclass(frozen=True)
 class Decision:
-    """A choice of a move. Values are those for the player to move."""
+    """A chosen move and the values of all moves, for the player to move."""
 
     move: Move
     name: str
@@ -72,7 +72,7 @@ class GamePlayer(ABC):
 
     @abstractmethod
     def choose(self, game: Any) -> Decision:
-        """Choose a move in a position, which stays as it is.
+        """Choose a move in a position, which is not changed.
 
         Parameters
         ----------
@@ -105,11 +105,11 @@ class TreePlayer(GamePlayer):
     playouts : int, optional
         Playouts per decision; 400 without `seconds`.
     seconds : float, optional
-        Seconds per decision. With both whatever is reached first ends it.
+        Seconds per decision. With both limits, the first one reached ends it.
     rng : None, int or numpy.random.Generator
         Seed of the playouts.
     keep : bool
-        Whether the tree is kept from one move to the next, where positions have a `history()`.
+        Whether the tree is reused for the next move, if positions have a `history()`.
     """
 
     playouts: int | None = None
@@ -141,21 +141,21 @@ class TreePlayer(GamePlayer):
         """
 
     def choose(self, game: Any) -> Decision:
-        """Choose a move in a position, which stays as it is."""
+        """Choose a move in a position, which is not changed."""
         return self.think(game)
 
     def think(
         self, game: Any, *, playouts: int | None = None, seconds: float | None = None
     ) -> Decision:
-        """Think about a position, and return what is known of it.
+        """Search a position, and return the evaluation of its moves.
 
         Parameters
         ----------
         game : Position, pyspiel.State or str
             The position, or the name of a game of OpenSpiel, at its start.
         playouts, seconds
-            Limits instead of those of the player. The tree is kept, so what is known may be asked
-            for again and again.
+            Limits instead of those of the player. The tree is kept, so repeated calls continue the
+            search.
         """
         position = position_of(game)
         check_open(position)
@@ -240,9 +240,9 @@ class TreePlayer(GamePlayer):
 class Player(TreePlayer):
     """A player whose belief about all positions is one Gaussian process.
 
-    Values of random play are a sum of steps along the path from the root, and of effects of moves,
-    which are shared between positions; values of optimal play are rolled up from the children, with
-    their uncertainty (`bough.games.beliefs`). Moves in playouts are chosen by upper confidence
+    The value of random play is a sum of steps along the path from the root and of effects of moves,
+    which positions share. The value of optimal play, with its uncertainty, is computed from those
+    of the children (`bough.games.beliefs`). Moves in playouts are chosen by upper confidence
     bounds, and the move to play by the highest mean.
 
     Parameters
@@ -250,11 +250,11 @@ class Player(TreePlayer):
     playouts : int, optional
         Playouts per decision; 400 without `seconds`.
     seconds : float, optional
-        Seconds per decision. With both whatever is reached first ends it.
+        Seconds per decision. With both limits, the first one reached ends it.
     rng : None, int or numpy.random.Generator
         Seed of the playouts.
     keep : bool
-        Whether the tree is kept from one move to the next, where positions have a `history()`.
+        Whether the tree is reused for the next move, if positions have a `history()`.
     exploration : float
         Weight of the standard deviation in the choice of moves in playouts.
     shares : tuple of three floats
@@ -264,9 +264,9 @@ class Player(TreePlayer):
         Mean and variance of the effect of a move at the root, by player and label: the `effects`
         of an earlier game.
     board_kernel : LabelKernel, optional
-        Kernel between the `features()` of positions, such as ``kernels.LinearFeatures()``, by which
-        what is known of some positions is expected of others; see `bough.games.regression`. It
-        takes more time than everything else in compiled games.
+        Kernel between the `features()` of positions, such as ``kernels.LinearFeatures()``, which
+        lets similar positions share information; see `bough.games.regression`. It takes more time
+        than everything else in compiled games.
 
     Examples
     --------
@@ -368,7 +368,7 @@ class UCT(TallyPlayer):
 
 @dataclass
 class RAVE(TallyPlayer):
-    """UCT with averages of all moves as first (Gelly and Silver 2007, 2011).
+    """UCT with all-moves-as-first averages (Gelly and Silver 2007, 2011).
 
     Parameters
     ----------
@@ -377,9 +377,9 @@ class RAVE(TallyPlayer):
     exploration : float
         Weight of the confidence width.
     equivalence : float
-        Visits of a node at which the average of all moves as first has the weight 1/2.
+        Visits of a node at which the all-moves-as-first average has the weight 1/2.
     bias : float, optional
-        Bias of that average: then weights are those of least squared error.
+        Bias of that average. If given, the weights minimize the mean squared error.
     """
 
     exploration: float = field(default=0.1, kw_only=True)
@@ -403,14 +403,14 @@ class RAVE(TallyPlayer):
 
 @dataclass
 class GRAVE(RAVE):
-    """RAVE with averages of the nearest node above that has enough playouts (Cazenave 2015).
+    """RAVE with the averages of the closest ancestor that has enough playouts (Cazenave 2015).
 
     Parameters
     ----------
     playouts, seconds, rng, keep, exploration, equivalence, bias
         As for `RAVE`.
     reference : int
-        Playouts that are enough.
+        Minimum number of playouts of this ancestor.
     """
 
     exploration: float = field(default=0.0, kw_only=True)
@@ -428,7 +428,7 @@ class GRAVE(RAVE):
 
 @dataclass
 class RandomPlayer(GamePlayer):
-    """A player that chooses any move."""
+    """A player that chooses moves uniformly at random."""
 
     rng: Rng = field(default=None, kw_only=True)
 
@@ -445,7 +445,7 @@ class RandomPlayer(GamePlayer):
 
 @dataclass
 class OpenSpielMCTS(GamePlayer):
-    """OpenSpiel's own player by Monte Carlo tree search: its `MCTSBot`, with a solver.
+    """OpenSpiel's player by Monte Carlo tree search, `MCTSBot`, with a solver.
 
     Parameters
     ----------

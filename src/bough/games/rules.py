@@ -22,16 +22,16 @@ class Position(Protocol):
 
     Further methods are used where a class has them:
 
-    - `label(move)`: what the move has in common with moves in other positions, such as its square;
-      by default the move itself.
-    - `history()`: the sequence of the moves played so far. With it a player keeps its tree from
-      one move to the next.
+    - `label(move)`: the label that the move shares with similar moves in other positions, such as
+      its square; by default the move itself.
+    - `history()`: the sequence of the moves played so far. It lets a player reuse its tree for the
+      next move.
     - `key()`: a hashable that equal positions share, for transposition tables.
     - `features()`: a vector that describes the position.
     - `playout(below)`: plays at random to the end, where `below(n)` returns a random number from
-      0 to n - 1, and returns the moves as pairs of player and label. It is a faster way to do what
-      the other methods allow.
-    - `name(move)`: the text by which people call a move; by default `str(move)`.
+      0 to n - 1, and returns the moves as pairs of player and label. An optional, faster
+      alternative to playouts by the other methods.
+    - `name(move)`: the move in the notation of the game; by default `str(move)`.
     """
 
     @property
@@ -45,7 +45,7 @@ class Position(Protocol):
         """Make a move, which changes the position."""
 
     def result(self) -> float | None:
-        """Return the result for player 0, from -1 to 1, or None if the game goes on."""
+        """Return the result for player 0, from -1 to 1, or None if the game has not ended."""
 
     def copy(self) -> "Position":
         """Return an independent copy."""
@@ -147,8 +147,7 @@ def open_spiel(game: Any) -> OpenSpielPosition:
     Raises
     ------
     ValueError
-        If the game is not one of two players, who take turns, know everything and want the
-        opposite of each other.
+        If the game is not a two-player zero-sum game with perfect information and without chance.
     """
     try:
         import pyspiel
@@ -204,8 +203,8 @@ def _check(game: Any, types: Any) -> None:
         problem = "is not zero-sum"
     if problem is not None:
         raise ValueError(
-            f"{kind.short_name} {problem}: bough.games plays games of two players with perfect "
-            "information and without chance, in which one wins what the other loses"
+            f"{kind.short_name} {problem}: bough.games plays two-player zero-sum games with "
+            "perfect information and without chance"
         )
 
 

@@ -96,14 +96,14 @@ class Summary:
 class Agent:
     """Acts in an environment by planning every action.
 
-    Playouts of one decision are reused for the next, where they hold: the belief is rooted at the
-    state that the action led to, with all observations below it.
+    Playouts of one decision are reused for the next if they are still valid: the belief is rooted
+    at the state that the action led to, with all observations below it.
 
     Parameters
     ----------
     env
-        A Gymnasium environment, which planning never changes; or a `Simulator` that is the world
-        itself, which is restored after every decision.
+        A Gymnasium environment, which planning never changes; or a `Simulator` that is itself the
+        environment, which is restored after every decision.
     discount, budget, seconds, depth, searcher, rewards, repeat, merge_states, value, policy, \
 rollout, mask, rng
         As for `plan`. With `repeat` each action is returned this many times.
@@ -183,8 +183,8 @@ rollout, mask, rng
         Parameters
         ----------
         observation, info
-            The last ones that the environment returned. Masks and functions given as `merge_states`
-            need them if the environment is copied or a simulator of yours; else leave them out.
+            The last ones that the environment returned. Masks and a function `merge_states` need
+            them if the environment is copied or the simulator is your own; otherwise omit them.
         """
         if self._repeats and self.last is not None:
             self._repeats -= 1

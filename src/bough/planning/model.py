@@ -59,7 +59,7 @@ class GenerativeModel:
         merged. If `merge_states` is a function, call it right after the step that led to the
         snapshot. A key may be known only after `present` was called.
     observation
-        The observation of the present state, and then, if there is a mask or `merge_states` is a
+        The observation of the current state, and then, if there is a mask or `merge_states` is a
         function, that of the last step. None if it is unknown.
     legal : tuple of int or None
         The indices of the legal actions in the state of that observation; None if all are legal, if
@@ -165,7 +165,7 @@ class GenerativeModel:
             info = known_info if info is None else info
         if observation is None and (self._mask is not None or callable(self._merge_states)):
             raise ValueError(
-                "the observation of the present state is unknown, and mask= or merge_states= needs "
+                "the observation of the current state is unknown, but mask= or merge_states= needs "
                 "it: pass observation= to plan, or agent.act(observation, info)"
             )
         self._observe(observation, info)

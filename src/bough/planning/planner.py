@@ -109,7 +109,7 @@ class Planner:
     ) -> None:
         if model.must_merge and settings.searcher == "gpts" and not settings.may_merge:
             raise ValueError(
-                'merge_states=True does not go with depth= or rewards="sum": with merged states '
+                'merge_states=True cannot be combined with depth= or rewards="sum": with it '
                 "GPTS plans on the graph of states, not on paths"
             )
         if settings.searcher == "best_first" and not model.deterministic:
@@ -454,20 +454,20 @@ def plan(
     Parameters
     ----------
     env_or_simulator
-        An environment that has been reset, which is left exactly as it is; or a `Simulator`, which
-        is restored to its state.
+        An environment that has been reset, which is not changed; or a `Simulator`, which is
+        restored to its state.
     discount : float
         Discount of one step.
     budget : int, optional
         Maximum number of steps of the simulator.
     seconds : float, optional
-        Time limit, which includes what it takes to follow the environment. Without a budget the
+        Time limit, including the time to read the state of the environment. Without a budget the
         depth grows with the number of steps.
     depth : int, "paper" or None
         Number of actions of a path. By default 1.2 times the square root of the budget, at most the
         horizon of the discount, log 0.1 / log discount, and up to twice that if all playouts have
-        the same sum. `"paper"`: the paper's, about the logarithm of the number of paths, which is
-        only a few steps for small budgets.
+        the same sum. `"paper"`: the depth of the paper, about the logarithm of the number of paths,
+        which is only a few steps for small budgets.
     searcher : str or function
         "gpts", "uct", "olop", "kl_olop", "best_first" or "random"; or a function that makes a
         searcher for a tree.
@@ -476,25 +476,25 @@ def plan(
     repeat : int
         Number of steps for which each action is taken.
     merge_states : bool or function, optional
-        Whether equal states share what is known. By default where states can be compared: toy text,
-        MiniGrid, simulators whose snapshots are integers or tuples of them. True: required. A
-        function of the observation: states for which it returns the same count as equal. GPTS then
-        plans on the graph of states, unless a depth is given.
+        Whether equal states share observations. By default they do if states can be compared: toy
+        text, MiniGrid, simulators whose snapshots are integers or tuples of them. True: raise an
+        exception if states cannot be compared. A function of the observation: states with the same
+        result are equal. GPTS then plans on the graph of states, unless a depth is given.
     value : function, optional
-        Function of the observation: the discounted sum of rewards to expect from there on. It is
+        Function of the observation: the expected discounted sum of rewards from this state. It is
         added at the end of paths.
     policy : function, optional
-        Function of the observation: a weight of at least 0 for each action. Untried actions and
-        those of rollouts are chosen by it.
+        Function of the observation: a weight of at least 0 for each action, for untried actions and
+        in rollouts.
     rollout : function, optional
-        Function of the observation: the action to take where nothing was simulated. Only for
-        GPTS: other searchers choose all actions of a path.
+        Function of the observation: the action of a rollout. Only for GPTS: other searchers choose
+        all actions of a path.
     mask : function, optional
         Function of the observation: whether each action is legal. By default
         `info["action_mask"]`, where the environment has it.
     observation, info : optional
         The last ones that the environment returned. Only needed for `mask`, `info["action_mask"]`
-        and functions given as `merge_states`, if the environment is copied or a simulator of yours.
+        and a function `merge_states`, if the environment is copied or the simulator is your own.
     rng : int or numpy.random.Generator
 
     Raises

@@ -241,8 +241,8 @@ def simulator_of(
 ) -> Any:
     """Return a simulator of a Gymnasium environment, which itself is not changed.
 
-    The wrapper `TimeLimit` is not simulated: its end of an episode says nothing about the value of
-    a state. An environment that truncates episodes itself does so when it is simulated.
+    The wrapper `TimeLimit` is not simulated, since its limit does not affect the value of a state.
+    An environment that truncates episodes itself also does so in simulation.
 
     Parameters
     ----------
@@ -253,8 +253,8 @@ def simulator_of(
         copies, which are checked first. `"replay"`: reset and replay the actions, for an
         environment wrapped by `recorded`. By default the first of these that works.
     deterministic : bool, optional
-        Whether the same actions always have the same outcome; by default it is known, or detected
-        by stepping two copies with different random numbers. Randomness that only shows after 20
+        Whether the same actions always have the same outcome; by default known, or detected by
+        stepping two copies with different random numbers. Randomness that appears only after 20
         steps is not detected.
     values : int, optional
         Number of values for each dimension of a Box of actions, which make a full grid. By default

@@ -50,8 +50,8 @@ class Forest(SpaceSearcher):
     ----------
     space : Space
     noise : float, optional
-        The standard deviation of a reward; by default it is fitted, after the best point is
-        evaluated a second time to see whether there is any. With 0 no point is evaluated twice.
+        The standard deviation of a reward; by default it is fitted, and the best point is evaluated
+        a second time to detect noise. With 0 no point is evaluated twice.
     point : "random" or "centre"
         The point of a cell that is evaluated.
     trees : int
@@ -353,10 +353,11 @@ class Forest(SpaceSearcher):
             self._feasibility.pend(params)
 
     def fail(self, params: Mapping[str, Any]) -> None:
-        """Record that evaluating params failed, asked for or not, and avoid their neighborhood.
+        """Record that the evaluation of params failed, and avoid their neighborhood.
 
-        They are not asked for again, and are not an observation. A failure of params that have been
-        observed is attributed to chance.
+        They are not proposed again, and do not count as an observation. If the same params have
+        been observed before, the failure is attributed to chance. The params need not come from
+        `ask`.
         """
         point = self.space.point(params)
         if self._feasibility is not None:
@@ -467,7 +468,7 @@ class Forest(SpaceSearcher):
 
     @property
     def certificate(self) -> SpaceCertificate:
-        """The incumbent and its gap by the partition whose turn it is to ask."""
+        """The certificate of the partition that asks next."""
         trials, found = self.trials, self.asking
         path, *ends = found.belief.bounds(self.deviations())
         bound, upper = (clipped(end, self.bounds) for end in ends)

@@ -99,9 +99,9 @@ class Float(Numeric):
     Parameters
     ----------
     low, high
-        The ends of the range, which belong to it.
+        The ends of the range, both included.
     log
-        Whether the scale is logarithmic: from 1e-3 to 1e-2 is as far as from 1 to 10.
+        Whether the scale is logarithmic: the distance from 1e-3 to 1e-2 is that from 1 to 10.
     step
         The spacing of a grid: low, low + step, ... up to high; None for all real numbers.
 
@@ -204,7 +204,7 @@ class Int(Numeric):
     Parameters
     ----------
     low, high
-        The ends of the range, which belong to it (high, if a whole number of steps leads there).
+        The ends of the range, both included (high only if it is a whole number of steps from low).
     log
         Whether the scale is logarithmic.
     step

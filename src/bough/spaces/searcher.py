@@ -21,8 +21,8 @@ class SpaceCertificate(Certificate):
     params
         The params of `path`.
     partition, partitions
-        The index of the partition, the one that asks next, and the number of partitions. Those of
-        the others may differ.
+        The index of this partition, which is the one that asks next, and the number of partitions.
+        Certificates of other partitions can differ.
     """
 
     params: Any = None
@@ -43,11 +43,11 @@ class SpaceSearcher(Resumable, ABC):
 
     @abstractmethod
     def ask(self) -> dict[str, Any]:
-        """Return params to evaluate; raise `Exhausted` if nothing is left to learn."""
+        """Return params to evaluate; raise `Exhausted` if none are left."""
 
     @abstractmethod
     def tell(self, params: Mapping[str, Any], value: float, *, noise: float | None = None) -> None:
-        """Record the reward of params, asked for or not; each call is another observation."""
+        """Record a reward of params, which need not come from `ask`, as a further observation."""
 
     @abstractmethod
     def forget(self, params: Mapping[str, Any]) -> None:

@@ -32,7 +32,7 @@ class Space:
     Attributes
     ----------
     slots, roots
-        All parameters in one list, those of options included, and the indices of those that are
+        All parameters in one list, including those of options, and the indices of those that are
         always active.
 
     Examples
@@ -146,9 +146,9 @@ class Space:
     def tree(self) -> Tree:
         """The fixed partition as a tree, for tree searchers.
 
-        Each step cuts a parameter's range in half, in turn, 20 times each (fewer if floats are not
-        that fine), or, for discrete parameters, until one value is left. A choice has a child for
-        each option.
+        The steps halve the range of one parameter after the other, in turn: 20 times each (fewer if
+        the resolution of floats is reached), or, for discrete parameters, until one value is left.
+        A choice has a child for each option.
         """
         return self.partition.tree(self.log_cells)
 

@@ -101,7 +101,7 @@ class CycleAgent(ABC):
     # ------------------------------------------------------------------ act and learn
 
     def act(self, state: Any) -> Action:
-        """Return the action to take in a state; the same one if called again.
+        """Return the action to take in a state. A repeated call returns the same action.
 
         Raises
         ------
@@ -240,13 +240,13 @@ class CycleAgent(ABC):
 
 
 class UCycle(CycleAgent):
-    """Go round the cycle with the highest upper confidence bound (Ortner 2010).
+    """Follow the cycle with the highest upper confidence bound (Ortner 2010).
 
     First each pair of a state and an action is tried once, the nearest untried one each time.
-    Then come episodes. After t steps a pair that was tried n times, one of P, has the optimistic
-    reward mean + exploration sqrt(log(4 P t^4 / delta) / (2 n)); the agent takes the shortest way
-    to the cycle with the highest mean of these, and goes round it until the visits of one of its
-    pairs have doubled. Rewards are assumed to have a range of 1; others are rescaled.
+    Episodes follow. After t steps a pair that was tried n times, one of P, has the optimistic
+    reward mean + exploration sqrt(log(4 P t^4 / delta) / (2 n)); the agent takes the shortest path
+    to the cycle with the highest mean of these, and follows it until the visits of one of its pairs
+    have doubled. Rewards are assumed to have a range of 1; others are rescaled.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ class UCycle(CycleAgent):
     actions : sequence or function
         The actions, or a function that returns those of a state.
     exploration : float
-        Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
+        Multiplier of the width of the confidence bounds, valid with 1; less often works better.
         (A certificate is always made with 1.)
     delta : float
         Failure probability of the bounds.

@@ -28,17 +28,17 @@ SURPRISE = 0.05
 
 
 class GPCycle(CycleAgent):
-    """Go round the best cycle by upper confidence bounds of a Gaussian process over all pairs.
+    """Follow the best cycle by upper confidence bounds of a Gaussian process over all pairs.
 
     The mean reward of a pair is modeled as the sum of a function of its features (with a squared
     exponential kernel) and of a term of its own; length scales, variances and noise are fitted. The
-    upper bound of a pair is its posterior mean plus exploration sqrt(2 log t) standard
-    deviations. A pair that was never tried may lead anywhere: it has a bound of its
-    reward, too, and is taken to lead wherever that is best. So at first only pairs that may be on
-    the best cycle are tried; but since features may mislead, one more in every 20 steps or so until
-    all were tried. The agent takes the way of the highest optimistic reward to the best cycle, and
-    goes round it; it plans again when an untried pair was tried or the visits of a pair have grown
-    by 30 %.
+    upper bound of a pair is its posterior mean plus exploration sqrt(2 log t) standard deviations.
+    An untried pair also has an upper bound of its reward, and is assumed to lead to the state that
+    is best for the agent. So at first only pairs that can be on the best cycle are tried. Since
+    features can be misleading, about every 20 steps one more pair is tried, until all were tried.
+    The agent moves to the best cycle on the path with the highest optimistic reward, and follows
+    the cycle. It plans again when an untried pair was tried or the visits of a pair have grown by
+    30 %.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class GPCycle(CycleAgent):
         The actions, or a function that returns those of a state.
     features : function, optional
         A function of a state and an action that returns a number or a vector, the same length for
-        all. Without one the pairs are independent, given the average of all.
+        all. By default the pairs are independent, given the average of all.
     exploration : float
         Multiplier of the width of the bounds that the agent follows.
     delta : float
@@ -173,10 +173,10 @@ class GPCycle(CycleAgent):
         Parameters
         ----------
         extrapolate
-            Whether the bounds of untried pairs are those of the posterior, too. They are false if
-            one of these pairs differs from what its features suggest. By default nothing is
-            assumed of untried pairs but `reward_range`: until everything that can be reached was
-            tried, `upper` is its end, infinite without one.
+            Whether untried pairs have the bounds of the posterior, too. These are false if one of
+            the pairs differs from the prediction by its features. By default nothing but
+            `reward_range` is assumed about untried pairs: until all pairs that can be reached were
+            tried, `upper` is the end of this range (infinite by default).
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The loop of an agent in a Gymnasium environment that starts again where an episode ends."""
+"""The loop of an agent in a Gymnasium environment, with a reset after each episode."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ class BAST(CountingSearcher):
     delta : float
         Failure probability of the bounds.
     exploration : float
-        Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
+        Multiplier of the width of the confidence bounds, valid with 1; less often works better.
     reward_range : (float, float), optional
         The lowest and the highest possible reward; by default those observed so far (their
         difference is rounded up by a sixteenth or less, so that it changes rarely).

@@ -28,7 +28,7 @@ class HOO(CountingSearcher):
         The number of plays. By default it is unknown: then t in the bounds is the number of plays
         rounded up to a power of two, as in the doubling trick of the authors.
     exploration : float
-        Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
+        Multiplier of the width of the confidence bounds, valid with 1; less often works better.
     reward_range : (float, float), optional
         The lowest and the highest possible reward; by default those observed so far (their
         difference is rounded up by a sixteenth or less, so that it changes rarely).

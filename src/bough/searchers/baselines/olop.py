@@ -85,7 +85,7 @@ class OLOP(OptimisticPlanner):
         M itself, instead of a budget of steps.
     discount : float
     exploration : float
-        Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
+        Multiplier of the width of the confidence bounds, valid with 1; less often works better.
     reward_range : (float, float), optional
         The lowest and the highest undiscounted reward of a step; by default those observed so far
         (rounded outwards by an eighth of their difference or less).

@@ -39,7 +39,7 @@ class TwoLevel(Bandit):
         or averages of those, weighted by the probability that an arm is the best of the cluster.
         ("pooled", "max" and "pmax" are MEAN, MAX and PMAX of the authors.)
     exploration : float
-        Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
+        Multiplier of the width of the confidence bounds, valid with 1; less often works better.
     reward_range : (float, float), optional
         The lowest and the highest possible reward; by default those observed so far.
     rng : int or numpy.random.Generator

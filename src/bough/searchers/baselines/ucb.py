@@ -32,7 +32,7 @@ class UCB1(Bandit):
     arms : sequence, optional
         The arms themselves, of any kind, instead of a tree; `(k,)` is the path of the k-th.
     exploration : float
-        Multiplier of the width of the confidence bounds, which hold with 1; less is often better.
+        Multiplier of the width of the confidence bounds, valid with 1; less often works better.
     reward_range : (float, float), optional
         The lowest and the highest possible reward; by default those observed so far.
     rng : int or numpy.random.Generator

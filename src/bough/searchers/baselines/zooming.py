@@ -39,7 +39,7 @@ class Zooming(Bandit):
         Another distance, in those units: of two arms of the list, or of two paths of a tree with at
         most a million leaves. All arms are looked at in every play.
     exploration : float
-        Multiplier of the radii, which hold with 1; less is often better.
+        Multiplier of the radii, valid with 1; less often works better.
     reward_range : (float, float), optional
         The lowest and the highest possible reward; by default those observed so far.
     rng : int or numpy.random.Generator
