@@ -238,7 +238,9 @@ def make_table(rows: list[dict[str, Any]], seeds: range) -> str:
     for row in rows:
         if row["seed"] in seeds:
             found[row["problem"], row["optimizer"]][row["seed"]] = row
-    lines = ["| problem | optimizer | seeds | regret at 50 | at 100 | trials of the worst |"]
+    lines = [
+        "| problem | optimizer | seeds | regret at 50 | at 100 | trials of the worst families |"
+    ]
     lines.append("|---" * 6 + "|")
     for (problem, optimizer), runs in sorted(found.items()):
         cells = [[row["regrets"][str(m)] for row in runs.values()] for m in CHECKPOINTS]

@@ -310,8 +310,8 @@ def command_table(options):
     methods = [m for m in (*METHODS, "8 chains") if any(row["method"] == m for row in rows)]
     for workers in sorted({key[0] for key in found}):
         mine = [m for m in methods if any(m in found[k] for k in found if k[0] == workers)]
-        print(f"\n{workers} under way\n")
-        print(f"| kind, calls | {' | '.join(mine)} |")
+        print(f"\n{workers} calls at a time\n")
+        print(f"| problem, calls | {' | '.join(mine)} |")
         print(f"|---|{'---|' * len(mine)}")
         for kind in PROBLEMS:
             for budget in STAGES:

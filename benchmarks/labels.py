@@ -1,4 +1,4 @@
-"""What labels are worth: `python -m benchmarks.labels run|table`.
+"""The effect of labels on regret: `python -m benchmarks.labels run|table`.
 
 `run` searches every problem with every competitor, and adds each run to a file of JSON lines as it
 ends, so that it can be interrupted; `table` writes the simple regrets of the recommended paths to
@@ -215,18 +215,18 @@ def seconds_table(rows: Iterable[Row]) -> list[str]:
 def page(rows: Sequence[Row]) -> str:
     """Return the page of all tables."""
     lines = [
-        "# What labels are worth",
+        "# Regret with and without labels",
         "",
-        "Simple regret of the recommended path: the value of the best path less that of the",
-        "recommended one, mean over 30 seeds (0 to 29, each another problem) with 95 % bootstrap",
-        "intervals. Kernel, noise, mean and effects of labels are fitted. Constants were chosen on",
-        "seeds from 1000 on. TPE recommends the best observed path, with one categorical parameter",
-        "for each step; a tour cannot be put to it. The problems are described in",
-        "`labels_problems.py`; the file is written by `python -m benchmarks.labels table`.",
+        "Simple regret: the value of the best path minus that of the recommended one, averaged",
+        "over 30 seeds (0 to 29, each a different problem), with 95 % bootstrap intervals.",
+        "Kernel, noise, mean and effects of labels are fitted. Constants were chosen on seeds",
+        "from 1000 on. TPE has one categorical parameter for each step, which excludes tours,",
+        "and recommends the best observed path. The problems are described in",
+        "`labels_problems.py`; `python -m benchmarks.labels table` writes this file.",
     ]
     for mark in MARKS:
         lines += ["", f"## {mark:,} plays", "", *table(rows, mark)]
-    return "\n".join([*lines, "", "## Processor time", "", *seconds_table(rows), ""])
+    return "\n".join([*lines, "", "## CPU time", "", *seconds_table(rows), ""])
 
 
 # ---------------------------------------------------------------------- command
