@@ -5,6 +5,7 @@
     python -m benchmarks.games cpu         # at equal CPU time, all through OpenSpiel
     python -m benchmarks.games positions   # regrets of chosen moves in solved positions
     python -m benchmarks.games boards      # with and without a kernel between boards
+    python -m benchmarks.games shares      # with variances by likelihood against the constants
     python -m benchmarks.games speed       # microseconds per playout
     python -m benchmarks.games table       # writes games.md
 
@@ -24,11 +25,14 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
+from benchmarks.games_likelihood import STEPS, most_likely
 from benchmarks.games_positions import start
 from benchmarks.intervals import interval
 from bough import games, kernels
 from bough.games.matches import wilson
+from bough.games.players import SHARES
 from bough.run.pools import cores
 
 FILE = pathlib.Path(__file__).parent / "games_runs.jsonl"
@@ -56,6 +60,10 @@ BOARD_KERNELS = {
     "linear": kernels.LinearFeatures(),
     "rbf": kernels.RBF(2.0),
 }
+#: Games that the constants have not seen and in which shares by likelihood are tried, and the
+#: number of positions that they are taken from.
+LEARNED = ("breakthrough(rows=6,columns=6)", "othello", "y(board_size=8)", "clobber")
+SAMPLED = 12
 #: Aims by game: the lower end of the interval against UCT and OpenSpiel's player; and that against
 #: the better of RAVE and GRAVE, or, below 0.5, the score itself.
 AIMS = {
@@ -68,15 +76,14 @@ AIMS = {
 KNOBS = ("exploration", "equivalence", "bias", "reference")
 #: Games on which constants were chosen.
 CHOSEN_ON = ("connect_four", "hex(board_size=7)")
-#: Games whose opponents have the settings of another game, and whose blocks are half as long.
-LIKE = {"go(board_size=7)": "hex(board_size=7)", "havannah(board_size=4)": "hex(board_size=7)"}
 #: Small games, solved by alpha-beta: that whose tuned settings they have, and moves before.
 SOLVED = {
     "connect_four": ("connect_four", range(20, 29)),
     "hex(board_size=4)": ("hex(board_size=7)", range(2, 7)),
     "y(board_size=5)": ("y(board_size=8)", range(2, 7)),
 }
-POSITIONS = 130
+#: Numbers of positions of each game, in blocks with a seed of their own.
+POSITIONS = (130, 270)
 MARKS = (100, 400, 1600)
 
 #: The opponent of all settings, whose constants do not depend on those that were chosen later.
@@ -153,7 +160,6 @@ class Runs:
 def tune(runs: Runs, game: str, family: str) -> Any:
     """Return the setting of a family that scores best, by successive halving."""
     settings, rounds = FAMILIES[family]
-    game = LIKE.get(game, game)
     left = list(settings)
     for number, count in enumerate(rounds):
         keys = [f"tune:{game}:{each.settings}:{number}" for each in left]
@@ -185,14 +191,13 @@ def play_matches(
     """Play the matches at equal playouts, in blocks of games with a seed of their own."""
     for block in blocks:
         for game in names:
-            count = BLOCK // 2 if game in LIKE else BLOCK
-            if block * count >= MATCHES[game]:
+            if block * BLOCK >= MATCHES[game]:
                 continue
             for family, opponent in opponents(runs, game, PLAYOUTS).items():
                 if family in families:
                     player = games.Player(PLAYOUTS)
                     runs.match(
-                        f"match:{game}:{family}:{block}", player, opponent, game, count, block
+                        f"match:{game}:{family}:{block}", player, opponent, game, BLOCK, block
                     )
 
 
@@ -235,18 +240,36 @@ def play_boards(runs: Runs, names: Iterable[str], kinds: Iterable[str], blocks: 
                 )  # fmt: skip
 
 
+def shares(runs: Runs, game: str) -> tuple[tuple[float, float, float], Row]:
+    """Return the shares of the highest likelihood, v being that of the player, and their row."""
+    row = runs.row(f"likelihood:{game}", lambda: most_likely(game, SAMPLED, PLAYOUTS))
+    return (SHARES[0], row["v_label"], row["q"]), row
+
+
+def play_shares(runs: Runs, names: Iterable[str], blocks: Iterable[int]) -> None:
+    """Play matches between a player with shares by likelihood and one with the constants."""
+    for block in blocks:
+        for game in names:
+            found, _ = shares(runs, game)
+            if found != SHARES and game in LEARNED:
+                runs.match(
+                    f"shares:{game}:{block}", games.Player(PLAYOUTS, shares=found),
+                    games.Player(PLAYOUTS), game, BLOCK, 40_000 + block,
+                )  # fmt: skip
+
+
 # ---------------------------------------------------------------------- solved positions
 
 
-def solved(runs: Runs, game: str) -> list[tuple[list[int], dict[int, float]]]:
+def solved(runs: Runs, game: str, block: int) -> list[tuple[list[int], dict[int, float]]]:
     """Return positions in which the choice matters, with the exact values of their moves."""
 
     def solve() -> Row:
         _, plies = SOLVED[game]
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(block)
         found: list[Any] = []
-        seen = set()
-        while len(found) < POSITIONS:
+        seen = {tuple(moves) for each in range(block) for moves, _ in solved(runs, game, each)}
+        while len(found) < POSITIONS[block]:
             position: Any = start(game)
             for _ in range(int(rng.choice(plies))):
                 if position.result() is None:
@@ -260,11 +283,11 @@ def solved(runs: Runs, game: str) -> list[tuple[list[int], dict[int, float]]]:
                 found.append([moves, list(values.items())])
         return {"positions": found}
 
-    rows = runs.row(f"solved:{game}", solve)["positions"]
+    rows = runs.row(f"solved:{game}:{block}", solve)["positions"]
     return [(moves, dict(map(tuple, values))) for moves, values in rows]
 
 
-def play_positions(runs: Runs, playouts: int) -> None:
+def play_positions(runs: Runs, playouts: int, block: int) -> None:
     """Choose moves in solved positions with all players."""
     for game, (like, _) in SOLVED.items():
         players = {"bough": games.Player(playouts), **opponents(runs, like, playouts)}
@@ -272,12 +295,26 @@ def play_positions(runs: Runs, playouts: int) -> None:
 
             def choose(player: Any = players[family], game: str = game) -> Row:
                 lost = []
-                for number, (moves, values) in enumerate(solved(runs, game)):
+                for number, (moves, values) in enumerate(solved(runs, game, block)):
                     choice = player.with_seed(number).choose(start(game, moves))
                     lost.append(max(values.values()) - values[choice.move])
                 return {"score": round(float(np.mean(lost)), 4), "lost": lost}
 
-            runs.row(f"positions:{game}:{family}:{playouts}", choose)
+            runs.row(f"positions:{game}:{family}:{playouts}:{block}", choose)
+
+
+def regrets(runs: Runs, game: str, playouts: int) -> dict[str, NDArray[np.float64]]:
+    """Return the regrets of all players, in the blocks that all of them have."""
+    lost: dict[str, list[float]] = {family: [] for family in ("bough", *FAMILIES)}
+    for block in range(len(POSITIONS)):
+        rows = {
+            family: runs.rows.get(f"positions:{game}:{family}:{playouts}:{block}")
+            for family in lost
+        }
+        if all(rows.values()):
+            for family, row in rows.items():
+                lost[family] += row["lost"] if row else []
+    return {family: np.array(each) for family, each in lost.items() if each}
 
 
 def mistakes(playouts: int, games_played: int) -> int:
@@ -423,44 +460,30 @@ def position_lines(runs: Runs) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for game in SOLVED:
         for playouts in MARKS:
-            rows = {
-                family: runs.rows.get(f"positions:{game}:{family}:{playouts}")
-                for family in ("bough", "UCT", "RAVE", "GRAVE")
-            }
-            if not rows["bough"] or not rows["RAVE"]:
-                continue
-            lost = {family: np.array(row["lost"]) for family, row in rows.items() if row}
-            cells = [_regret(lost.get(family)) for family in rows]
-            mean, low, high = interval(lost["RAVE"] - lost["bough"])
-            yield (
-                f"| {game} | {playouts:,} | {' | '.join(cells)} | "
-                f"{mean:+.3f} ({low:+.3f} to {high:+.3f}) |"
-            )
+            lost = regrets(runs, game, playouts)
+            if lost:
+                mean, low, high = interval(lost["RAVE"] - lost["bough"])
+                yield (
+                    f"| {len(lost['bough'])} of {game} | {playouts:,} | "
+                    f"{' | '.join(map(_regret, lost.values()))} | "
+                    f"{mean:+.3f} ({low:+.3f} to {high:+.3f}) |"
+                )
 
 
 def position_summary(runs: Runs) -> str:
     """Return whether the aims in solved positions are met."""
-    below, not_above, cells = 0, 0, 0
-    for game in SOLVED:
-        for playouts in MARKS:
-            rows = [
-                runs.rows.get(f"positions:{game}:{family}:{playouts}")
-                for family in ("bough", "UCT", "RAVE")
-            ]
-            if all(rows):
-                bough, uct, rave = (np.array(row["lost"]) for row in rows if row)
-                cells += 1
-                below += bough.mean() < uct.mean()
-                not_above += interval(rave - bough)[2] >= 0.0
+    cells = [
+        lost for game in SOLVED for playouts in MARKS if (lost := regrets(runs, game, playouts))
+    ]
+    below = sum(lost["bough"].mean() < lost["UCT"].mean() for lost in cells)
+    not_above = sum(interval(lost["RAVE"] - lost["bough"])[2] >= 0.0 for lost in cells)
     return (
-        f"Aims: a mean below that of UCT, met in {below} of {cells} cells; a mean not "
-        f"significantly above that of RAVE, met in {not_above} of {cells}."
+        f"Aims: a mean below that of UCT, met in {below} of {len(cells)} cells; a mean not "
+        f"significantly above that of RAVE, met in {not_above} of {len(cells)}."
     )
 
 
-def _regret(lost: Any) -> str:
-    if lost is None:
-        return "-"
+def _regret(lost: NDArray[np.float64]) -> str:
     mean, low, high = interval(lost)
     return f"{mean:.3f} ({low:.3f} to {high:.3f})"
 
@@ -506,6 +529,29 @@ def board_lines(runs: Runs) -> Iterator[str]:
         )
 
 
+def share_lines(runs: Runs) -> Iterator[str]:
+    """Yield the table of shares by likelihood, and of matches against the constants."""
+    yield "| game | v_label, q | log-likelihood gained | score against the constants, games |"
+    yield "|---|---|---|---|"
+    for row in runs.kind("likelihood"):
+        game = row["key"].split(":")[1]
+        mark = " (chosen on)" if game in CHOSEN_ON else ""
+        score = Score.of(runs, f"shares:{game}")
+        yield f"| {game}{mark} | {row['v_label']:g}, {row['q']:g} | {row['gain']:.1f} | {score} |"
+
+
+def _flat(runs: Runs) -> float:
+    """Return by how much the log-likelihood of v differs at most between the first five values."""
+    rows = [row["steps"][:5] for row in runs.kind("likelihood")]
+    return max((max(steps) - min(steps) for steps in rows), default=math.nan)
+
+
+def _held_out(runs: Runs) -> Score:
+    rows = [row for row in runs.kind("shares") if row["key"].split(":")[1] in LEARNED]
+    count, won, drawn = (sum(row[name] for row in rows) for name in ("games", "won", "drawn"))
+    return Score(count, won, drawn, (math.nan, math.nan))
+
+
 def speed_lines(runs: Runs) -> Iterator[str]:
     """Yield the table of the cost of a playout."""
     yield "| game | rules | bough | UCT | RAVE | GRAVE | bough / RAVE |"
@@ -537,8 +583,8 @@ def page(runs: Runs) -> str:
         "with other seeds, and frozen. For each game, UCT, RAVE and GRAVE have the best of 8, 11",
         "and 11 settings, chosen by successive halving at 100 playouts against",
         f"`{YARDSTICK.settings}`. Games per setting in each round: {TUNING}.",
-        "In Go and Havannah they have the settings of Hex. OpenSpiel's `MCTSBot` has the",
-        "exploration of UCT. `python -m benchmarks.games table` writes this file.",
+        "OpenSpiel's `MCTSBot` has the exploration of UCT. `python -m benchmarks.games table`",
+        "writes this file.",
         "",
         f"## Matches at equal playouts, {PLAYOUTS} per decision",
         "",
@@ -565,8 +611,8 @@ def page(runs: Runs) -> str:
         "## Solved positions",
         "",
         "Mean regret of the chosen move, where results are +1, 0 or -1, with 95 % bootstrap",
-        f"intervals, in {POSITIONS} positions of each game whose moves differ in value, solved by",
-        "`games.AlphaBeta`. Numbers of random moves before the position:",
+        "intervals, in positions whose moves differ in value, solved by `games.AlphaBeta`.",
+        "Numbers of random moves before the position:",
         f"{', '.join(plies)}.",
         "",
         *position_lines(runs),
@@ -593,6 +639,19 @@ def page(runs: Runs) -> str:
         "features are the cells with stones of the first and of the second player.",
         "",
         *board_lines(runs),
+        "",
+        "## Variances by likelihood, tried without gain",
+        "",
+        "Scores of the player with the v_label and q of the highest likelihood in each game,",
+        f"against the player with the default constants, {SHARES[1]:g} and {SHARES[2]:g} (in units",
+        f"of 1/L), both with {PLAYOUTS} playouts. The likelihood is that of the tables of",
+        f"{SAMPLED} positions (`benchmarks/games_likelihood.py`); the gain is the difference of the",
+        "log-likelihood per position. The likelihood hardly depends on v: from",
+        f"{STEPS[0]:g} to {STEPS[4]:g} it changes by at most {_flat(runs):.1f}.",
+        "",
+        *share_lines(runs),
+        "",
+        f"All held-out games together: {_held_out(runs)}.",
         "",
         "## Microseconds per playout",
         "",
@@ -663,13 +722,22 @@ def boards_command(runs: Runs, only: str, kinds: str, blocks: int) -> None:
     play_boards(runs, only.split(";"), kinds.split(","), blocks)
 
 
+@main.command("shares")
+@click.option("--blocks", type=int, default=2, help="Hundreds of games of a match.")
+@click.pass_obj
+def shares_command(runs: Runs, blocks: int) -> None:
+    """Play with variances of the highest likelihood against the constants."""
+    play_shares(runs, [*CHOSEN_ON, *LEARNED], range(blocks))
+
+
 @main.command("positions")
 @click.option("--playouts", type=int, multiple=True, default=MARKS, help="Playouts per decision.")
 @click.pass_obj
 def positions_command(runs: Runs, playouts: tuple[int, ...]) -> None:
     """Measure regrets in solved positions, and mistakes in tic-tac-toe."""
-    for count in playouts:
-        play_positions(runs, count)
+    for block in range(len(POSITIONS)):
+        for count in playouts:
+            play_positions(runs, count, block)
     runs.row("tic-tac-toe", lambda: {"score": mistakes(1600, 100)})
 
 

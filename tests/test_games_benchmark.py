@@ -15,6 +15,7 @@ if sys.version_info >= (3, 12):  # it has the distutils that the compilation of 
     pytest.importorskip("setuptools")
 
 from benchmarks import games as benchmark
+from benchmarks import games_likelihood as likelihood
 from benchmarks.games_positions import start
 
 RULES = pathlib.Path(__file__).parent.parent / "benchmarks" / "games_rules.pyx"
@@ -73,3 +74,17 @@ def test_scores_of_blocks_are_added(tmp_path: pathlib.Path) -> None:
     assert score.games == sum(row["games"] for row in rows) == 8
     assert score.mean == pytest.approx(np.mean([row["score"] for row in rows]))
     assert str(benchmark.Score.of(again, "match:clobber:RAVE")) == "-"
+
+
+def test_the_likelihood_finds_the_variance_of_effects() -> None:
+    rng = np.random.default_rng(0)
+    effects = rng.normal(0.0, 0.3, 40)
+    log = []
+    for _ in range(4000):
+        codes = rng.permutation(40)[:20].tolist()
+        log.append((0, codes, effects[codes].sum() + rng.normal()))
+    root = likelihood.Node.of(log)
+    # (The average that is subtracted has half of the effect: its variance is a quarter.)
+    variances = np.array([0.1, 0.3, 1.0, 3.0, 10.0]) * 0.3**2 / 4
+    found = [likelihood.log_likelihood(root, 0.1, variance, 0.1)[0] for variance in variances]
+    assert np.argmax(found) == 2

@@ -48,6 +48,13 @@ class Pile:
         return f"{self.left} stones"
 
 
+class Silent(Pile):
+    __str__ = object.__str__
+
+    def copy(self):
+        return Silent(self.left, self.player)
+
+
 def over():
     position = Pile()
     position.left = 0
@@ -91,6 +98,14 @@ def test_a_whole_game(program):
     assert "●" in answer.output
     assert "The player moves " in answer.output
     assert "You have lost, after" in answer.output
+
+
+def test_a_position_without_a_text_is_shown_by_its_moves(program):
+    answer = in_game(program, text="1\n2\n2\n", name="Silent")
+    assert answer.exit_code == 0, answer.output
+    assert "\n  moves so far: none\n" in answer.output
+    assert "\n  moves so far: 1\n" in answer.output
+    assert "object at" not in answer.output
 
 
 def test_json_is_alone_on_standard_output(program):
@@ -339,6 +354,7 @@ def test_limits_by_time(program):
     [
         (["{}:Nothing"], 2, "has no function Nothing"),
         (["{}:"], 2, "is not the name of a game, nor FILE.py:NAME"),
+        (["{}"], 2, "is not the name of a game, nor FILE.py:NAME"),
         (["nowhere.py:f"], 2, "there is no file nowhere.py"),
         (["{}:broken"], 2, "no board"),
         (["{}:over"], 2, "the game is over"),

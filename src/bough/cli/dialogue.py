@@ -140,7 +140,10 @@ class Dialogue:
     def _board(self) -> str:
         """Return the board, with the last move in bold."""
         grid = self._grid(self._position)
-        if grid is None:
+        if grid is None and not _has_text(self._position):
+            moves = ", ".join(printable(name) for _, name in self._moves)
+            text = f"moves so far: {moves or 'none'}"
+        elif grid is None:
             text = str(self._position).rstrip()
         else:
             last = self._last_cell()
@@ -250,6 +253,12 @@ class Dialogue:
             return False
         del self._positions[places[-1] + 1 :], self._moves[places[-1] :]
         return True
+
+
+def _has_text(position: Position) -> bool:
+    """Return whether the text of a position is more than its address."""
+    kind = type(position)
+    return kind.__str__ is not object.__str__ or kind.__repr__ is not object.__repr__
 
 
 def find_moves(names: dict[Move, str], text: str, *, exact: bool = False) -> list[Move]:

@@ -127,7 +127,7 @@ def _position(text: str) -> Position:
             position = position_of(make())
         elif text == "tic_tac_toe" and importlib.util.find_spec("pyspiel") is None:
             position = TicTacToe()
-        elif ":" in text:
+        elif ":" in text or text.endswith(".py"):
             raise click.UsageError(f"{text!r} is not the name of a game, nor FILE.py:NAME.")
         else:
             position = open_spiel(text)
