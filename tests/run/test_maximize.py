@@ -325,7 +325,7 @@ def test_a_real_signal_in_the_middle_of_an_objective():
         ({"budget": 5, "callbacks": print}, TypeError, "callbacks must be a list"),
         ({"budget": 5, "catch": [RuntimeError]}, TypeError, "catch must be an exception class"),
         ({"budget": 5, "progress": "no"}, TypeError, "progress must be True, False, None or"),
-        ({"budget": 5, "rng": 3}, ValueError, "constructor of yours"),
+        ({"budget": 5, "rng": 3}, ValueError, "constructor of your"),
         (
             {"budget": 5, "searcher": lambda tree: GPTS(Tree(2, 2), kernels.Linear(), 0.1)},
             ValueError,

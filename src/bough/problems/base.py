@@ -26,17 +26,15 @@ class Problem(ABC):
         The name in tables.
     tree : Tree
     noise : float
-        The standard deviation of a reward (where it differs from path to path: the root of its mean
-        square, over all problems of the kind).
+        The standard deviation of a reward (if it differs between paths: its root mean square over
+        all problems of the kind).
     seed : int
     kernel : Kernel or None
         The kernel of the prior that this problem is drawn from, None if there is none.
     mean : float
         The prior mean of a path, 0 if there is no prior.
 
-    Examples
-    --------
-    A problem of your own implements the value of a path, and the best path:
+    Examples -------- Your own problem implements the value of a path, and the best path:
 
     >>> from bough import Tree
     >>> class Ones(Problem):
