@@ -330,8 +330,8 @@ class Discounted(Kernel):
 class Geometric(Kernel):
     """A kernel whose steps shrink (or grow) by a ratio.
 
-    v_0 = variance root, and v_i = variance (1 - root) ratio^i / sum_{j=1..D} ratio^j at depth i >=
-    1. In partitions of a space, each split of a cell multiplies the variance by this ratio.
+    v_0 = variance root, and v_i = variance (1 - root) ratio^i / sum_{j=1..D} ratio^j at depth
+    i >= 1. In partitions of a space, each split of a cell multiplies the variance by this ratio.
     """
 
     ratio: float | None

@@ -34,7 +34,9 @@ class Problem(ABC):
     mean : float
         The prior mean of a path, 0 if there is no prior.
 
-    Examples -------- Your own problem implements the value of a path, and the best path:
+    Examples
+    --------
+    Your own problem implements the value of a path, and the best path:
 
     >>> from bough import Tree
     >>> class Ones(Problem):

@@ -39,9 +39,11 @@ class BAST(CountingSearcher):
         difference is rounded up by a sixteenth or less, so that it changes rarely).
     rng : int or numpy.random.Generator
 
-    Notes ----- If the branching is a function, N comes from the `log_arms` of the tree; without
-    them it is twice the number of nodes visited, rounded up to a power of two, and the bounds are
-    not guaranteed.
+    Notes
+    -----
+    If the branching is a function, N comes from the `log_arms` of the tree; without them it is
+    twice the number of nodes visited, rounded up to a power of two, and the bounds are not
+    guaranteed.
 
     Examples
     --------

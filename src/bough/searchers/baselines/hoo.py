@@ -34,8 +34,10 @@ class HOO(CountingSearcher):
         difference is rounded up by a sixteenth or less, so that it changes rarely).
     rng : int or numpy.random.Generator
 
-    Notes ----- A reward counts for every node on its path, including those below the new one. A
-    leaf has the diameter of full depth, wherever its path ends.
+    Notes
+    -----
+    A reward counts for every node on its path, including those below the new one. A leaf has the
+    diameter of full depth, wherever its path ends.
 
     Examples
     --------

@@ -34,9 +34,11 @@ class LinRel(KernelBandit):
         The lowest and the highest possible reward; by default those observed so far.
     rng : int or numpy.random.Generator
 
-    Notes ----- The t-th play costs O(t N) for N arms, in time and in memory. An arm that differs
-    from all played arms has weights near zero, and so neither a high estimate nor a large
-    uncertainty: the rule explores close to the arms that it has played.
+    Notes
+    -----
+    The t-th play costs O(t N) for N arms, in time and in memory. An arm that differs from all
+    played arms has weights near zero, and so neither a high estimate nor a large uncertainty: the
+    rule explores close to the arms that it has played.
 
     Examples
     --------

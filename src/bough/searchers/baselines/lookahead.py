@@ -36,9 +36,10 @@ class Lookahead(GPB):
         The number of plays to look ahead.
     rng : int or numpy.random.Generator
 
-    Notes ----- A play with two steps costs O(q m^2) for q = 9 nodes and m candidates: at most 128,
-    those with the highest expected improvement. While evaluations are pending, it looks one step
-    ahead.
+    Notes
+    -----
+    A play with two steps costs O(q m^2) for q = 9 nodes and m candidates: at most 128, those with
+    the highest expected improvement. While evaluations are pending, it looks one step ahead.
 
     Examples
     --------

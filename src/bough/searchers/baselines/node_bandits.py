@@ -68,10 +68,12 @@ class NodeBandits(CountingSearcher):
         The width of the bounds; at a scale of 1 `theory.node_regret_bound` holds.
     rng : int or numpy.random.Generator
 
-    Notes ----- The widths are those of `Confidence` for the plays of the node and all the children
-    of all nodes of the tree; where these cannot be counted, the children of the node. The default
-    scale of 0.25 is the best on average with noise. With exact rewards, the search can then
-    converge to a suboptimal path; `Confidence(scale=1.0)` explores more.
+    Notes
+    -----
+    The widths are those of `Confidence` for the plays of the node and all the children of all nodes
+    of the tree; where these cannot be counted, the children of the node. The default scale of 0.25
+    is the best on average with noise. With exact rewards, the search can then converge to a
+    suboptimal path; `Confidence(scale=1.0)` explores more.
 
     Examples
     --------

@@ -96,9 +96,11 @@ class OLOP(OptimisticPlanner):
     plays, horizon : int
         M and L (L at most the depth of the tree).
 
-    Notes ----- Pass the discounted rewards of the steps, `tell(path, steps=[r_1, discount r_2,
-    ...])`. If only their sum is given, all steps are assumed to have the same undiscounted reward,
-    a heuristic. Steps below L are random, and after M plays the search continues with the same M.
+    Notes
+    -----
+    Pass the discounted rewards of the steps, `tell(path, steps=[r_1, discount r_2, ...])`. If only
+    their sum is given, all steps are assumed to have the same undiscounted reward, a heuristic.
+    Steps below L are random, and after M plays the search continues with the same M.
     `best_action()` is the authors' output: the most frequent first step.
 
     Examples

@@ -44,8 +44,9 @@ class Zooming(Bandit):
         The lowest and the highest possible reward; by default those observed so far.
     rng : int or numpy.random.Generator
 
-    Notes ----- Rewards are kept from phase to phase; in the paper each phase starts without
-    rewards.
+    Notes
+    -----
+    Rewards are kept from phase to phase; in the paper each phase starts without rewards.
 
     With `exploration=1` and the default smoothness the ball of the first arm covers all others
     until it was played 39 times.
