@@ -22,7 +22,7 @@ class Contradiction(ValueError):  # noqa: N818 - a ValueError by its base class
 
 
 class ObjectiveError(Exception):
-    """Raised by `maximize` when the objective, or a function of the tree, raised.
+    """Raised by `maximize` when the objective, or a function of the tree, raised an exception.
 
     Attributes
     ----------

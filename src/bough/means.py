@@ -12,15 +12,15 @@ from bough.trees import Path
 class Heuristic:
     """An estimate of the reward of every node, whose scale and offset are fitted.
 
-    The prior mean is `offset + scale * function(path)`. (A plain function as a mean is taken as it
-    is.) The function is called once for each node.
+    The prior mean is `offset + scale * function(path)`. (A plain function as a mean is used without
+    fitting.) The function is called once for each node.
 
     Parameters
     ----------
     function
         `f(path) -> float`, for the path of any node.
     scale, offset
-        The initial values of the fit; in a `Belief`, which fits nothing, the values.
+        The initial values of the fit, or, in a `Belief`, which fits nothing, the values.
 
     Examples
     --------

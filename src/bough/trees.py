@@ -22,11 +22,11 @@ class Tree:
     Parameters
     ----------
     branching
-        The number of children of a node: an int (the same everywhere), `math.inf` (a new child can
-        always be made), a sequence (one entry for each depth), or a function `f(path) -> int`
-        of the node, where 0 means that the path ends there. A path that ends before full depth
-        gets no further reward: its variance is the sum of the increments down to where it ends.
-        The function must always return the same number for the same node.
+        The number of children of a node: an int (the same everywhere), `math.inf` (unlimited), a
+        sequence (one entry for each depth), or a function `f(path) -> int` of the node, where 0
+        means that the path ends there. A path that ends before full depth gets no further reward:
+        its variance is the sum of the increments up to its end. The function must always return the
+        same number for the same node.
     depth
         The number of steps of the longest path.
     labels
@@ -48,11 +48,11 @@ class Tree:
     >>> ragged.is_leaf((1,)), ragged.is_leaf((0,))
     (True, False)
 
-    Trees whose paths stand for something are made by `permutations`, `subsets`, `strings`,
-    `grammar` and `graph`.
+    `permutations`, `subsets`, `strings`, `grammar` and `graph` return trees whose paths represent
+    other objects.
     """
 
-    #: What paths stand for, on a tree that one of these made.
+    #: The representation of objects by paths, for a tree made by one of these functions.
     structure: Structure | None = None
 
     def __init__(
@@ -91,16 +91,16 @@ class Tree:
 
     @classmethod
     def permutations(cls, items: Sequence[Hashable], *, label: str = "position") -> "Tree":
-        """Return the tree of the orders of items: each step takes one of those that are left.
+        """Return the tree of the orders of items: each step takes one of the remaining items.
 
         Parameters
         ----------
         items
             Different hashable items.
         label
-            The label of a step: `"position"`, for schedules, where it matters how early an item
-            comes, is (position, item); `"pair"`, for tours, where it matters what follows what, is
-            (item before, item), and (item,) at the first step.
+            The label of a step: `"position"`, for schedules, in which the position of an item
+            matters, is (position, item). `"pair"`, for tours, in which the order of neighbors
+            matters, is (item before, item), and (item,) at the first step.
 
         Examples
         --------
@@ -116,8 +116,8 @@ class Tree:
     def subsets(cls, items: Sequence[Hashable], size: int) -> "Tree":
         """Return the tree of the subsets of one size, as sets.
 
-        Each step takes an item behind the one before, so every subset is one path. Its label is
-        the item.
+        Each step takes an item that comes later in the list than the one before, so every subset is
+        one path. The label of a step is the item.
 
         Examples
         --------
@@ -147,16 +147,16 @@ class Tree:
     def grammar(cls, rules: Mapping[Any, Sequence[Any]], start: Hashable, depth: int) -> "Tree":
         """Return the tree of the derivations of a context-free grammar.
 
-        Each step rewrites the leftmost symbol. Only alternatives are offered with which the
+        Each step rewrites the leftmost symbol. A node only has alternatives with which the
         derivation can end within the depth. The label of a step is (symbol, alternative).
 
         Parameters
         ----------
         rules
-            A list of alternatives for each symbol. An alternative is text, in which symbols are
-            rewritten where they stand; or a tuple (or list), which becomes a tuple with its entries
-            rewritten, for expressions as nested tuples; or one symbol or terminal. A tuple of one
-            entry is the same as this entry. All that has no rules is a terminal.
+            A list of alternatives for each symbol. An alternative is a text, whose symbols are
+            rewritten; or a tuple (or list) for expressions as nested tuples, whose entries are
+            rewritten; or one symbol or terminal. A tuple of one entry is the same as this entry.
+            Anything without rules is a terminal.
         start
             The symbol to begin with.
         depth
@@ -185,9 +185,9 @@ class Tree:
     ) -> "Tree":
         """Return the tree of the walks through a graph from a state to a goal.
 
-        A walk is a list of states. It ends where it first arrives at a goal; if that is also the
-        start, walks are cycles. Only states are offered from which a goal is within reach in the
-        steps that are left. To know them, the graph is explored when the tree is made, breadth
+        A walk is a list of states. It ends at the first goal it reaches; if the goal is also the
+        start, walks are cycles. A node only has states from which a goal can be reached in the
+        remaining steps. To determine them, the graph is explored when the tree is made, breadth
         first and up to 500,000 states: walks stay within these.
 
         Parameters
@@ -284,7 +284,7 @@ class Tree:
         Raises
         ------
         TypeError, ValueError
-            If it is not a path of this tree; the message says why.
+            If it is not a path of this tree.
         """
         try:
             given = None if isinstance(path, str | bytes) else tuple(path)
@@ -337,8 +337,8 @@ class Tree:
     def decode(self, path: Sequence[int]) -> Any:
         """Return the argument of an objective.
 
-        It is what the path stands for (of an incomplete path, the part that is known); else the
-        tuple of the labels along the path; without labels, the path itself.
+        It is the object that the path represents (for an incomplete path, its known part);
+        otherwise the tuple of the labels along the path; without labels, the path itself.
         """
         plain = (self.labels is None or self.structure is not None) and self._is_plain(path)
         steps: Path = path if plain else self.walk(path)[0]  # type: ignore[assignment]
@@ -354,15 +354,15 @@ class Tree:
         return tuple(self.labels[i][k] for i, k in enumerate(steps))
 
     def text(self, path: Sequence[int]) -> str:
-        """Return what `decode` returns as text; sets in the order of their items."""
+        """Return the result of `decode` as text, with sets in the order of their items."""
         decoded = self.decode(path)
         return str(decoded) if self.structure is None else self.structure.text(tuple(path))
 
     def label(self, path: Path) -> Any:
         """Return the label of the last step of a path that is known to be valid.
 
-        It is what `kernels.Labeled` compares: between branches, steps with equal labels are alike.
-        Without anything else, it is the name or the number of the step.
+        `kernels.Labeled` compares these labels: steps with equal labels share an effect. By default
+        the label is the name or the number of the step.
         """
         if not path:
             raise ValueError("path must have a step, got (): the root has no label")
@@ -385,7 +385,7 @@ class Tree:
 
     @cached_property  # searchers look at it at every play
     def log_arms(self) -> float | None:
-        """The logarithm of the number of arms, the bound of it that was given, or None."""
+        """The logarithm of the number of arms, or the given bound of it, or None."""
         if self.structure is not None:
             return self.structure.log_arms
         if self.depth and (self.counts is None or math.inf in self.counts):

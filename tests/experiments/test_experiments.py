@@ -162,7 +162,7 @@ def test_a_wrong_optimum_is_reported():
             return 3.0, (2,)
 
     found = compare({"wrong": Wrong}, {"script": Script}, budget=6, seeds=1, workers=1)
-    assert "says that its optimum is 3.0, but path (3,) is worth 4.0" in str(found.failures)
+    assert "is given as 3.0, but path (3,) has the value 4.0" in str(found.failures)
 
 
 @pytest.mark.parametrize(

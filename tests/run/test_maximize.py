@@ -177,15 +177,22 @@ def test_a_tree_that_breaks_keeps_the_result():
 
 
 SIGNALS = """
-import os, signal, threading
+import os, signal, threading, time
 from bough import GPTS, Tree, WallTime, kernels, maximize
+
+def interrupt():
+    while not len(search.belief):  # the search has begun, and handles the signal
+        time.sleep(0.001)
+    time.sleep(0.003 * k)
+    os.kill(os.getpid(), signal.SIGINT)
 
 for k in range(12):
     tree = Tree(3, 4)
     search = GPTS(tree, kernels.Linear(), 0.5, rng=k)
-    timer = threading.Timer(0.02 + 0.003 * k, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    thread = threading.Thread(target=interrupt)
+    thread.start()
     result = maximize(lambda path: sum(path) / 8, tree, stop=WallTime(20), searcher=search)
+    thread.join()
     assert result.stopped_by == "interrupt", result.stopped_by
     assert len(result.history) == search.observations == len(search.belief)
     assert search.pending == () and search.belief.pending == 0
@@ -325,7 +332,7 @@ def test_a_real_signal_in_the_middle_of_an_objective():
         ({"budget": 5, "callbacks": print}, TypeError, "callbacks must be a list"),
         ({"budget": 5, "catch": [RuntimeError]}, TypeError, "catch must be an exception class"),
         ({"budget": 5, "progress": "no"}, TypeError, "progress must be True, False, None or"),
-        ({"budget": 5, "rng": 3}, ValueError, "constructor of yours"),
+        ({"budget": 5, "rng": 3}, ValueError, "constructor of your"),
         (
             {"budget": 5, "searcher": lambda tree: GPTS(Tree(2, 2), kernels.Linear(), 0.1)},
             ValueError,

@@ -231,7 +231,7 @@ def test_bad_arguments(file):
         ({"rng": "x"}, TypeError, "rng must be"),
         ({"rng": -1}, ValueError, "rng must not be negative"),
         ({"noise": -1.0}, ValueError, "noise must not be negative"),
-        ({"searcher": lambda tree: GPTS(tree), "noise": 0.1}, ValueError, "constructor of yours"),
+        ({"searcher": lambda tree: GPTS(tree), "noise": 0.1}, ValueError, "constructor of your"),
         ({"nose": 0.1}, TypeError, "nose"),
     ):
         with pytest.raises(error, match=message):

@@ -56,15 +56,16 @@ class Belief:
     tree : Tree
     kernel : bough.kernels.Kernel
     noise : float
-        Standard deviation of an observation. With 0 every value is exact. Other noise is at least
-        1e-6 of the prior standard deviation (the root of the sum of the increments): what is less
-        is raised to that, here and wherever noise is given. (Below 1e-50 it counts as 0.)
+        Standard deviation of an observation. With 0 every value is exact. Other noise below 1e-6 of
+        the prior standard deviation (the root of the sum of the increments) is raised to this
+        value, here and wherever noise is given. (Below 1e-50 it counts as 0.)
     mean : float or function
-        The prior mean: a number, or `f(path) -> float` for any node. With a function unexplored
-        children are not alike: when a node is first visited all its children (up to 1,000; none
-        where `branching` is `math.inf`) become nodes, each with its own mean, and what lies below
-        an unvisited node is taken to have that node's mean. `highest_upper` and the like are exact
-        for that prior; `posterior`, `covariance` and `sample` ask f along the paths given.
+        The prior mean: a number, or `f(path) -> float` for any node. With a function, unexplored
+        children differ: when a node is first visited, all its children (up to 1,000; none if
+        `branching` is `math.inf`) become nodes, each with its own mean, and everything below an
+        unvisited node is assumed to have the mean of this node. `highest_upper` and similar methods
+        are exact for this prior; `posterior`, `covariance` and `sample` evaluate f along the given
+        paths.
     arms : "leaves" or "nodes"
         The arms to choose from: complete paths; or, for iterative deepening, one new child of each
         node that has unexplored children, and every leaf.
@@ -141,10 +142,10 @@ class Belief:
             The node and its value.
         noise
             The standard deviation of this observation, if it is not that of the belief. With 0 the
-            value is exact, and another one for the node is an error.
+            value is exact, and a different value for the same node raises an exception.
         depth
-            If the value is that of an unknown node drawn at random below this one: its depth. The
-            increments of the steps in between then count as noise.
+            The depth of the observed node, if it is an unknown node drawn at random below this one.
+            The increments of the steps in between then count as noise.
         """
         self.propagation.observe(path, value, noise, depth)
 
@@ -153,8 +154,8 @@ class Belief:
     ) -> None:
         """Condition on a noisy value of the step of one node, in the units of the sum.
 
-        The immediate reward of a node at depth i under a discount is such a step, once it (and
-        its noise) have been multiplied by discount^(i-1). The root's step is that of path `()`.
+        With a discount, the step of a node at depth i is its immediate reward times discount^(i-1);
+        the noise is multiplied by the same factor. The root's step is that of path `()`.
         """
         self.propagation.observe_step(path, value, noise)
 
@@ -168,8 +169,8 @@ class Belief:
     ) -> None:
         """Condition on the immediate rewards along a path: one observation, of its last node.
 
-        They sum up to F there. So the first is a value of F of the first node (the root's step is
-        part of it), and each other one a value of its own step.
+        Their sum is F of this node. The first reward is a value of F of the first node (which
+        includes the root's step), and each other one a value of the step of its node.
 
         Parameters
         ----------
@@ -178,8 +179,8 @@ class Belief:
         steps
             The rewards, one for each step, in the units of the sum.
         noise
-            The standard deviation of each, or of all alike. By default that of the belief is the
-            noise of their sum, divided as `step_shares` says.
+            The standard deviation of each reward, or one for all. By default the noise of their sum
+            is that of the belief, divided according to `step_shares`.
         depth
             If these are the first rewards of a longer path: its length. The noise is that of the
             whole path.
@@ -189,7 +190,7 @@ class Belief:
     def step_shares(self, length: int) -> list[float]:
         """Return the share of each step of a path in the variance of the noise of their sum.
 
-        They are in proportion to the rewards that the kernel expects.
+        They are proportional to the prior variances of the steps.
         """
         return self.propagation.step_shares(length)
 
@@ -202,11 +203,10 @@ class Belief:
     ) -> int:
         """Count an evaluation that has no value yet, and return a token for it.
 
-        It narrows the standard deviations by which `highest_upper` chooses. Means, and all other
-        standard deviations, stay as they are; but the nodes of the path exist from now on, which
-        fixes its length (if branching is a function) and shows the prior means of their neighbors
-        (if that is a function), and stays so when the token is forgotten. `noise` and `depth` are
-        as for `observe`.
+        It reduces the standard deviations used by `highest_upper`. Means and all other standard
+        deviations do not change. The nodes of the path exist from now on, even after the token is
+        forgotten: this fixes the length of the path (if branching is a function) and the prior
+        means of neighbors (if the mean is a function). `noise` and `depth` are as for `observe`.
         """
         return self.propagation.pend(path, noise, depth)
 
@@ -217,14 +217,14 @@ class Belief:
         self.propagation.settle(token, value, noise)
 
     def forget(self, token: int) -> None:
-        """Drop a pending evaluation: it will not come."""
+        """Drop a pending evaluation that will have no value."""
         self.propagation.forget(token)
 
     def end(self, path: Sequence[int]) -> None:
-        """Let a path end at a node with observations: nothing lies below it.
+        """Declare that a path ends at a node with observations.
 
-        So a tree whose paths end where only an evaluation shows, as those of a simulator do, need
-        not be given as a function. The reward of the path is F of the node, as in any tree.
+        This is for trees whose paths end where an evaluation, such as that of a simulator, ends.
+        The reward of the path is F of the node, as in any tree.
         """
         self.propagation.end(path)
 
@@ -249,12 +249,13 @@ class Belief:
 
     @property
     def observations(self) -> NDArray[np.void]:
-        """All observations in order, as a read-only record array; one along a path has many.
+        """All observations in order, as a read-only record array.
 
-        `node` is a number in `nodes`. `of_step` says whether it is of the node's step (else it is
-        of F), `own_noise` whether its noise is not that of the belief. `variance` is that of its
-        noise: `share` times the belief's (with `own_noise` what was given), and, if it is of an
-        unknown node below at depth `ends`, the increments down to there.
+        An observation along a path has several records. `node` is a number in `nodes`. `of_step` is
+        true for an observation of the node's step instead of F, and `own_noise` if its noise is not
+        that of the belief. `variance` is that of its noise: `share` times that of the belief (with
+        `own_noise` the given one), plus, for an observation of an unknown node below at depth
+        `ends`, the increments up to there.
         """
         return self.propagation.observations
 
@@ -262,8 +263,8 @@ class Belief:
     def nodes(self) -> NDArray[np.void]:
         """The nodes as a read-only record array, parents by number; 0 is the root.
 
-        Groups of children (see the module `bough.belief.nodes`) have `count == -1`. The view does
-        not follow the belief when the array is moved to grow, so ask for it again.
+        Groups of children (see the module `bough.belief.nodes`) have `count == -1`. The view
+        becomes outdated when the array grows, so access it again after observations.
         """
         return self.node_array.records
 
@@ -285,23 +286,23 @@ class Belief:
         return self.propagation.posterior(_several(paths))
 
     def arm(self, path: Sequence[int]) -> Arm:
-        """Return the node as an arm, by observations only, with bounds of no width."""
+        """Return the node as an arm, without pending evaluations, with bounds equal to its mean."""
         path, mean, std, value, visits = self.propagation.at(path)
         return Arm(path, None, mean, std, mean, mean, value, visits)
 
     def explored_steps(self, path: Sequence[int]) -> int:
-        """Return how many steps of a path lead to nodes that exist."""
+        """Return the number of steps of a path that lead to existing nodes."""
         return self.propagation.explored_steps(path)
 
     def observed_steps(self, path: Sequence[int]) -> int:
-        """Return how many steps of a path lead to nodes with observations there or below."""
+        """Return the number of steps of a path to nodes with observations there or below."""
         return self.propagation.observed_steps(path)
 
     def covariance(self, paths: Sequence[Sequence[int]]) -> Array:
         """Return the posterior covariance matrix of F at some nodes.
 
-        That of two nodes is the variance of F where their paths part, times the g of all nodes
-        below that on both sides.
+        The covariance of two nodes is the variance of F where their paths part, times the g of all
+        nodes below on both sides.
         """
         steps = [self.tree.walk(path)[0] for path in _several(paths)]
         longest = max(map(len, steps), default=0)
@@ -343,8 +344,8 @@ class Belief:
     ) -> Array:
         """Draw F at some nodes from their joint posterior: an array of n rows.
 
-        Samples are drawn from the root downwards, each node given its parent, so they are exact
-        however many paths there are.
+        Samples are drawn from the root downwards, each node given its parent, so they are exact for
+        any number of paths.
         """
         n = whole(n, "n", least=0)
         number: dict[Path, int] = {}  # of the nodes on the paths, parents first
@@ -401,7 +402,7 @@ class Belief:
     def carry_over(self) -> kernels.Labeled:
         """Return the kernel with the posterior of the effects as their prior.
 
-        For the next of several searches in which labels have the same effects.
+        It is for the next search in which labels have the same effects.
         """
         effects, kernel = self._labeled(), self.kernel
         if not isinstance(kernel, kernels.Labeled):
@@ -427,16 +428,16 @@ class Belief:
     def log_likelihood(self) -> float:
         """Return the logarithm of the density of all observations.
 
-        An observation that was certain beforehand has no density, and is left out.
+        An observation that was certain beforehand has no density, and is omitted.
         """
         return self.propagation.log_likelihood()
 
     def information_gain(self) -> float:
         """Return the information in all observations about the rewards, in nats.
 
-        It is log det(I + K/noise^2)/2 for observations of a common noise: here a sum over nodes,
-        each with the factor by which the observations below it shrink the variance of its step.
-        Infinite if an observation was exact.
+        For observations with a common noise it is log det(I + K/noise^2)/2, computed as a sum over
+        nodes from the factor by which the observations below a node reduce the variance of its
+        step. Infinite if an observation was exact.
         """
         nodes = self.nodes
         nodes = nodes[nodes["count"] >= 0]
@@ -458,8 +459,8 @@ class Belief:
     ) -> None:
         """Replace kernel, noise and mean, in O(nodes), and keep the observations.
 
-        Noise that is too small is raised, as in a new belief. `likelihood` is the value that
-        `log_likelihood` is to have, known to those who have fitted the prior.
+        Noise that is too small is raised, as in a new belief. `likelihood` is the new value of
+        `log_likelihood`, which is known after a fit.
         """
         increments, model = kernel.increments(self.tree.depth), kernel.label_model
         if (model is None) != (self.effects is None):
@@ -474,8 +475,8 @@ class Belief:
         """Return the arm with the highest mean + sqrt_beta std.
 
         Exact unless the branching is a function: then arms below unexplored children, whose length
-        is not known, compete with the standard deviation of full depth. (What is returned of an arm
-        is that of its own length.)
+        is not known, are compared with the standard deviation at full depth. (The returned arm has
+        that of its own length.)
 
         The standard deviations count pending evaluations as observations. Ties are broken at
         random (`rng`: an int or a `numpy.random.Generator`), or without an rng by lowest index.
@@ -489,7 +490,7 @@ class Belief:
     def highest_lower(self, sqrt_beta: SupportsFloat, *, rng: Rng = None) -> Arm:
         """Return the arm with the highest mean - sqrt_beta std, by observations only.
 
-        Exact in the same cases as `highest_upper`; else there may be an arm with a higher one.
+        Exact in the same cases as `highest_upper`; otherwise another arm can have a higher one.
         """
         return self.arm_search.highest_lower(sqrt_beta, rng)
 
@@ -500,9 +501,9 @@ class Belief:
     def upper_bound(self, sqrt_beta: SupportsFloat) -> float:
         """Return the highest mean + sqrt_beta std of all arms, by observations only.
 
-        Exact if the branching is not a function, and else a bound: arms below unexplored children
-        are taken to have full depth. Where arms are nodes, it is that of all nodes that there are
-        or can be, down to the leaves.
+        Exact if the branching is not a function; otherwise a bound, in which arms below unexplored
+        children are assumed to have full depth. If arms are nodes, it is that of all possible
+        nodes, down to the leaves.
         """
         return self.arm_search.highest_upper_of_all(sqrt_beta).upper
 
@@ -530,7 +531,8 @@ class Belief:
     def best_value(self) -> tuple[float, float]:
         """Return mean and standard deviation of the reward of the best arm of all.
 
-        By `sample_best` with a fixed seed; infinite and nan if a node has infinitely many children.
+        Computed by `sample_best` with a fixed seed; infinite and nan if a node has infinitely many
+        children.
 
         >>> import bough
         >>> belief = bough.Belief(bough.Tree(2, 1), bough.kernels.Discounted(1.0), noise=0.0)
@@ -549,7 +551,7 @@ class Belief:
         degrees_of_freedom: float = math.inf,
         rng: np.random.Generator | int | None = None,
     ) -> tuple[Array, Array]:
-        """Draw the reward of the best arm of all from its posterior, by observations only.
+        """Draw the reward of the best arm of all from its posterior, without pending evaluations.
 
         Exact, up to the width of a numerical grid, unless the branching is a function: then
         unexplored subtrees have the average width of those explored. Infinite if a node has
@@ -563,8 +565,8 @@ class Belief:
         path
             An explored node, by default that with the highest mean of those observed.
         degrees_of_freedom
-            The number of observations that the scale of the prior was estimated from. Draws
-            then are those of a Student distribution.
+            The number of observations from which the scale of the prior was estimated. Draws then
+            follow a Student distribution.
         rng
             A seed or a generator.
 
@@ -583,9 +585,9 @@ class Belief:
         degrees_of_freedom: float = math.inf,
         rng: np.random.Generator | int | None = None,
     ) -> Callable[[], tuple[Array, Array]]:
-        """Return a function that draws as `sample_best` does, by the observations so far.
+        """Return a function that draws like `sample_best`, from the observations so far.
 
-        Drawing takes ten times as long as this, without labels.
+        Without labels, drawing takes ten times as long as this preparation.
         """
         n = whole(n, "n", least=1)
         random = np.random.default_rng(rng)

@@ -49,7 +49,7 @@ class Arm:
     mean, std : float
         Posterior mean and standard deviation of its reward.
     lower, upper : float
-        `mean` minus and plus as many `std` as the call asked for.
+        `mean` minus and plus the requested number of `std`.
     value : float or None
         Mean of the rewards observed at it, None if there were none.
     visits : int

@@ -153,8 +153,8 @@ def _regrets(problem: Problem) -> Callable[[Path], float]:
         loss = optimum - problem.value(path)
         if loss < -rounding:
             raise ValueError(
-                f"{problem.name} says that its optimum is {optimum!r}, but path {path} is "
-                f"worth {optimum - loss!r}"
+                f"the optimum of {problem.name} is given as {optimum!r}, but path {path} has the "
+                f"value {optimum - loss!r}"
             )
         return loss if loss > rounding else 0.0
 

@@ -15,21 +15,21 @@ Loader = Callable[[int], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Answer:
-    """The return value of a generator: an answer, its score, and further facts.
+    """The return value of a generator: an answer with its score, feedback and cost.
 
     Attributes
     ----------
     answer
-        The answer, any object (for a study: what JSON or its codec can write).
+        The answer, any object (for a study: one that JSON or its codec can write).
     score
         The observed score, on any scale; higher is better.
     std
         The standard deviation of the score around its expectation: 0.0 if it is exact, None for the
         `noise` of the search, which is fitted if that is None too.
     feedback
-        What a refinement should know, such as the log of failed tests.
+        Information for refinements, such as the log of failed tests.
     cost
-        What the call cost, in any unit; None for what calls of this generator cost on average.
+        The cost of the call, in any unit; None for the average cost of calls of this generator.
     """
 
     answer: Any
@@ -69,7 +69,7 @@ class Node:
     Attributes
     ----------
     id
-        Its number: 0, 1, 2, .. in the order in which answers came.
+        Its number: 0, 1, 2, ... in the order of the answers.
     parent
         The node that it refines; None for a draft.
     answer, feedback
@@ -78,13 +78,14 @@ class Node:
         The observed score (the average, if several calls gave the same answer) and the standard
         deviation that was given with it.
     mean, deviation
-        Posterior mean and standard deviation of its true score, in a result; else None.
+        Posterior mean and standard deviation of its true score, in a result; otherwise None.
     promise
-        Posterior mean of what its refinements gain beyond those of others, in a result; else None.
+        Posterior mean of the additional gain of its refinements, compared with those of other
+        nodes, in a result; otherwise None.
     depth
         1 for a draft, 2 for its refinement, ...
     path
-        The place in the tree: which child each node on the way is.
+        The path in the tree: the child indices from the root.
     generator
         The name of the generator; None for a seed.
     cost

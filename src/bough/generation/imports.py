@@ -12,8 +12,8 @@ from bough.generation.answers import Answer, Node
 def read_treequest(state: Any) -> list[Node]:
     """Return the nodes of a state of TreeQuest, such as that of `ABMCTSA`.
 
-    They can be the `seeds` of a search, which continues from them; or those of a search that is
-    only looked at. The names of actions become those of generators.
+    They can be the `seeds` of a search, which continues from them, or of one that is only
+    inspected. The names of actions become the names of generators.
     """
     tree = getattr(state, "tree", None)
     if tree is None or not hasattr(tree, "get_nodes"):
@@ -40,8 +40,8 @@ def read_log(source: str | os.PathLike[str] | Iterable[str]) -> list[Node]:
     """Return the nodes in a file of JSON lines, or in lines.
 
     A line is an object with `score`, and `answer`, `id`, `parent` (the id of another line, before
-    it), `generator`, `std`, `feedback` and `cost` as far as they are known. Without an `id` the
-    number of lines before it is its id.
+    it), `generator`, `std`, `feedback` and `cost`, all but `score` optional. The default of `id` is
+    the number of lines before it.
 
     >>> lines = ['{"id": "a", "answer": "x", "score": 1}', '{"parent": "a", "score": 2}']
     >>> [node.path for node in read_log(lines)]

@@ -23,7 +23,7 @@ class AnswerTree:
     Attributes
     ----------
     nodes
-        All nodes in the order in which they came.
+        All nodes in the order of their observation.
     """
 
     def __init__(self, nodes: Sequence[Node]) -> None:
@@ -66,9 +66,9 @@ class GenerationResult:
     Attributes
     ----------
     search
-        The search, which can be continued in a loop of your own.
+        The search, which can be continued in your own loop.
     stopped_by
-        The rule that ended the search; empty if it was only looked at.
+        The rule that ended the search; empty for a search that is only inspected.
     study
         The study that recorded it, if there is one.
     """
@@ -97,7 +97,7 @@ class GenerationResult:
 
     @property
     def nodes(self) -> list[Node]:
-        """All nodes in the order in which they came."""
+        """All nodes in the order of their observation."""
         return self.search.nodes
 
     @property
@@ -107,7 +107,7 @@ class GenerationResult:
 
     @property
     def calls(self) -> int:
-        """The number of calls that have ended, failed ones included."""
+        """The number of calls that have ended, including failed ones."""
         return self.search.calls
 
     @property
@@ -142,9 +142,9 @@ class GenerationResult:
         return table.astype({"std": float, "parent": "Int64"}).set_index("id")
 
     def best_by_cost(self) -> tuple[Any, Any]:
-        """Return the total cost of the first 1, 2, .. nodes, and the best score among them.
+        """Return the total cost of the first 1, 2, ... nodes, and the best score among them.
 
-        Scores are posterior means by all answers. Seeds come first, and cost nothing.
+        Scores are posterior means given all answers. Seeds come first, and have no cost.
         """
         nodes = self.nodes
         cost = np.cumsum([node.cost for node in nodes])
@@ -197,6 +197,6 @@ class GenerationResult:
 
 
 def result_of(path: str | os.PathLike[str]) -> GenerationResult:
-    """Return what is recorded in the file of a study, which may be growing."""
+    """Return the result recorded in a study file, also while the search runs."""
     study = open_to_read(path)
     return GenerationResult(study.search, "", study)

@@ -50,7 +50,7 @@ def generate(
     progress: bool | Literal["log"] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> GenerationResult:
-    """Find the best answer of a random generator: draft, refine, or start over, at a known cost.
+    """Find the best answer of a random generator, by new drafts and refinements.
 
     Parameters
     ----------
@@ -60,16 +60,16 @@ def generate(
         `(answer, score, std)` or an `Answer`. If it has a parameter `seed`, it gets one for each
         call.
     budget
-        The number of calls, failed ones included, and those recorded before.
+        The number of calls, including failed and recorded ones.
     generators
-        Several generators by name, instead of `f`. Each has its own strength at drafting and at
-        refining, and its own cost.
+        Several generators by name, instead of `f`. Each has its own model of drafts and
+        refinements, and its own cost.
     costs
-        The cost of a call: a number, or numbers by name. The `cost` of an `Answer` counts
-        more. By default every call costs 1.
+        The expected cost of a call: a number, or numbers by name, updated by the `cost` of answers.
+        By default every call costs 1.
     cost
-        The total cost that may be spent, in the same unit: money, tokens, seconds. A call begins
-        only if its expected cost is left.
+        The limit of the total cost, in the same unit: money, tokens, seconds. A call begins only if
+        its expected cost does not exceed the rest.
     noise
         The standard deviation of a score for which none is given, 0 if scores are exact. By default
         it is fitted.
@@ -87,9 +87,8 @@ def generate(
         The workers of a parallel run: a number of processes, or anything with the `submit` of
         `concurrent.futures`, such as `ThreadPoolExecutor(8)`.
     study
-        A file in which every call and answer is recorded, so that the search can be resumed after
-        any failure, without calling a generator again for what is recorded; or a
-        `GenerationStudy`.
+        A file that records all calls and answers, so that the search can be resumed after any
+        failure without repeating recorded calls; or a `GenerationStudy`.
     codec
         For a new or resumed study, a pair of functions that write an answer as bytes and read it.
         By default answers are written as JSON.
@@ -97,23 +96,23 @@ def generate(
         Seconds after which a call has failed. Needs an executor.
     retries
         The number of further attempts at a call whose worker has died, or which raised one of
-        `catch`, before that counts.
+        `catch`, before it counts as failed.
     catch
         Exceptions of a generator (or of its returned value) that only make one call fail. Others
         end the search with an `ObjectiveError`, which holds the `result` so far.
     callbacks
-        Functions called with the search after every call, failed or not; one that returns something
-        true ends the search.
+        Functions called with the search after every call, including failed ones. The search ends if
+        the result of one is true.
     progress
-        Whether to show a bar. None: on a terminal and in a notebook, elsewhere a line every ten
+        Whether to show a bar. None: on a terminal and in a notebook, otherwise a line every ten
         seconds. `"log"`: a line for every call instead.
     rng
-        A seed, which decides between equals.
+        The seed, for breaking ties.
 
     Returns
     -------
     GenerationResult
-        The result, also when the search is interrupted by Ctrl-C.
+        The result, also if the search is interrupted by Ctrl-C.
 
     Examples
     --------
@@ -192,9 +191,9 @@ async def agenerate(
 ) -> GenerationResult:
     """Find the best answer of an async generator, with up to `limit` concurrent calls.
 
-    The parameters are those of `generate`. When the task is cancelled, as by Ctrl-C or a timeout,
-    running calls are cancelled too; with a study all answers are recorded, and those calls are
-    offered again when it is resumed.
+    The parameters are those of `generate`. When the task is cancelled, for example by Ctrl-C or a
+    timeout, running calls are cancelled too. With a study all answers are recorded, and the
+    cancelled calls are offered again when it is resumed.
 
     Examples
     --------

@@ -18,22 +18,22 @@ ONE = "generate"
 
 
 class GenerativeSearch:
-    """A search for the best answer of a random generator: ask which call to make, tell its answer.
+    """A search for the best answer of a random generator, with `ask` and `tell`.
 
-    Any number of calls may be under way, and end in any order. Scores may be on any scale.
+    Any number of calls may run at the same time, and end in any order. Scores may be on any scale.
 
     Parameters
     ----------
     generators
         The names of the generators.
     budget
-        The number of calls that are planned, failed ones included. By default the search plans as
-        many calls ahead as it has made.
+        The planned number of calls, including failed ones. By default the search assumes that as
+        many calls remain as it has made.
     cost
-        The total cost that is planned, in the unit of the costs of calls.
+        The planned total cost, in the unit of the costs of calls.
     costs
-        The cost of a call of each generator: a number, or numbers by name. The costs of answers
-        count more. By default every call costs 1.
+        The cost of a call of each generator: a number, or numbers by name, updated by the costs of
+        answers. By default every call costs 1.
     noise
         The standard deviation of a score for which none is given, 0 if scores are exact. By default
         it is fitted.
@@ -159,7 +159,7 @@ class GenerativeSearch:
         Parameters
         ----------
         job
-            The call, or its number; it is under way.
+            The running call, or its number.
         answer
             The answer with its `score`; or, without a score, what a generator returns: a pair
             `(answer, score)`, or `(answer, score, std)`, or an `Answer`.
@@ -204,7 +204,7 @@ class GenerativeSearch:
         return self._add(job.parent, generator, given, cost, same, load)
 
     def fail(self, job: Job | int, reason: str = "", *, cost: float | None = None) -> None:
-        """Record that a call has given no answer. By default it cost what others do."""
+        """Record that a call failed. By default its cost is that of other calls."""
         job = self.check_running(job)
         if cost is None:
             cost = float(self.expected_costs()[self._number[job.generator]])
@@ -216,7 +216,7 @@ class GenerativeSearch:
         self.reasons[job.id] = str(reason)
 
     def forget(self, job: Job | int) -> None:
-        """Drop a call that was never made, or whose end will not come."""
+        """Drop a call that was not made, or will not end."""
         job = self.check_running(job)
         del self._running[job.id]
         self._forgotten += 1
@@ -283,7 +283,7 @@ class GenerativeSearch:
     # ------------------------------------------------------------------ costs
 
     def expected_costs(self) -> Any:
-        """Return the expected cost of a call of each generator, in their order."""
+        """Return the expected cost of a call for each generator, in order."""
         if self._costs is None:
             self._costs = self._average_costs()
         return self._costs
@@ -338,7 +338,7 @@ class GenerativeSearch:
 
     @property
     def calls(self) -> int:
-        """The number of calls that have ended, failed ones included."""
+        """The number of calls that have ended, including failed ones."""
         return self._jobs - self._forgotten - len(self._running)
 
     @property

@@ -32,10 +32,10 @@ Codec = tuple[Callable[[Any], bytes], Callable[[bytes], Any]]
 class GenerationStudy:
     """A search with a generator and its durable history.
 
-    Made by `GenerationStudy.open`, and by `bough.generate(..., study="run.db")`. Each answer is in
-    the file when `tell` returns. A study that is opened again resumes as if it had never been
-    closed: no generator is called for a recorded answer. Calls that were under way are offered
-    again first.
+    Use `GenerationStudy.open`, or `bough.generate(..., study="run.db")`, to make one. Each answer
+    is in the file when `tell` returns. A study that is opened again resumes as if it had never been
+    closed: no generator is called for a recorded answer. Calls that were running are offered again
+    first.
 
     One process may write at a time; any number may read (`read_only=True`).
 
@@ -85,22 +85,22 @@ class GenerationStudy:
         read_only: bool = False,
         durability: Durability = "full",
     ) -> "GenerationStudy":
-        """Open a study, or make a new one if there is no such file.
+        """Open a study, or create one if there is no such file.
 
         Parameters
         ----------
         path
             The file.
         generators, budget, cost, costs, noise, seeds, key, max_depth, rng
-            As for `GenerativeSearch`. Those of an existing study are in its file: what is given is
-            compared. Budget and cost may change, and seeds are those that it began with.
+            As for `GenerativeSearch`. Those of an existing study are stored in its file and
+            compared with those given. Budget and cost may change, and seeds are the original ones.
         codec
             A pair of functions that write an answer as bytes and read it, such as
             `(pickle.dumps, pickle.loads)`. By default answers are written as JSON.
         read_only
-            Whether to open it for reading only, without waiting for a writer or excluding one.
+            Whether to open it for reading only, while another process may write.
         durability
-            `"full"`: answers survive a loss of power. `"process"`: they survive the death of this
+            `"full"`: answers survive a power failure. `"process"`: they survive the death of this
             process.
         """
         file = FilePath(path)
@@ -238,9 +238,9 @@ class GenerationStudy:
     # ------------------------------------------------------------------ ask and tell
 
     def ask(self) -> Job:
-        """Return the next call to make; those that were under way when a process died come first.
+        """Return the next call to make, first those that were running when a process died.
 
-        They have their own numbers.
+        These keep their numbers.
         """
         with self._guard:
             while self._again:
@@ -264,7 +264,7 @@ class GenerationStudy:
         feedback: Any = None,
         cost: float | None = None,
     ) -> Node:
-        """Record the answer of a call, as `GenerativeSearch.tell`: it is safe on return."""
+        """Record the answer of a call, as `GenerativeSearch.tell` does; it is on disk on return."""
         with self._guard:
             search = self.search
             job = search.check_running(job)
@@ -286,7 +286,7 @@ class GenerationStudy:
             return search.take(job, given, same)
 
     def fail(self, job: Job | int, reason: str = "", *, cost: float | None = None) -> None:
-        """Record that a call has given no answer."""
+        """Record that a call failed."""
         with self._guard:
             job = self.search.check_running(job)
             cost = None if cost is None else at_least_zero(cost, "cost")
@@ -302,7 +302,7 @@ class GenerationStudy:
     # ------------------------------------------------------------------ close
 
     def close(self) -> None:
-        """Close the file and let others write; the search stays readable."""
+        """Close the file so that others can write; the search remains readable."""
         with self._guard.lock:
             self._journal.close()
 

@@ -58,7 +58,7 @@ class BoughSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
     n_iter : int
         The number of candidates. There are fewer if all points of a finite space are known.
     scoring : str, callable, list, tuple or dict, optional
-        The metrics. If there are several, the one that `refit` names guides the search, or the
+        The metrics. If there are several, the search optimizes the one named by `refit`, or the
         first one if `refit` names none.
     n_jobs : int, optional
         The number of jobs that run in parallel.
@@ -78,7 +78,7 @@ class BoughSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         seed and batch size.
     error_score : "raise" or float
         The score of a fold whose fit fails. A candidate whose mean score is not finite is a failed
-        trial: it counts, and the search avoids its neighborhood.
+        trial: it counts as a candidate, and the search avoids its neighborhood.
 
     Attributes
     ----------

@@ -48,7 +48,8 @@ class LabelKernel(Parameterized, ABC):
     """A prior covariance of the effects of labels.
 
     A subclass is a frozen dataclass that defines `matrix`, and declares in `hyperparameters` which
-    of its fields can be fitted. It may define `gradients`, otherwise computed by differences.
+    of its fields can be fitted. It may define `gradients`, which are otherwise computed by finite
+    differences.
     """
 
     #: Whether effects of different labels are independent.
@@ -61,12 +62,12 @@ class LabelKernel(Parameterized, ABC):
         _registry[cls.__name__] = cls
 
     def key(self, label: Any, name: str) -> Key:
-        """Return a label as a hashable: equal for labels of equal effects."""
+        """Return a label as a hashable, equal for labels with equal effects."""
         return _features(label, name)
 
     @abstractmethod
     def matrix(self, labels: Sequence[Any], others: Sequence[Any] | None = None) -> Array:
-        """Return the covariances of the effects of labels with those of others, or of the same."""
+        """Return the covariances of the effects of labels with those of others."""
 
     def means(self, labels: Sequence[Any]) -> Array:
         """Return the prior means of the effects."""
@@ -373,16 +374,18 @@ class Labeled(Kernel):
     Parameters
     ----------
     tree_kernel : Kernel
-        The kernel of what is not explained by labels.
+        The kernel of the part that labels do not explain.
     labels : function
-        `f(path) -> label` of every node but the root, given its path; usually of its last step.
-        A hashable, or a vector of features. It may contain the depth, for effects of their own at
-        each depth. It must always return the same label for the same node.
+        `f(path) -> label` of every node but the root, given its path; usually a function of its
+        last step. A label is a hashable, or a vector of features. It may contain the depth, for
+        separate effects at each depth. The function must always return the same label for the same
+        node.
     between : LabelKernel
         The kernel between labels: `Same()`, the default, `RBF()`, `Matern()` or
         `LinearFeatures()`. Hyperparameters that are None are fitted.
     decay : float, optional
-        The ratio of the strengths of effects at one depth and the one above; None: fitted.
+        The ratio of the strengths of effects at one depth to those at the depth above; None:
+        fitted.
 
     Examples
     --------
@@ -441,8 +444,9 @@ class Labeled(Kernel):
 class Paths(Kernel):
     """Any positive definite function of two complete paths, by dense algebra.
 
-    For up to some 2,000 different paths evaluated; a search then compares paths explored with
-    random continuations of their prefixes. Its only hyperparameter is the scale of the function.
+    It is feasible for up to about 2,000 different evaluated paths. A search compares explored paths
+    with random continuations of their prefixes. The only hyperparameter is the scale of the
+    function.
 
     Parameters
     ----------

@@ -66,7 +66,8 @@ class Hyperparameter:
     domain
         The valid values: above 0, at least 0, or between 0 and 1.
     typical
-        The value where a number is needed and none is given; by default the prior's median.
+        The value to use if a number is needed and none is given; by default the median of the
+        prior.
     fitted
         Whether fitting the class fits it. Otherwise it keeps its default, unless None is passed.
     is_variance
@@ -142,7 +143,8 @@ class Kernel(Parameterized, ABC):
     computed by finite differences. `docs/extend.md` has an example.
     """
 
-    #: Whether the name and numbers say all, so that it can be written as text.
+    #: Whether the name and numbers describe the kernel completely, so that it can be written as
+    #: text.
     is_text: ClassVar[bool] = True
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -154,7 +156,7 @@ class Kernel(Parameterized, ABC):
 
     @property
     def label_model(self) -> "LabelModel | None":
-        """The effects of labels that add to the rewards of a tree, if there are any."""
+        """The effects of labels that are added to the rewards of a tree, if there are any."""
         return None
 
     def increments(self, depth: int) -> Array:
@@ -231,7 +233,7 @@ def named() -> dict[str, type[Kernel]]:
 def parse(text: str, *, fitted: bool = True) -> Kernel:
     """Return the kernel written as its name and its first hyperparameters.
 
-    Those that are missing are to be fitted, or take their defaults if `fitted` is False.
+    Missing ones are fitted, or take their defaults if `fitted` is False.
 
     >>> parse("gaussian:3"), parse("gaussian:3", fitted=False)
     (Gaussian(width=3.0, variance=None), Gaussian(width=3.0, variance=1.0))
@@ -256,7 +258,7 @@ def parse(text: str, *, fitted: bool = True) -> Kernel:
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """A kernel in which all common nodes count alike: chi_d = variance (D+1-d)/(D+1)."""
+    """A kernel in which all common nodes count equally: chi_d = variance (D+1-d)/(D+1)."""
 
     variance: float | None = 1.0
     hyperparameters: ClassVar = {"variance": VARIANCE}
@@ -329,7 +331,7 @@ class Geometric(Kernel):
     """A kernel whose steps shrink (or grow) by a ratio.
 
     v_0 = variance root, and v_i = variance (1 - root) ratio^i / sum_{j=1..D} ratio^j at depth
-    i >= 1. In partitions of a space each split of a cell leaves that share of the variance.
+    i >= 1. In partitions of a space, each split of a cell multiplies the variance by this ratio.
     """
 
     ratio: float | None

@@ -137,10 +137,10 @@ def fit(
     belief
         The belief, which is not modified.
     family
-        A class of kernels, or a kernel with None for what is to be fitted, such as
+        A class of kernels, or a kernel with None for the hyperparameters to fit, such as
         `Gaussian(None, variance=1.0)`. `Chi` has one free increment for each depth.
     noise
-        The noise if it is known. Observations with a noise of their own keep it in any case.
+        The noise if it is known. Observations with their own noise always keep it.
     mean
         The prior mean if it is known. By default a constant is fitted; or scale and offset, if the
         belief has a `bough.means.Heuristic`. Any other function of the belief is kept.

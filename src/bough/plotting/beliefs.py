@@ -15,7 +15,7 @@ MOST_TICKS = 16
 
 
 class Along(NamedTuple):
-    """The belief at the nodes of a path, from the root to its end: one more than it has steps."""
+    """The belief at the nodes of a path, from the root to its end."""
 
     path: Path
     mean: Array  #: posterior mean

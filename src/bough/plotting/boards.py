@@ -20,9 +20,9 @@ READABLE = 26.0
 
 
 class BoardValues(NamedTuple):
-    """The evaluation of moves by the cells that they lead to.
+    """The evaluation of moves, by cells of the board.
 
-    If several moves lead to a cell, it is that of the best of them.
+    If several moves lead to a cell, it has the value of the best of them.
     """
 
     grid: "Grid"  #: the board: marks, names of rows and columns
@@ -41,7 +41,7 @@ def board_data(decision: "Decision", position: "Position") -> BoardValues:
     Parameters
     ----------
     decision
-        What a player has chosen in the position.
+        The decision of a player in the position.
     position
         The position: one of OpenSpiel, or any whose text is a board of marks and whose moves are
         called by squares, numbers of rows and columns, columns, or numbers of cells.

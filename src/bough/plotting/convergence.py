@@ -1,4 +1,4 @@
-"""Progress over the evaluations: convergence, regret, and searchers side by side."""
+"""Progress over the evaluations: convergence, regret, and comparisons of searchers."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -81,10 +81,9 @@ def convergence_data(source: Any) -> Convergence:
     """Return values, best values and bounds over the evaluations.
 
     The bounds are computed at up to 200 numbers of evaluations (10 for a kernel with labels), with
-    the prior that the search has now: hyperparameters that were fitted later are used from the
-    first evaluation on. The last bounds are those of the certificate. In a space they belong to the
-    partition that asks next.
-    Searchers without a belief have no bounds, and `at` is empty.
+    the current prior of the search: the hyperparameters fitted last are used from the first
+    evaluation on. The last bounds are those of the certificate. In a space they belong to the
+    partition that asks next. Searchers without a belief have no bounds, and `at` is empty.
 
     >>> import bough
     >>> result = bough.maximize(sum, bough.Tree(2, 4), budget=20, rng=0)
@@ -343,7 +342,7 @@ def comparison(
     *,
     ax: Any = None,
 ) -> Any:
-    """Draw searchers side by side; return the Axes."""
+    """Draw a comparison of searchers; return the Axes."""
     data = comparison_data(source, problem, measure)
     ax = axes(ax)
     rows = [(literal(name), at, Estimate(*bounds)) for name, (at, *bounds) in data.items()]

@@ -1,4 +1,4 @@
-"""Effects of labels: what every choice adds to the reward of a path, wherever it is made."""
+"""Effects of labels: the contribution of every choice to the reward of a path."""
 
 from typing import Any, NamedTuple
 
@@ -16,9 +16,9 @@ DEVIATIONS = 1.96
 class Effects(NamedTuple):
     """The posterior of the effects of labels, the best effect first.
 
-    Each is compared with the average label of the same depths: the reward of a path says nothing
-    about what all labels of a depth have in common, so effects by themselves stay uncertain. If
-    strengths vary with depth, effects are those at the first depth.
+    Each is relative to the average label of the same depths: rewards do not determine a constant
+    that is added to the effects of all labels of a depth, so the effects themselves remain
+    uncertain. If strengths vary with depth, effects are those at the first depth.
     """
 
     labels: list[str]

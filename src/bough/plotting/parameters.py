@@ -89,18 +89,19 @@ def numbers_of(given: Sequence[Any]) -> tuple[Array, list[str] | None]:
 
 
 def importance_data(source: Any) -> Importance:
-    """Return the share of the variance of the values that each parameter or step accounts for.
+    """Return the share of the variance of the values that each parameter or step explains.
 
-    On a tree it is what the step adds to the steps before it, by the kernel of the search: its
-    increment over the sum of all increments and the variance of the noise. Groups of trials would
-    confuse a step with those before it, since a search evaluates some prefixes far more often.
+    On a tree it is the contribution of the step in addition to the steps before it, according to
+    the kernel of the search: its increment divided by the sum of all increments and the variance of
+    the noise. (Groups of trials would confound a step with those before it, since a search
+    evaluates some prefixes far more often.)
 
     In a space, and for a searcher without a kernel, it is the adjusted R^2 (at least 0) of groups
     of trials that agree in the parameter, with numbers in eight intervals. The trials are those of
-    the search, not a random sample. The difference between trials that have a conditional parameter
-    and those that have not is explained by the choice that it depends on, not by the parameter. The
-    intervals are those of a jackknife that leaves out one of 20 parts of the trials at a time. With
-    fewer than 20 trials that have the parameter they are from 0 to 1: nothing is known.
+    the search, not a random sample. The difference between trials with and without a conditional
+    parameter is attributed to the choice that it depends on, not to the parameter. The intervals
+    are those of a jackknife that leaves out one of 20 parts of the trials at a time. With fewer
+    than 20 trials with the parameter they are from 0 to 1.
 
     >>> import bough
     >>> result = bough.maximize(lambda path: path[1], bough.Tree(3, 2), budget=9, rng=0)
@@ -227,9 +228,9 @@ class Relevance(NamedTuple):
     """The relevance of the parameters of a space, the most relevant first.
 
     A factor is the variance of a cut of the parameter over that of the average parameter, in cells
-    of the same width: parameters with a large one are cut first, and most often. It is about the
-    partitions of the search: `importance_data` has the importance of a parameter. Until factors
-    are fitted, choices have a head start, and all other parameters are equal.
+    of the same width: parameters with a large one are cut first, and most often. It describes the
+    partitions of the search; `importance_data` has the importance of a parameter. Until factors are
+    fitted, choices have a larger factor, and all other parameters the same one.
     """
 
     names: list[str]  #: a name that recurs is followed by the option it belongs to
@@ -240,7 +241,7 @@ class Relevance(NamedTuple):
 def relevance_data(source: Any) -> Relevance | None:
     """Return the relevance of the parameters in a forest; None if there are no parameters.
 
-    All partitions share these factors and are made with them: automatic relevance determination.
+    All partitions are made with these factors (automatic relevance determination).
     `importance_data` is computed from the values instead.
 
     >>> import bough
@@ -281,7 +282,7 @@ def slot_names(space: Space) -> list[str]:
 
 
 def relevance(source: Any, *, ax: Any = None) -> Any:
-    """Draw which parameters a forest cuts first, the first on top; return the Axes."""
+    """Draw the relevance of the parameters of a forest, the highest on top; return the Axes."""
     data = relevance_data(source)
     ax = axes(ax)
     if data is None:

@@ -156,7 +156,7 @@ class SearchView:
     """The trials of a search and its searcher.
 
     Without a result or a study, `trials` are those with a value. A study may not hold the searcher,
-    which is None then. When minimizing, the searcher sees negated values.
+    which is None then. When minimizing, the searcher has the negated values.
     """
 
     trials: Sequence[Trial]

@@ -26,8 +26,8 @@ class Problem(ABC):
         The name in tables.
     tree : Tree
     noise : float
-        The standard deviation of a reward (where it differs from path to path: the root of its mean
-        square, over all problems of the kind).
+        The standard deviation of a reward (if it differs between paths: its root mean square over
+        all problems of the kind).
     seed : int
     kernel : Kernel or None
         The kernel of the prior that this problem is drawn from, None if there is none.
@@ -36,7 +36,7 @@ class Problem(ABC):
 
     Examples
     --------
-    A problem of your own implements the value of a path, and the best path:
+    Your own problem implements the value of a path, and the best path:
 
     >>> from bough import Tree
     >>> class Ones(Problem):

@@ -23,7 +23,7 @@ OUTCOMES = ("won", "drawn", "lost")
 
 @dataclass(frozen=True)
 class Fall:
-    """The move of a lost game after which the player's own evaluation fell most."""
+    """The move of a lost game after which the player's own evaluation dropped most."""
 
     number: int  #: the number of the move in the game, from 1
     name: str
@@ -37,7 +37,7 @@ class Fall:
 
 
 def fall_of(game: MatchGame) -> Fall | None:
-    """Return the largest fall of the player's evaluation from one of its moves to the next.
+    """Return the largest drop of the player's evaluation from one of its moves to the next.
 
     The result counts as the last value if the player expected more than a draw until the end. None
     if the evaluation never fell, or the player gives none.
@@ -56,7 +56,7 @@ def fall_of(game: MatchGame) -> Fall | None:
 def write_match(
     result: MatchResult, path: str | os.PathLike[str], *, title: str | None = None
 ) -> None:
-    """Write the page of a match to a file, which is written completely or not at all."""
+    """Write the page of a match to a file, atomically."""
     target = pathlib.Path(path)
     check_folder(target)
     write_text(target, match_page(result, title=title))

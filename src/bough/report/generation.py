@@ -19,7 +19,7 @@ MOST_NODES, MOST_TEXT = 3_000, 20_000
 def write(
     result: GenerationResult, path: str | os.PathLike[str], *, title: str | None = None
 ) -> None:
-    """Write the page of a search to a file, which is written completely or not at all."""
+    """Write the page of a search to a file, atomically."""
     target = pathlib.Path(path)
     if result.study is not None and target.exists() and target.samefile(result.study.path):
         raise ValueError(

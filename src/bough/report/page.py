@@ -19,7 +19,7 @@ SCRIPTS = ("elements.js", "charts.js", "tree.js", "table.js", "page.js")
 
 
 def write(source: Any, path: str | os.PathLike[str], *, title: str | None = None) -> None:
-    """Write the page of a search to a file, which is written completely or not at all."""
+    """Write the page of a search to a file, atomically."""
     target = pathlib.Path(path)
     view = SearchView.of(source)
     if view.study is not None and target.exists() and target.samefile(view.study.path):

@@ -65,73 +65,73 @@ def maximize(
     objective
         The function to maximize: called with `tree.decode(path)`, or a dict of params; returns the
         reward, or `(reward, std)` with its standard deviation, or an `Outcome`, which may have
-        constraints too. If it has a parameter `seed`, it
-        gets one for each trial. One with two required parameters also gets the trial, for
-        `trial.report(step, value)` and `if trial.should_stop(): return`.
+        constraints too. If it has a parameter `seed`, it receives a seed for each trial. If it has
+        two required parameters, it also receives the trial, for `trial.report(step, value)` and `if
+        trial.should_stop(): return`.
     tree_or_space
         The domain of the search.
     budget
-        The number of evaluations, including failed ones and those observed before.
+        The number of evaluations, including failed ones and known results.
     searcher
-        A searcher, its name, or a function that makes one for the tree or space; by default
+        A searcher, its name, or a function that returns one for the tree or space; by default
         `GPTS(tree)` or `Forest(space)`.
     stop
         Rules such as `ExpectedGap(0.01)`, `Gap(0.1)`, `Patience(50)`, `WallTime(60)`,
-        `Target(0.9)`, or any function of the searcher that returns something true.
+        `Target(0.9)`, or any function of the searcher whose result is true if the search should
+        stop.
     bounds
         Known bounds of the expected value, such as `(0, 1)` for an accuracy or `(0, None)` for a
-        loss, which certificate and expected best respect; if the searcher is made here, by default
-        or by the name "gpts".
+        loss, which the certificate and the expected best respect. Only for the default searcher
+        and "gpts".
     noise
-        The standard deviation of a value around its expectation, 0 if values have none; for a
-        searcher as `bounds` are. By default it is fitted.
+        The standard deviation of a value around its expectation, 0 if values are exact; by default
+        it is fitted. Only for the default searcher and "gpts".
     constraints
-        Constraints that are known before an evaluation: a cheap function of what the objective is
-        called with, which returns a number or a sequence of numbers, feasible if all are at most 0.
-        The objective is evaluated only where they hold. If the searcher finds no other such place
-        the search ends, and if it finds none at all `Infeasible` is raised. (Constraints that an
-        evaluation shows are part of its `Outcome`.)
+        Constraints that are known before an evaluation: a cheap function with the arguments of the
+        objective, which returns a number or a sequence of numbers, feasible if all are at most 0.
+        The objective is evaluated only at feasible points. The search ends if the searcher finds no
+        further feasible point, and raises `Infeasible` if it finds none at all. (Constraints that
+        are measured by an evaluation are part of its `Outcome`.)
     prune
-        A rule that stops trials which fall behind, by their reports: `SuccessiveHalving()` or
+        A rule that stops unpromising trials by their reports: `SuccessiveHalving()` or
         `ProbabilityOfImprovement()`. By default no trial is stopped.
     executor
         The workers of a parallel run: a number of processes, or anything with the `submit` of
         `concurrent.futures`, such as a pool of threads or `client.get_executor(pure=False)` of a
-        Dask cluster. A new evaluation starts as soon as one ends, away from the running ones.
+        Dask cluster. A new evaluation starts as soon as one ends.
     study
-        A file in which everything is recorded, so that the search can be resumed after any
-        failure; or a `Study`. If the file exists the search is resumed: the budget counts all of
-        its trials, and `rng` must be None or the same as then.
+        A file that records all operations, so that the search can be resumed after any failure; or
+        a `Study`. If the file exists, the search is resumed: the budget counts all of its trials,
+        and `rng` must be None or the original seed.
     timeout
         Seconds after which an evaluation has failed. Needs an executor.
     retries
         The number of further attempts at an evaluation whose worker has died, or which raised one
-        of `catch`, before that counts. By default one after the death of a worker, which may be
-        chance, and none after an exception, which would most often be raised again.
+        of `catch`, before it counts as failed. By default one after the death of a worker, and none
+        after an exception, which would usually be raised again.
     catch
-        Exceptions of the objective (or of its returned value), or of the constraints known before,
-        that only make one evaluation fail: the reason is recorded, and the search continues
-        elsewhere. Others end the search with an `ObjectiveError`, which holds the path and the
-        result so far. (Exceptions of a rule or callback are raised as they are, with the `result`
-        too.)
+        Exceptions of the objective (or of its returned value), or of the constraints, that only
+        make one evaluation fail: the reason is recorded, and the search continues. Other exceptions
+        end the search with an `ObjectiveError`, which holds the path and the result so far.
+        (Exceptions of a rule or callback are raised unchanged, with an attribute `result`.)
     collect
         Whether to wait for running evaluations when a rule or Ctrl-C ends the search (until Ctrl-C
-        is pressed again). By default they are left, and a study offers them again when it is
+        is pressed again). By default they are abandoned, and a study offers them again when it is
         resumed.
     callbacks
-        Functions called with the searcher after every evaluation, failed or not; one that returns
-        something true ends the search.
+        Functions called with the searcher after every evaluation, including failed ones. The search
+        ends if the result of one is true.
     progress
         Whether to show a bar with the best value so far, the expected value of the best of all, and
-        the expected loss of what would be recommended. None: a bar on a terminal and in a notebook,
-        elsewhere the same in a line every ten seconds. `"log"`: a line for every trial instead.
+        the expected loss of the recommended one. None: a bar on a terminal and in a notebook,
+        otherwise a line every ten seconds. `"log"`: a line for every trial instead.
     rng
-        A seed, if the searcher is made here.
+        The seed, unless `searcher` is an instance.
 
     Returns
     -------
     Result
-        The result, also when the search is interrupted by Ctrl-C.
+        The result, also if the search is interrupted by Ctrl-C.
 
     Examples
     --------
@@ -159,10 +159,10 @@ def _signature_of(template: Callable[P, R]) -> Callable[[Callable[..., R]], Call
 def minimize(*arguments: Any, **keywords: Any) -> Result:
     """Find the path or the params with the lowest value: `maximize` of the negative.
 
-    The parameters are those of `maximize`. The result is about the values themselves: `best.mean`
-    is low, and `certificate.lower` bounds the values of all paths from below. `Target(value)` stops
-    at or below the value. The searcher, and so your own rules and callbacks, sees the negative of
-    each value; only `bounds` given here are those of the values.
+    The parameters are those of `maximize`. The result has the values themselves: `best.mean` is
+    low, and `certificate.lower` bounds the values of all paths from below. `Target(value)` stops at
+    or below the value. The searcher, and so your own rules and callbacks, observes the negative of
+    each value; `bounds` are those of the values.
 
     >>> import bough
     >>> tree = bough.Tree(branching=4, depth=5)
@@ -275,8 +275,8 @@ def _open_trials(given: SimpleNamespace, sign: float, budget: int | None) -> Stu
     if options and given.searcher is not None and given.searcher != "gpts":
         name = next(iter(options))
         raise ValueError(
-            f"{name} is for the searcher gpts, made here; pass it to the constructor of yours if "
-            f"it has such an option, as in GPTS(tree, {name}=...); got "
+            f"{name} is only for a new searcher gpts: pass it to the constructor of your searcher "
+            f"if it has such an option, as in GPTS(tree, {name}=...); got "
             f"{name}={getattr(given, name)!r} and searcher={given.searcher!r}"
         )
     direction = "maximize" if sign > 0 else "minimize"

@@ -28,7 +28,7 @@ Thresholds = Sequence[tuple[float, float]]
 
 
 class RunningTrial:
-    """The trial that is being evaluated: the second argument of an objective that has two.
+    """The trial that is being evaluated, the second argument of an objective with two arguments.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class RunningTrial:
             self._is_behind |= self._sign * value < self._thresholds[reached - 1][1]
 
     def should_stop(self) -> bool:
-        """Return whether to stop: then return from the objective, and the trial is pruned."""
+        """Return whether to stop. If so, return from the objective: the trial is pruned."""
         self.pruned |= self._is_behind
         return self._is_behind
 
@@ -178,13 +178,14 @@ def _moments(gains: Array) -> tuple[Array, Array, Array]:
 
 
 class PruneRule(ABC):
-    """A rule that stops trials which fall behind, for the argument `prune` of `maximize`."""
+    """A rule that stops unpromising trials, for the argument `prune` of `maximize`."""
 
     @abstractmethod
     def thresholds(self, curves: Curves) -> Thresholds:
         """Return the thresholds of the next trial, given the curves of those that have ended.
 
-        The last one lets any trial continue that has as many steps as the longest completed one.
+        The last threshold lets all trials continue that have as many steps as the longest completed
+        one.
         """
 
 
@@ -194,7 +195,7 @@ class SuccessiveHalving(PruneRule):
 
     The steps, called rungs, are `min_steps` times the powers of `reduction_factor`. A trial that
     reaches a rung continues if it is among the best 1 / `reduction_factor` of the trials that have
-    reached it, or the best of all if they are few. Trials do not wait for one another: this is
+    reached it, or the best of all if they are few. Trials do not wait for each other: this is
     asynchronous successive halving (ASHA, Li et al. 2020). No trial is stopped at the last step of
     the longest completed trial, or later.
 
@@ -247,7 +248,7 @@ class ProbabilityOfImprovement(PruneRule):
 
     The final value of a trial is its value at a step plus a gain, and the gains of the completed
     trials from that step to their end are draws from one normal distribution of unknown mean and
-    variance. So the belief about the final value is a Student t distribution. The trial is stopped
+    variance. So the posterior of the final value is a Student t distribution. The trial is stopped
     when the probability that it exceeds the best value so far is below `threshold`.
 
     Parameters

@@ -102,21 +102,22 @@ class Result:
     Attributes
     ----------
     best
-        The best of the evaluated arms by the searcher's model, None if there are none: `best.mean`
-        is what the model expects of it, `best.value` the mean of its measured values.
+        The best of the evaluated arms according to the searcher's model, None if there are none:
+        `best.mean` is its posterior mean, `best.value` the mean of its measured values.
     best_observed
-        The evaluation with the best measured value, of those in the study if there is one; None if
-        there are none. With noise it may be the best by luck.
+        The evaluation with the best measured value (of all in the study, if there is one); None if
+        there are none. With noise it can be the best by luck.
     best_value
         Mean and standard deviation of the value of the best of all arms, evaluated or not. None if
-        the searcher has no such estimate, as those of spaces; infinite and nan if it has none yet.
+        the searcher has no such estimate, like those of spaces; infinite and nan if there are too
+        few observations.
     expected_gap
-        What `best` is expected to lose: the expected value of the best of all arms minus that of
-        `best` (when minimizing, the other way round), at least 0. None where `best_value` is.
+        The expected loss of `best`: the expected value of the best of all arms minus that of `best`
+        (when minimizing, the other way round), at least 0. None if `best_value` is None.
     certificate
         The bounds on the best of all arms; None if there are no observations.
     history
-        The evaluations of this run, those that failed included.
+        The evaluations of this run, including failed ones.
     stopped_by
         The rule that ended the search.
     searcher
@@ -124,7 +125,8 @@ class Result:
     study
         The study that recorded the search, if there is one.
     direction
-        `"maximize"` or `"minimize"`: then the searcher sees the negative of each value.
+        `"maximize"` or `"minimize"`. When minimizing, the searcher observes the negative of each
+        value.
     """
 
     best: Arm | None
@@ -148,7 +150,7 @@ class Result:
         direction: str,
         best_observed: Evaluation | None,
     ) -> "Result":
-        """Return the result of a searcher as it stands."""
+        """Return the current result of a searcher."""
         best = certificate = expected = None
         if searcher.observations:
             sign = -1.0 if direction == "minimize" else 1.0
@@ -177,7 +179,7 @@ class Result:
 
     @property
     def misfit(self) -> str | None:
-        """A sentence that says why the model does not fit, None if nothing is known against it."""
+        """A message about evidence that the model does not fit; None if there is none."""
         return getattr(self.searcher, "misfit", None)
 
     def plot(self, kind: str = "convergence", *, ax: Any = None, **options: Any) -> Any:

@@ -37,7 +37,7 @@ class Budget:
 
 @dataclass
 class WallTime:
-    """Stop some seconds after the search began."""
+    """Stop a number of seconds after the start of the search."""
 
     seconds: float
     _until: float | None = field(default=None, repr=False)
@@ -58,7 +58,7 @@ class WallTime:
 
 @dataclass(frozen=True)
 class Gap:
-    """Stop when the certificate's gap is at most eps: no arm is better by more than that."""
+    """Stop when the gap of the certificate is at most eps: no arm is better by more than eps."""
 
     eps: float
 
@@ -96,12 +96,13 @@ FEW = 20
 
 @dataclass
 class ExpectedGap:
-    """Stop when the expected gap is at most eps: what the recommended arm is expected to lose.
+    """Stop when the expected gap is at most eps: the expected loss of the recommended arm.
 
     That is the expected reward of the best arm of all minus that of the recommended one. It takes 5
-    to 100 ms, so it is computed after every evaluation up to 40, and then whenever their number has
-    grown by 5 %. It must be at most eps while the evaluations grow by a third (unless it is when
-    first computed, as in a resumed study): the first of many estimates to be small is too small.
+    to 100 ms, so it is computed after each of the first 40 evaluations, and then whenever their
+    number has grown by 5 %. It must remain at most eps while the number of evaluations grows by a
+    third (unless it is small when first computed, as in a resumed study), since the first small one
+    of many estimates is biased.
     """
 
     eps: float
@@ -160,7 +161,7 @@ class RunRule:
 class Patience(RunRule):
     """Stop after a number of evaluations in a row without a better measured value.
 
-    Failed evaluations count too, and only those of this run.
+    Failed evaluations count, too. Evaluations before this run do not.
 
     >>> import bough
     >>> space = bough.Space(x=bough.Float(-1, 1))

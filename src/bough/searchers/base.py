@@ -31,13 +31,13 @@ class Certificate:
     path
         The arm with the highest lower confidence bound.
     lower, upper
-        That bound, and the highest upper confidence bound of all arms, both within the known bounds
-        of the reward. Without such, `upper` is infinite if the number of arms is not known, and
-        both are infinite while nothing is known of the scale of the rewards.
+        This bound, and the highest upper confidence bound of all arms, both within the known bounds
+        of the reward. Without known bounds, `upper` is infinite if the number of arms is not known,
+        and both are infinite as long as the scale of the rewards cannot be estimated.
     gap
         `upper - lower`: no arm is better than `path` by more than this.
     delta
-        The failure probability of the bounds, all plays taken together.
+        The failure probability of the bounds, for all plays together.
     conditional
         True if the kernel, the noise or the mean was fitted to the data: the bounds account for the
         uncertainty of their scale, and are conditional on the rest of the fit.
@@ -142,10 +142,10 @@ def holding(
 class Resumable:
     """Methods by which a run reports outcomes to a searcher, and a study records and resumes it.
 
-    A study compares each recorded `ask` with what the searcher asks when it is resumed. A searcher
+    When a study is resumed, it compares each recorded `ask` with that of the searcher. A searcher
     that draws random numbers from `self._random` and fits its hyperparameters by `self._learner`
-    inherits the rest; one with another generator, or with fits of its own, overrides these methods.
-    A searcher without either need not do anything.
+    inherits the rest; one with another generator, or with its own fits, overrides these methods. A
+    searcher without either needs no changes.
     """
 
     _random: Any = None
@@ -168,14 +168,15 @@ class Resumable:
     ) -> None:
         """Record the values of constraints: a candidate is feasible if all are at most 0.
 
-        By default the reward of a feasible candidate is observed, and another one has failed.
+        By default the reward of a feasible candidate is observed, and an infeasible one counts as
+        failed.
 
         Parameters
         ----------
         candidate
-            The path or the params, asked for or not.
+            The path or the params, which need not come from `ask`.
         value
-            The reward; None if it was not measured, since a constraint is known to be violated.
+            The reward; None if it was not measured because a constraint is violated.
         constraints
             The values of the constraints.
         noise
@@ -205,9 +206,9 @@ class Resumable:
         return [] if learner is None else [_plain_fit(learner, f) for f in learner.fits[start:]]
 
     def replay_fits(self, fits: Iterable[Mapping[str, Any]] | None) -> None:
-        """Take these fits, each when one is due, and make no others; None: fit again from now on.
+        """Use these fits, each when a fit is due, instead of fitting; None: fit from now on.
 
-        `tell` and `refit` raise `ValueError` where a fit does not suit the observations.
+        `tell` and `refit` raise `ValueError` if a fit does not match the observations.
         """
         if self._learner is not None:
             self._learner.recorded = None if fits is None else deque(map(_rebuilt_fit, fits))
@@ -229,8 +230,8 @@ def _rebuilt_fit(plain: Mapping[str, Any]) -> FitRecord:
 class Searcher(Resumable, ABC):
     """A policy that chooses which path to evaluate next.
 
-    `ask` may be called again before `tell`, and `tell` for paths that were never asked for. The
-    laws that every searcher obeys are tests in `bough.testing.SearcherConformance`.
+    `ask` may be called again before `tell`, and `tell` for paths that `ask` did not return.
+    `bough.testing.SearcherConformance` has tests of the properties of all searchers.
     """
 
     #: Whether the constructor needs the number of plays, as `plays`.
@@ -239,7 +240,7 @@ class Searcher(Resumable, ABC):
 
     @abstractmethod
     def ask(self) -> Path:
-        """Return the next path to evaluate; raise `Exhausted` if nothing is left to learn."""
+        """Return the next path to evaluate; raise `Exhausted` if none is left."""
 
     @abstractmethod
     def tell(
@@ -250,7 +251,7 @@ class Searcher(Resumable, ABC):
         noise: float | None = None,
         steps: Sequence[float] | None = None,
     ) -> None:
-        """Record the reward of a path, asked for or not; each call is another observation.
+        """Record a reward of a path, which need not come from `ask`, as a further observation.
 
         Parameters
         ----------
@@ -294,7 +295,7 @@ class Searcher(Resumable, ABC):
     @property
     @abstractmethod
     def pending(self) -> tuple[Path, ...]:
-        """The paths that were asked for and not yet observed or forgotten, the oldest first."""
+        """The paths returned by `ask` and not yet observed or forgotten, the oldest first."""
 
     def best_action(self, rule: str | None = None) -> int:
         """Return the first step of the best arm."""

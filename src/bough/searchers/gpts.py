@@ -71,24 +71,24 @@ class Rollouts:
 
 
 class GPTS(Searcher):
-    """Search a tree by an exact Gaussian-process belief about all of its paths.
+    """Search of a tree with an exact Gaussian-process posterior of all its paths.
 
     Parameters
     ----------
     tree : Tree
         The tree to search.
     kernel : bough.kernels.Kernel, optional
-        The smoothness of the reward. By default, and where a hyperparameter is None as in
-        `kernels.Gaussian(None, variance=1.0)`, it is fitted to the rewards.
+        The smoothness of the reward. By default it is fitted, as is each hyperparameter that is
+        None, as in `kernels.Gaussian(None, variance=1.0)`.
     noise : float, optional
         The standard deviation of the noise of a reward; fitted by default. Without noise no arm is
-        played twice (except by rollouts, which are random); the same holds once rewards turn out to
-        be exact.
+        played twice (except by rollouts, which are random); this also holds once repeated rewards
+        indicate that there is none.
     mean : float, function or bough.means.Heuristic, optional
         The prior mean of the reward, as for `Belief`. By default it is fitted if the kernel or the
-        noise is, and 0 otherwise. Scale and offset of a heuristic are always fitted. (Refits happen
-        each time the observations have grown by a third, from 500 on have doubled. Each costs
-        O(nodes), which is O(depth) for each observation.)
+        noise is, and 0 otherwise. Scale and offset of a heuristic are always fitted.
+        (Hyperparameters are refitted each time the number of observations has grown by a third,
+        from 500 on: has doubled. A fit costs O(nodes), which is O(depth) per observation.)
     select : "ucb" or "arm"
         The selection rule. Both play the arm with the highest upper confidence bound, the posterior
         mean plus b_t standard deviations at play t. `"ucb"`: b_t = sqrt(2 log t) + 0.5, and while
@@ -106,8 +106,8 @@ class GPTS(Searcher):
         the first new node, and observed at that node.
     bounds : pair of float, optional
         Known bounds of the expected reward, such as `(0, 1)` for an accuracy; an end may be None.
-        The certificate, `best_value` and `expected_gap` respect them. (Single rewards with noise
-        may lie outside; if they contradict the bounds, those are ignored, and `misfit` says so.)
+        The certificate, `best_value` and `expected_gap` respect them. (Single noisy rewards may lie
+        outside. If rewards contradict the bounds, the bounds are ignored, and `misfit` reports it.)
     rng : int or numpy.random.Generator
         The seed of ties and of draws of unexplored children.
 
@@ -267,7 +267,7 @@ class GPTS(Searcher):
         Parameters
         ----------
         path
-            The path, asked for or not, new or not.
+            The path, which need not come from `ask` or be new.
         value
             The reward.
         noise
@@ -404,7 +404,7 @@ class GPTS(Searcher):
 
     @property
     def pending(self) -> tuple[Path, ...]:
-        """The paths asked for and neither observed nor forgotten yet, the oldest first."""
+        """The paths returned by `ask` and not yet observed or forgotten, the oldest first."""
         tokens = ((end[0], path) for path, ends in self._pending.items() for end in ends)
         asked = [] if self._asked is None else [self._asked]
         return (*(path for _, path in sorted(tokens)), *asked)
@@ -419,8 +419,8 @@ class GPTS(Searcher):
     def misfit(self) -> str | None:
         """One sentence if the model does not fit the rewards so far, or None.
 
-        It does not if it predicts the rewards of new paths worse than their average does, or if
-        rewards contradict the given bounds.
+        The model does not fit if it predicts the rewards of new paths worse than their average
+        does, or if rewards contradict the given bounds.
         """
         if self.bounds != self._given_bounds:
             return BOUNDS_ARE_WRONG
@@ -445,8 +445,8 @@ class GPTS(Searcher):
     def deviations(self, observations: int | None = None) -> float:
         """Return the number of standard deviations in bounds that hold with probability 1 - delta.
 
-        With fitted hyperparameters, half of delta is for the scale of the rewards being larger than
-        it was estimated: infinite as long as nothing is known about that.
+        With fitted hyperparameters, half of delta covers the error of the estimated scale of the
+        rewards. The result is infinite as long as the scale cannot be estimated.
 
         Parameters
         ----------
@@ -466,10 +466,10 @@ class GPTS(Searcher):
 
     @property
     def certificate(self) -> Certificate:
-        """The incumbent and its gap, at level delta whatever the scale of the search.
+        """The incumbent and its gap, at level delta, whatever `scale` the search uses.
 
-        The upper bound is that of `bounds` (infinite without) if the number of arms is not known,
-        or the prior mean is a function, whose values at unexplored nodes are not known.
+        The upper bound is that of `bounds` (by default infinite) if the number of arms is not
+        known, or if the prior mean is a function, whose values at unexplored nodes are not known.
         """
         path, *ends = self.belief.bounds(self.deviations())
         lower, upper = (clipped(end, self.bounds) for end in ends)

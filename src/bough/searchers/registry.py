@@ -17,10 +17,9 @@ _DOMAINS: dict[type, Callable[..., Any]] = {}
 
 
 def register(name: str, factory: Callable[..., Searcher]) -> None:
-    """Register a searcher of your own, so that `searcher=name` works everywhere.
+    """Register your own searcher, so that `searcher=name` works everywhere.
 
-    Studies and `bough compare` know it by this name too. Register it before a study that uses it
-    is opened again.
+    This includes studies and `bough compare`. Register it before opening a study that uses it.
 
     Parameters
     ----------
@@ -61,9 +60,9 @@ def make_searcher(
     domain
         The tree or space to search.
     rng
-        The seed of a searcher that is made here.
+        The seed of a new searcher.
     options
-        Keyword arguments of a searcher that is made by its name.
+        Keyword arguments of a searcher given by its name.
     plays
         The number of plays, if it is known.
     """
@@ -99,10 +98,10 @@ def check_made(rng: Any, options: Any) -> None:
     """Raise if a searcher that exists already is given a seed or options."""
     if rng is not None:
         raise ValueError(
-            "rng is for a searcher that is made here: pass it to the constructor of yours"
+            "rng is only for a new searcher: pass it to the constructor of your searcher"
         )
     if options:
         raise ValueError(
-            f"{', '.join(options)}: options are for a searcher that is made here by its name; "
-            "pass them to the constructor of yours"
+            f"{', '.join(options)}: options are only for a searcher given by its name; "
+            "pass them to the constructor of your searcher"
         )

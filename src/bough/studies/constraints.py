@@ -23,7 +23,7 @@ Values = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The value of an evaluation with its constraints, as an objective may return it.
+    """The value of an evaluation with its constraints, for an objective to return.
 
     Parameters
     ----------

@@ -51,12 +51,12 @@ from bough.trees import Tree
 
 
 class Study:
-    """A searcher and its durable history: ask for a trial, tell its value, at any time.
+    """A searcher with a durable history of trials.
 
-    Made by `Study.create` or `Study.open`. Each value is in the file when `tell` returns. A study
-    that is opened again resumes exactly as if it had never been closed, or its process killed: the
-    searcher is rebuilt from the record, and each recorded ask is compared with what the searcher
-    asks. Trials that were left running are offered again first.
+    Use `Study.create` or `Study.open` to make one. Each value is in the file when `tell` returns. A
+    study that is opened again resumes exactly as if it had never been closed, or its process
+    killed: the searcher is rebuilt from the record, and each recorded ask is compared with that of
+    the searcher. Trials that were running are offered again first.
 
     One process may write at a time; any number may read (`read_only=True`).
 
@@ -107,7 +107,7 @@ class Study:
         about: str | None = None,
         **options: Any,
     ) -> "Study":
-        """Make a new study in a new file.
+        """Create a study in a new file.
 
         Parameters
         ----------
@@ -116,15 +116,15 @@ class Study:
         tree_or_space
             The domain of the search.
         searcher
-            The name of a searcher, which the file can hold; or a searcher or a function that makes
-            one, which must be given again to `open`.
+            The name of a searcher, which is stored in the file; or a searcher or a function that
+            returns one, which must be passed again to `open`.
         rng
             The seed. By default one is drawn, and recorded.
         direction
             `"maximize"` or `"minimize"`.
         durability
-            `"full"`: values survive a loss of power. `"process"`: they survive the death of this
-            process, and cost some 0.1 ms a trial instead of a few ms.
+            `"full"`: values survive a power failure. `"process"`: values survive the death of this
+            process, at about 0.1 ms per trial instead of a few ms.
         about
             A description of the objective, shown with the file.
         options
@@ -168,7 +168,7 @@ class Study:
         searcher, options
             As for `create`; needed if they were functions or objects, and otherwise compared.
         read_only
-            Whether to open it for reading only, without waiting for a writer or excluding one.
+            Whether to open it for reading only, while another process may write.
 
         Raises
         ------
@@ -179,9 +179,10 @@ class Study:
         Warns
         -----
         UserWarning
-            If the searcher does not ask what it asked then, because the program has changed: names
-            the first trial that differs. All observations are kept, and the search continues from
-            them. Recorded options that the searcher no longer has are named too.
+            If the searcher asks for other candidates than those recorded, because the program has
+            changed: the warning names the first trial that differs. All observations are kept, and
+            the search continues from them. It also names recorded options that the searcher no
+            longer has.
         """
         file = FilePath(path)
         journal = Journal.open(file, durability, read_only=read_only)
@@ -220,7 +221,7 @@ class Study:
 
     @classmethod
     def look(cls, path: str | os.PathLike[str]) -> "Study":
-        """Return the trials of a study without its searcher, and so without functions of it."""
+        """Return the trials of a study without its searcher, which needs no functions."""
         journal = Journal.open(FilePath(path), "full", read_only=True)
         specification, operations = journal.read()
         replay = Replay(Domain(Tree(1, 0)), None, sign_of(specification))
@@ -233,15 +234,15 @@ class Study:
         """Return a trial to evaluate.
 
         Trials left running by a dead process come first, under their own ids; then those that were
-        enqueued; then those of the searcher. Raises `bough.Exhausted` if nothing is left to learn.
+        enqueued; then those of the searcher. Raises `bough.Exhausted` if no candidate is left.
 
         Parameters
         ----------
         constraints
             A cheap function of the params, or of the path, that returns a number or a sequence of
-            numbers, feasible if all are at most 0. The searcher is asked again for what is not, and
-            an enqueued trial that is not has failed. The trial has the values, and `tell` records
-            them.
+            numbers, feasible if all are at most 0. Infeasible candidates of the searcher are
+            skipped, and infeasible enqueued trials fail. The trial has the values, and `tell`
+            records them.
         """
         known = constraints
         if known is not None and not isinstance(known, KnownConstraints):
@@ -337,7 +338,7 @@ class Study:
         reports: Sequence[Report] = (),
         constraints: float | Sequence[float] | None = None,
     ) -> None:
-        """Record the value of a trial: it is safe on return.
+        """Record the value of a trial, which is on disk on return.
 
         Parameters
         ----------
@@ -350,8 +351,8 @@ class Study:
         reports
             The intermediate values, pairs of a step and a value.
         constraints
-            The values of all constraints, feasible if all are at most 0; as many for each trial. By
-            default those that the trial has from `ask`.
+            The values of all constraints, feasible if all are at most 0; the same number for each
+            trial. By default those computed by `ask`.
         """
         with self._guard:
             trial = self._running(trial_or_id)
@@ -376,7 +377,7 @@ class Study:
         predicted: float | None = None,
         noise: float | None = None,
     ) -> None:
-        """Record that a trial was stopped before its end.
+        """Record that a trial was stopped early.
 
         Parameters
         ----------
@@ -422,7 +423,7 @@ class Study:
         self._journal.append([operation, *fits])
 
     def fail(self, trial_or_id: Trial | int, reason: str = "") -> None:
-        """Record that a trial has no value. The search continues elsewhere as long as it can."""
+        """Record that a trial failed: it has no value, and its candidate is avoided."""
         with self._guard:
             trial = self._running(trial_or_id)
             operation = Operation.now("fail", trial.id, json.dumps(str(reason)))
@@ -431,7 +432,7 @@ class Study:
             self._replay.note(operation)
 
     def enqueue(self, params_or_path: Mapping[str, Any] | Sequence[int]) -> None:
-        """Have a path, or params, evaluated before the searcher's next candidate."""
+        """Evaluate a path, or params, before the searcher's next candidate."""
         with self._guard:
             candidate: Any = self.domain.check(params_or_path, self._replay.search)
             operation = Operation.now("enqueue", body=self.domain.write(candidate))
@@ -471,7 +472,7 @@ class Study:
 
     @property
     def searcher(self) -> Searcher | SpaceSearcher:
-        """The searcher as it stands. Do not ask or tell it yourself: that would not be recorded."""
+        """The current searcher. Do not call its `ask` or `tell`, which would not be recorded."""
         if self._replay.search is None:
             raise ValueError(
                 f"{self.path} does not hold its searcher ({self.specification['searcher']} with "
@@ -486,16 +487,16 @@ class Study:
 
     @property
     def unobserved(self) -> int:
-        """The number of trials that have ended and of which the searcher observed nothing."""
+        """The number of ended trials without an observation by the searcher."""
         return self._replay.unobserved
 
     def offer_again(self, ids: Iterable[int]) -> None:
-        """Have running trials that no one evaluates any more offered again by `ask`."""
+        """Let `ask` offer abandoned running trials again."""
         with self._guard.lock:
             self._again.extend(sorted(set(ids) - set(self._again)))
 
     def best(self, rule: str | None = None) -> Arm:
-        """Return the best of the observed arms, in the sign of the values."""
+        """Return the best of the observed arms, with the sign of the values."""
         arm = best_completed(self.searcher, self.trials, self.sign, rule)
         if arm is None:
             raise ValueError("no completed trials yet: call tell() before best()")
@@ -510,7 +511,7 @@ class Study:
     # ------------------------------------------------------------------ close
 
     def close(self) -> None:
-        """Close the file and let others write; trials, best and certificate stay readable."""
+        """Close the file so that others can write; trials, best and certificate remain readable."""
         with self._guard.lock:
             self._journal.close()
 

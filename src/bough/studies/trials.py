@@ -53,7 +53,7 @@ class Trial(NamedTuple):
         The intermediate values that the objective reported, as pairs of a step and a value.
     constraints
         The values of the constraints, feasible if all are at most 0; while the trial is running,
-        those that are known before.
+        those known beforehand.
     """
 
     id: int

@@ -76,7 +76,7 @@ def test_bad_runs():
             cycles.run(Arrays(), steps=steps)
     with pytest.raises(TypeError, match="agent must be a GPCycle or a UCycle"):
         cycles.run(Arrays(), object(), steps=10)
-    with pytest.raises(ValueError, match="features are for an agent that is made here"):
+    with pytest.raises(ValueError, match="features are only for a new agent"):
         cycles.run(Arrays(), cycles.UCycle(None, [1, 2]), steps=10, features=math.hypot)
     with pytest.raises(TypeError, match="Discrete space.*pass an agent"):
         cycles.run(gymnasium.make("Pendulum-v1"), steps=10)

@@ -35,7 +35,7 @@ class CycleCertificate:
     gap
         `upper - lower`: no cycle is better by more than this.
     delta
-        The failure probability of the bounds, all steps taken together.
+        The failure probability of the bounds, for all steps together.
     explored
         Whether every action was tried in all states that can be reached.
     conditional

@@ -95,7 +95,7 @@ def run(
         raise TypeError(f"agent must be a GPCycle or a UCycle, got {agent!r}")
     elif features is not None:
         raise ValueError(
-            "features are for an agent that is made here: pass them to the constructor of yours"
+            "features are only for a new agent: pass them to the constructor of your agent"
         )
     state_of = key or _state
     rewards = np.empty(count)

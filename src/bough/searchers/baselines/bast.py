@@ -16,12 +16,12 @@ from bough.trees import Path, Tree
 class BAST(CountingSearcher):
     """Descend the tree by bounds that use its smoothness.
 
-    A leaf has the bound mean + c_n; an inner node at depth d the lesser of mean + delta_d + c_n and
-    of the highest bound of its children, where delta_d limits how much the best leaf below a node
-    exceeds any other there, and c_n = sqrt(log(2 N n (n+1) / delta) / (2 n)) for n rewards and N
-    nodes. All bounds hold at all times with probability 1 - delta, for rewards of a range of 1;
-    others are rescaled. With `smoothness=0` this is UCT with true bounds; with `math.inf`, UCB on
-    the leaves.
+    A leaf has the bound mean + c_n; an inner node at depth d has the minimum of mean + delta_d +
+    c_n and of the highest bound of its children, where delta_d limits how much the best leaf below
+    a node exceeds any other there, and c_n = sqrt(log(2 N n (n+1) / delta) / (2 n)) for n rewards
+    and N nodes. All bounds hold at all times with probability 1 - delta, for rewards of a range of
+    1; others are rescaled. With `smoothness=0` this is UCT with valid bounds; with `math.inf`, UCB
+    on the leaves.
 
     Parameters
     ----------
@@ -42,7 +42,8 @@ class BAST(CountingSearcher):
     Notes
     -----
     If the branching is a function, N comes from the `log_arms` of the tree; without them it is
-    twice the number of nodes visited, rounded up to a power of two, without guarantee.
+    twice the number of nodes visited, rounded up to a power of two, and the bounds are not
+    guaranteed.
 
     Examples
     --------

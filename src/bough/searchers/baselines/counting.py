@@ -127,7 +127,7 @@ class CountingSearcher(Searcher):
 
     @property
     def pending(self) -> tuple[Path, ...]:
-        """The paths that were asked for and not yet observed or forgotten, the oldest first."""
+        """The paths returned by `ask` and not yet observed or forgotten, the oldest first."""
         return (*self._pending, *([] if self._asked is None else [self._asked]))
 
     def best(self, rule: str | None = None) -> Arm:

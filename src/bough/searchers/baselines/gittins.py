@@ -23,12 +23,11 @@ NODES, RANGE = 32, 6.0
 class Gittins(Bandit):
     """Play the arm with the highest Gittins index, which maximizes the discounted sum of rewards.
 
-    The index of an arm is the reward of a known arm that makes one indifferent between the two, if
-    one may change from the first to the second at any time. Normal rewards have a known variance,
-    and their mean any value a priori, so that each arm is played once first; the index is
-    mean + noise v(n, discount) after n rewards. Bernoulli rewards have a uniform prior, which
-    counts as a success and a failure; those between 0 and 1 count as a share of a success, and
-    others are rescaled.
+    The index of an arm is the reward of an equally good known arm, if one can switch from the first
+    to the second at any time. Normal rewards have a known variance and a flat prior of the mean, so
+    each arm is first played once; the index is mean + noise v(n, discount) after n rewards.
+    Bernoulli rewards have a uniform prior, which counts as a success and a failure; rewards between
+    0 and 1 count as a fraction of a success, and others are rescaled.
 
     Parameters
     ----------
@@ -37,8 +36,8 @@ class Gittins(Bandit):
     arms : sequence, optional
         The arms themselves, of any kind, instead of a tree; `(k,)` is the path of the k-th.
     discount : float
-        The weight of a reward is this to the power of the number of plays before it: 1 / (1 -
-        discount) plays matter.
+        The factor of the weight of a reward from one play to the next; about 1 / (1 - discount)
+        plays matter.
     rewards : "normal" or "bernoulli"
     noise : float, optional
         The standard deviation of normal rewards; by default it is estimated from those observed.

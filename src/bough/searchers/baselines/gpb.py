@@ -27,7 +27,7 @@ class GPB(KernelBandit):
     """Play the most promising arm by a Gaussian posterior of every arm.
 
     On a tree with a kernel this is `GPTS(select="arm")`, slower: it evaluates all N arms, and the
-    t-th play costs O(min(t, N) N). In return the arms and their covariances are arbitrary.
+    t-th play costs O(min(t, N) N). In return, arms and their covariances can be arbitrary.
 
     Parameters
     ----------

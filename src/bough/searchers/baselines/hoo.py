@@ -14,7 +14,7 @@ class HOO(CountingSearcher):
     """Descend a partition of a space whose cells shrink at a known rate.
 
     A node at depth h with n rewards has U = mean + sqrt(2 log t / n) + nu rho^h (infinite before
-    the first visit) and B, the lesser of U and of the highest B of its children. A play follows
+    the first visit) and B, the minimum of U and of the highest B of its children. A play follows
     the highest B to an unvisited node, and continues at random to a leaf. Rewards are assumed to
     have a range of 1; others are rescaled, and `nu` is in units of their range.
 
@@ -23,7 +23,7 @@ class HOO(CountingSearcher):
     tree : Tree
     nu, rho : float
         A cell at depth h has a diameter of at most nu rho^h: the reward of its best point exceeds
-        that of any other by no more.
+        that of its other points by at most this much.
     budget : int, optional
         The number of plays. By default it is unknown: then t in the bounds is the number of plays
         rounded up to a power of two, as in the doubling trick of the authors.
@@ -36,8 +36,8 @@ class HOO(CountingSearcher):
 
     Notes
     -----
-    A reward counts for every node on its path, also below the new one. A leaf has the diameter of
-    full depth, wherever its path ends.
+    A reward counts for every node on its path, including those below the new one. A leaf has the
+    diameter of full depth, wherever its path ends.
 
     Examples
     --------

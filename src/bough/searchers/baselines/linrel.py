@@ -11,7 +11,7 @@ from bough.trees import Tree
 
 
 class LinRel(KernelBandit):
-    """Estimate each arm as a weighted sum of the rewards, and penalize heavy weights.
+    """Estimate each arm as a weighted sum of the rewards, and penalize large weights.
 
     With K the kernel matrix of the t arms played (one row per play), k(x) the kernel of arm x with
     them, and a(x) = (K + mu I)^(-1) k(x), an arm has the index a(x).y + (c/2) norm(a(x)). Rewards
@@ -36,9 +36,9 @@ class LinRel(KernelBandit):
 
     Notes
     -----
-    The t-th play costs O(t N) for N arms, in time and in memory. An arm unlike all that were played
-    has weights near zero, and so neither a high estimate nor much uncertainty: the rule explores
-    near the arms that it has played.
+    The t-th play costs O(t N) for N arms, in time and in memory. An arm that differs from all
+    played arms has weights near zero, and so neither a high estimate nor a large uncertainty: the
+    rule explores close to the arms that it has played.
 
     Examples
     --------

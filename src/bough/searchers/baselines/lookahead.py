@@ -28,18 +28,18 @@ class Lookahead(GPB):
     Parameters
     ----------
     tree : Tree, optional
-        The tree whose leaves are the arms, at most a million. Of arms that a kernel of paths cannot
-        tell apart, since they are below the same unexplored children, two are considered.
+        The tree whose leaves are the arms, at most a million. Arms below the same unexplored
+        children have the same posterior: two of them are considered.
     kernel, noise, arms, mean
         As for `GPB`.
     lookahead : 1 or 2
-        The number of plays that are looked ahead.
+        The number of plays to look ahead.
     rng : int or numpy.random.Generator
 
     Notes
     -----
     A play with two steps costs O(q m^2) for q = 9 nodes and m candidates: at most 128, those with
-    the highest expected improvement. While evaluations are pending, one step is looked ahead.
+    the highest expected improvement. While evaluations are pending, it looks one step ahead.
 
     Examples
     --------

@@ -38,13 +38,13 @@ MOST_NODES = 100
 
 
 class NodeBandits(CountingSearcher):
-    """Choose one child after the other, each by a Gaussian-process bandit of its own.
+    """Choose one child after the other, each by its own Gaussian-process bandit.
 
-    Where all rewards are observed step by step (`tell(path, steps=...)`), the bandit of a node
-    learns the immediate rewards of its children. The path is then the one with the highest sum of
-    upper confidence bounds: a child counts with its own bound plus the highest sum below it.
-    Otherwise the bandit of a node learns the rewards of paths through its children, and the child
-    with the highest upper confidence bound is chosen at each node, as UCT does.
+    If all rewards are observed step by step (`tell(path, steps=...)`), the bandit of a node learns
+    the immediate rewards of its children. The path is then the one with the highest sum of upper
+    confidence bounds: a child counts with its own bound plus the highest sum below it. Otherwise
+    the bandit of a node learns the rewards of paths through its children, and the child with the
+    highest upper confidence bound is chosen at each node, as UCT does.
 
     Parameters
     ----------
@@ -70,10 +70,10 @@ class NodeBandits(CountingSearcher):
 
     Notes
     -----
-    The widths are those of `Confidence` for the plays of the node and all the children of all
-    nodes of the tree; where these cannot be counted, the children of the node. The default scale
-    of 0.25 is the best on average with noise. Where rewards are exact, the search may then keep to
-    a path beside the best one; `Confidence(scale=1.0)` explores more.
+    The widths are those of `Confidence` for the plays of the node and all the children of all nodes
+    of the tree; where these cannot be counted, the children of the node. The default scale of 0.25
+    is the best on average with noise. With exact rewards, the search can then converge to a
+    suboptimal path; `Confidence(scale=1.0)` explores more.
 
     Examples
     --------

@@ -71,7 +71,7 @@ class OLOP(OptimisticPlanner):
 
     For the first h steps of a path U_h = sum_i discount^(i-1) (mean_i + sqrt(2 log M / n_i)) + the
     highest possible sum of the steps after h, where mean_i is the average of the n_i rewards of the
-    i-th step. The bound of a path is the least of its U_1 .. U_L, and the path with the highest
+    i-th step. The bound of a path is the minimum of its U_1 .. U_L, and the path with the highest
     bound is played. Undiscounted rewards are assumed to have a range of 1; others are rescaled.
 
     Parameters
@@ -98,9 +98,9 @@ class OLOP(OptimisticPlanner):
 
     Notes
     -----
-    Pass the discounted rewards of the steps, `tell(path, steps=[r_1, discount r_2, ...])`. From
-    their sum alone, each step is assumed to have had the same reward before it was discounted, a
-    heuristic. Steps below L are random, and after M plays it continues with the same M.
+    Pass the discounted rewards of the steps, `tell(path, steps=[r_1, discount r_2, ...])`. If only
+    their sum is given, all steps are assumed to have the same undiscounted reward, a heuristic.
+    Steps below L are random, and after M plays the search continues with the same M.
     `best_action()` is the authors' output: the most frequent first step.
 
     Examples
@@ -165,7 +165,7 @@ class KLOLOP(OLOP):
 
 
 class BestFirst(OptimisticPlanner):
-    """Continue from the most promising node, if rewards are exact and observed step by step.
+    """Continue from the most promising node, for exact rewards that are observed step by step.
 
     The bound of a node is the discounted rewards of the steps to it plus the most that the steps
     below it can give: the next path passes the node with the highest bound that has an unexplored

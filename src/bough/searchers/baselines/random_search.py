@@ -12,8 +12,8 @@ from bough.trees import Path, Tree
 class RandomSearch(CountingSearcher):
     """Play random paths: at each node every child is equally likely.
 
-    It assumes nothing about the rewards, and `best` averages those of one path. (In ragged trees
-    short paths are likelier than long ones.)
+    It assumes nothing about the rewards, and `best` averages the rewards of each path. (In ragged
+    trees short paths are more likely than long ones.)
 
     Parameters
     ----------

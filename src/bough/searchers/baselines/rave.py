@@ -16,12 +16,12 @@ EXPLORATION = 0.05
 
 
 class RAVE(CountingSearcher):
-    """Descend the tree as UCT does, by averages that a node shares with later steps alike.
+    """Descend the tree like UCT, with averages shared between steps with equal labels.
 
     A child with n rewards has the score (1 - beta) mean + beta amaf + `exploration` sqrt(log n_node
     / n), in units of the range of rewards. `amaf` is the average of the m rewards through the node
     in whose path the child's label occurred at any later step (all moves as first), and its weight
-    beta falls as n grows. A child without rewards has beta = 1, and n = 1 under the root; one
+    beta decreases as n grows. A child without rewards has beta = 1, and n = 1 under the root; one
     without statistics at all comes first.
 
     Parameters
@@ -29,19 +29,20 @@ class RAVE(CountingSearcher):
     tree : Tree
     labels : function of a path, optional
         A function of a node's path that returns the label of its last step, hashable: steps with
-        equal labels are alike, wherever they are. It is called for every child of a node through
-        which paths are chosen, and must always return the same label. By default the index of the
-        child.
+        equal labels share statistics, wherever they are. It is called for every child of a node
+        through which paths are chosen, and must always return the same label. By default the index
+        of the child.
     bias : float
         b, the expected difference between `amaf` and the expected reward of the child, in units of
         the range of rewards: beta = m / (n + m + 4 b^2 n m), of minimum mean squared error.
     equivalence : float, optional
-        k instead of b: beta = sqrt(k / (3 n + k)), so that both averages count alike at n = k.
+        k instead of b: beta = sqrt(k / (3 n + k)), so that both averages have the same weight at n
+        = k.
     exploration : float
     reference : int
-        Take the statistics of the closest ancestor with at least this many rewards, as GRAVE
-        does (Cazenave 2015); 0 for those of the node itself. With labels that occur at one depth
-        only, those of the node itself have nothing to add.
+        Take the statistics of the closest ancestor with at least this many rewards, as GRAVE does
+        (Cazenave 2015); 0 for those of the node itself. If labels occur at one depth only, the
+        statistics of the node itself add nothing.
     reward_range : (float, float), optional
         The lowest and the highest possible reward; by default those observed so far.
     rng : int or numpy.random.Generator

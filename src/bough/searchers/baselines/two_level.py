@@ -19,10 +19,9 @@ GRID = 200
 class TwoLevel(Bandit):
     """Choose a cluster of arms by its upper confidence bound, then an arm within it by UCB1.
 
-    A cluster whose arms are similar teaches about all of them. It is treated as one arm with the
-    bound v + exploration sqrt(2 log t / n), where v and n are those of `estimate`. Within the
-    cluster the bounds are those of UCB1. Rewards are assumed to have a range of 1; others are
-    rescaled.
+    Arms of a cluster are assumed to be similar. A cluster is treated as one arm with the bound v +
+    exploration sqrt(2 log t / n), where v and n are those of `estimate`. Within the cluster the
+    bounds are those of UCB1. Rewards are assumed to have a range of 1; others are rescaled.
 
     Parameters
     ----------

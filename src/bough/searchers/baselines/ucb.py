@@ -87,7 +87,7 @@ class UCB1(Bandit):
 
 
 class UCBAIR(Bandit):
-    """Draw arms from a reservoir too large to try them all, and play the good ones.
+    """Draw arms from a reservoir that is too large to try all, and play the good ones.
 
     The t-th play is of a new, random arm if fewer than t^(b/2) were drawn (for rarity b < 1 and a
     best arm below the highest reward), or fewer than t^(b/(1+b)) (else); and otherwise of the one

@@ -16,7 +16,7 @@ TRIES = 100
 
 
 class Zooming(Bandit):
-    """Play active arms, and activate an arm where no confidence ball of an active one reaches.
+    """Play active arms, and activate arms outside the confidence balls of all active ones.
 
     In phase i = 1, 2, ..., of 2^i plays, an active arm with n rewards has the radius
     r = sqrt(8 i / (2 + n)). An arm is covered if its distance to an active arm is at most the
@@ -37,7 +37,7 @@ class Zooming(Bandit):
     decay : float
     distance : function of two arms, optional
         Another distance, in those units: of two arms of the list, or of two paths of a tree with at
-        most a million leaves. All arms are looked at in every play.
+        most a million leaves. Every play evaluates all arms.
     exploration : float
         Multiplier of the radii, valid with 1; less often works better.
     reward_range : (float, float), optional
@@ -46,7 +46,7 @@ class Zooming(Bandit):
 
     Notes
     -----
-    Rewards are kept from phase to phase; in the paper each phase starts from nothing.
+    Rewards are kept from phase to phase; in the paper each phase starts without rewards.
 
     With `exploration=1` and the default smoothness the ball of the first arm covers all others
     until it was played 39 times.
