@@ -4,8 +4,10 @@ Notation of the GPTS policy, for a playout with rewards r_1 .. r_n of at most D 
 
     gamma^i        `weights`   discount of the reward i steps ahead
     c              `center`    expected reward of a step
+    p_i            `reached`   share of playouts that reach step i; 1 if nothing is random
     s              `unit`      standard deviation of the discounted sum of a playout
-    (r_i - c) / s              a reward in the units of the belief, whose prior has variance 1
+    (r_i - c p_i) / s          a reward in the units of the belief, whose prior has variance 1,
+                               in proportion to p_i gamma^2i for each step
 """
 
 import math
@@ -21,10 +23,10 @@ import numpy as np
 from bough.belief.belief import Belief
 from bough.belief.rng import SplitMix64
 from bough.exceptions import Exhausted
-from bough.kernels import Discounted
+from bough.kernels import Chi, Discounted, Kernel
 from bough.planning.decision import PlanSettings
 from bough.planning.playouts import Playout, Simulation
-from bough.planning.rewards import RewardScale, StepNoise, discounted_sum, in_units
+from bough.planning.rewards import RewardScale, StepNoise, discounted_sum, in_units, survival
 from bough.searchers.base import Certificate
 from bough.searchers.baselines.random_search import RandomSearch
 from bough.searchers.baselines.uct import UCT
@@ -102,7 +104,10 @@ class GPTSPolicy(PathPolicy):
 
     After the end of an episode every reward is 0. With deterministic transitions the expected
     rewards that are missed (for agents beyond the depth of the tree too) are part of the last step,
-    and the path ends there; with random ones the path continues as requested, with zeros.
+    and the path ends there; with random ones the path continues as requested, with zeros. They are
+    expected there: the prior mean and variance of a step are those of a step that is taken, times
+    the share of playouts that reach it, so that a prior of many steps does not hide the effects of
+    the first ones if episodes are short.
 
     `scale` is shared by all decisions; `rng` breaks ties between actions, `selection_rng` between
     paths. The belief of the `previous` decision is taken over, since it is faster to clear than to
@@ -134,8 +139,9 @@ class GPTSPolicy(PathPolicy):
         # (The depth of the scale may change for the next decision.)
         self.weights, self.rest, self._beyond = scale.weights, scale.rest, scale.beyond
         self._last_weight = self.weights[-1] * self.discount  # of what comes after the last step
-        self._spread = scale.spread
-        self._kernel = Discounted(self.discount, 1.0 / self._spread**2)
+        #: The share of playouts that reach each step, if transitions are random.
+        self.reached = [1.0] * tree.depth
+        self._kernel: Kernel = Discounted(self.discount, 1.0 / scale.spread**2)
         self._step_noise = StepNoise()
         #: With random transitions: the actions that playouts began with, and if hooks choose the
         #: actions beyond them, all beginnings.
@@ -174,14 +180,24 @@ class GPTSPolicy(PathPolicy):
 
     def _rebuild(self) -> None:
         """Update the units, and observe all playouts again."""
-        self.center, self.unit = self.scale.fitted()
-        step_noise = STEP_NOISE
+        weights, spread, step_noise = self.weights, self.scale.spread, STEP_NOISE
+        if self._deterministic:
+            self.center, self.unit = self.scale.fitted()
+        else:
+            self.reached = reached = survival(self.playouts, len(weights))
+            self.center, self.unit = self.scale.fitted_to(reached)
+            if reached[-1] < 1.0:
+                weights = [w * math.sqrt(share) for w, share in zip(weights, reached, strict=True)]
+                spread = math.sqrt(math.fsum([w * w for w in weights]))
+                increments = [0.0, *[(w / spread) ** 2 for w in weights]]
+                self._kernel = Chi.of_increments(increments)
+        self._expected = [self.center * share for share in self.reached]
+        self.offset = math.fsum(map(mul, self._expected, self.weights))  # the sum of a path
         if self._is_exact:
-            share = self._step_noise.share((self.unit / self._spread) ** 2)
+            share = self._step_noise.share((self.unit / spread) ** 2, self.reached)
             self.unit *= math.sqrt(1.0 - share)
             step_noise = math.sqrt(share / (1.0 - share))
-        self.offset = self.center * self.rest[0]  # the expected sum of a path
-        self.step_noises = [step_noise * w / self._spread for w in self.weights]
+        self.step_noises = [step_noise * w / spread for w in weights]
         self._gains = [w / self.unit for w in self.weights]
         self._observe_all()
         if not (self._deterministic or self._is_exact) and len(self.playouts) >= ENOUGH_PLAYOUTS:
@@ -189,7 +205,7 @@ class GPTSPolicy(PathPolicy):
 
     def _observe_all(self) -> None:
         belief = self._belief
-        if belief is None or belief.noise != self.noise:
+        if belief is None or belief.noise != self.noise or belief.kernel != self._kernel:
             belief = self._belief = Belief(self.tree, self._kernel, self.noise)
         else:
             belief.clear()
@@ -213,16 +229,16 @@ class GPTSPolicy(PathPolicy):
     def observe(self, belief: Belief, playout: Playout) -> None:
         """Let a belief observe a playout, in the current units."""
         path, rewards, ended = playout[:3]
-        gains, center = self._gains, self.center
+        gains, expected = self._gains, self._expected
         length, depth = len(rewards), len(gains)
         short = ended and length < depth
-        steps = in_units(rewards, gains, center)
+        steps = in_units(rewards, gains, expected)
         if playout.bootstrap and length == depth:
             steps[-1] += self._last_weight * playout.bootstrap / self.unit
         if ended and self._deterministic:
-            steps[-1] -= center * (self.rest[length] + self._beyond) / self.unit
+            steps[-1] -= self.center * (self.rest[length] + self._beyond) / self.unit
         elif short:
-            steps += [-gain * center for gain in gains[length : len(path)]]
+            steps += in_units((0.0,) * len(path), gains, expected)[length:]
         if self._observes_steps:
             belief.observe_steps(path, steps, noise=self.step_noises[: len(path)])
         if not self._is_exact:

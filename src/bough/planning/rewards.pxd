@@ -4,9 +4,12 @@
 cimport cython
 
 
+@cython.locals(terms=list, count=Py_ssize_t, i=Py_ssize_t, reward=double, weight=double)
 cpdef double discounted_sum(tuple rewards, list weights) except? -1.0
-@cython.locals(found=list, count=Py_ssize_t, i=Py_ssize_t, reward=double, gain=double)
-cpdef list in_units(tuple rewards, list gains, double center)
+@cython.locals(
+    found=list, count=Py_ssize_t, i=Py_ssize_t, reward=double, gain=double, center=double
+)
+cpdef list in_units(tuple rewards, list gains, list expected)
 
 
 @cython.final
@@ -29,6 +32,7 @@ cdef class RewardScale:
     cdef double _total_squares
     cdef double _ended_sum
     cdef long long _steps
+    cdef long long _missing
     cdef long long _playouts
     cdef long long _ends
 
@@ -47,12 +51,12 @@ cdef class RewardScale:
 
 @cython.final
 cdef class StepNoise:
-    cdef readonly long long freedom
+    cdef readonly list freedom
     cdef readonly double squares
     cdef dict _root
 
     @cython.locals(
-        i=Py_ssize_t, length=Py_ssize_t, children=dict, node=list, reward=double, mean=double,
+        i=Py_ssize_t, length=Py_ssize_t, children=dict, node=list, freedom=list, reward=double, mean=double,
         change=double, count=Py_ssize_t,
     )
     cpdef add(self, playout)

@@ -5,6 +5,7 @@ Compiled, since they are updated after every playout.
 """
 
 import math
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -22,18 +23,43 @@ LEAST_SIGNAL = 0.05
 
 def discounted_sum(rewards: tuple[float, ...], weights: list[float]) -> float:
     """Return the sum of rewards, each times the weight of its step."""
-    return math.fsum(in_units(rewards, weights, 0.0))
+    count = min(len(rewards), len(weights))
+    terms = [0.0] * count
+    for i in range(count):
+        weight = weights[i]
+        reward = rewards[i]
+        terms[i] = weight * reward
+    return math.fsum(terms)
 
 
-def in_units(rewards: tuple[float, ...], gains: list[float], center: float) -> list[float]:
-    """Return rewards less their expected value, each times the gain of its step."""
+def in_units(rewards: tuple[float, ...], gains: list[float], expected: list[float]) -> list[float]:
+    """Return rewards less their expected values, each times the gain of its step."""
     count = min(len(rewards), len(gains))
     found = [0.0] * count
     for i in range(count):
         reward = rewards[i]
         gain = gains[i]
+        center = expected[i]
         found[i] = gain * (reward - center)
     return found
+
+
+def survival(playouts: Sequence["Playout"], depth: int) -> list[float]:
+    """Return the share of playouts that reach each step, the first included.
+
+    The estimator of Kaplan and Meier, since some were cut off, with one more playout that does not
+    end.
+    """
+    counts, ends = [0] * (depth + 1), [0] * (depth + 1)  # by length
+    for playout in playouts:
+        length = min(len(playout.rewards), depth)
+        counts[length] += 1
+        ends[length] += playout.ended
+    shares, left = [1.0], len(playouts) - counts[0]
+    for length in range(1, depth):
+        shares.append(shares[-1] * (1.0 - ends[length] / (left + 1.0)))
+        left -= counts[length]
+    return shares
 
 
 class RewardScale:
@@ -48,7 +74,7 @@ class RewardScale:
         self.discount = discount
         self.continues = continues
         self.noise = 0.0  # of a sum, in units of its standard deviation; 0 before the first fit
-        self._steps = self._playouts = self._ends = 0
+        self._steps = self._missing = self._playouts = self._ends = 0
         self._sum = self._squares = 0.0
         self._total_sum = self._total_squares = self._ended_sum = 0.0
         self._least, self._most = math.inf, -math.inf  # rewards
@@ -88,6 +114,7 @@ class RewardScale:
         self._sum -= missing * origin
         self._squares += missing * (origin * origin)
         self._steps += depth
+        self._missing += missing
         self._playouts += 1
         total -= self._total_origin
         self._total_sum += total
@@ -116,6 +143,23 @@ class RewardScale:
             unit = (self._largest or 1.0) * self.spread
         return center, max(unit, LEAST_UNIT)
 
+    def fitted_to(self, reached: list[float]) -> tuple[float, float]:
+        """Return the expected reward of a step that is taken, and the deviation of a sum.
+
+        `reached` are the shares of playouts that reach each step.
+        """
+        center, unit = self.fitted()
+        taken = self._steps - self._missing
+        if not self._missing or not taken:
+            return center, unit
+        origin = self._origin
+        mean = self._sum / taken + origin * self._missing / taken
+        squares = self._squares / taken - origin * origin * self._missing / taken
+        step = math.sqrt(max(squares - mean * mean, 0.0))
+        weights = self.weights
+        spread = math.sqrt(math.fsum([w * w * s for w, s in zip(weights, reached, strict=True)]))
+        return origin + mean, max(unit, step * spread)
+
     @property
     def _negligible(self) -> float:
         """The standard deviation of equal sums, which is due to rounding."""
@@ -142,14 +186,17 @@ class StepNoise:
     """The variance of rewards after the same actions, pooled over all nodes of the tree."""
 
     def __init__(self) -> None:
-        self.freedom = 0  # number of repetitions, beyond the first time
+        #: The number of repetitions of each step, beyond the first time.
+        self.freedom: list[int] = []
         self.squares = 0.0
         self._root: dict[int, list[Any]] = {}  # for each child: count, mean, children
 
     def add(self, playout: "Playout") -> None:
         """Add the rewards of a playout; those after its end are zero."""
-        children, rewards = self._root, playout.rewards
+        children, rewards, freedom = self._root, playout.rewards, self.freedom
         length = len(rewards)
+        if len(freedom) < len(playout.path):
+            freedom += [0] * (len(playout.path) - len(freedom))
         for i, action in enumerate(playout.path):
             reward = rewards[i] if i < length else 0.0
             node = children.get(action)
@@ -162,13 +209,18 @@ class StepNoise:
                 node[0] = count + 1
                 node[1] = mean + change / (count + 1)
                 self.squares += change * (reward - node[1])
-                self.freedom += 1
+                freedom[i] += 1
             children = node[2]
 
-    def share(self, variance: float) -> float:
-        """Return the share of noise in the variance of all rewards."""
+    def share(self, variance: float, reached: list[float]) -> float:
+        """Return the share of noise in the variance of all rewards.
+
+        `variance` is that of the reward of a step that is taken, `reached` the share of playouts
+        that take each.
+        """
         if variance <= 0.0:
             return PRIOR_NOISE_SHARE
         prior = PRIOR_WEIGHT * PRIOR_NOISE_SHARE
-        share = (self.squares / variance + prior) / (self.freedom + PRIOR_WEIGHT)
+        freedom = math.fsum([n * s for n, s in zip(self.freedom, reached, strict=False)])
+        share = (self.squares / variance + prior) / (freedom + PRIOR_WEIGHT)
         return min(share, 1.0 - LEAST_SIGNAL)
