@@ -23,6 +23,7 @@ from bough.planning.rewards import (
     PRIOR_WEIGHT,
     RewardScale,
     StepNoise,
+    exact_sum,
     survival,
 )
 from bough.planning.rollouts import PAIRS, STEPS, RolloutPolicy
@@ -160,6 +161,12 @@ def test_the_units_include_what_is_lost_by_an_end(plays, discount, continues):
     expected = max(worth.std(), rewards.std() * spread)
     if expected > 1e-3:
         assert unit == pytest.approx(expected, rel=1e-4)
+
+
+@given(st.lists(st.floats(-1e50, 1e50) | st.sampled_from([1.0, 1e16, -1e16, 0.1]), max_size=20))
+def test_a_sum_is_rounded_once(terms):
+    assert exact_sum(terms) == math.fsum(terms)
+    assert str(exact_sum(terms)) == str(math.fsum(terms))  # -0.0, too
 
 
 @given(
@@ -326,6 +333,14 @@ def test_the_next_belief_has_the_observations_below_the_action(ends, noise, rewa
         came, _, over = world.step(action)
         if over:
             break
+
+
+def test_the_text_of_a_tree_stops_at_ends():
+    found = planning.plan(Chain([0.1, 0.7, 0.3, 0.9, 0.2], 3, ends=(4,)), budget=60, depth=6, rng=0)
+    ended = {p.path for p in found.policy.playouts if p.ended}
+    assert any(len(path) < 3 for path in ended)
+    assert found.tree(depth=4).startswith("the next actions")
+    assert math.isnan(found.policy.describe((*min(ended), 0))[0])
 
 
 class Bandit:

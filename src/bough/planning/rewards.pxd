@@ -7,6 +7,11 @@ cimport cython
 @cython.locals(terms=list, count=Py_ssize_t, i=Py_ssize_t, reward=double, weight=double)
 cpdef double discounted_sum(tuple rewards, list weights) except? -1.0
 @cython.locals(
+    i=Py_ssize_t, total=double, rest=double, term=double, after=double, part=double,
+    rounding=double,
+)
+cpdef double exact_sum(list terms) except? -1.0
+@cython.locals(
     found=list, count=Py_ssize_t, i=Py_ssize_t, reward=double, gain=double, center=double
 )
 cpdef list in_units(tuple rewards, list gains, list expected)
@@ -38,7 +43,7 @@ cdef class RewardScale:
 
     @cython.locals(
         reward=double, change=double, origin=double, total=double, length=Py_ssize_t,
-        depth=Py_ssize_t, missing=Py_ssize_t, changes=list,
+        depth=Py_ssize_t, missing=Py_ssize_t, changes=list, i=Py_ssize_t,
     )
     cpdef add(self, tuple rewards, bint ended)
     @cython.locals(center=double, unit=double)
