@@ -143,7 +143,8 @@ class Watch:
     """
 
     def __init__(self, env: Any) -> None:
-        self._bare, self._known = env.unwrapped, known_of(env)
+        self.bare = env.unwrapped
+        self._known = known_of(env)
         self._wrappers = wrappers_of(env)
         names = [type(wrapper).__name__ for wrapper in self._wrappers]
         named = list(zip(names, self._wrappers, strict=True))
@@ -159,7 +160,7 @@ class Watch:
 
     def why_not_underway(self) -> str | None:
         """Return why no episode is under way, as far as that is known; None if one is."""
-        records, known, bare = self._records, self._known, self._bare
+        records, known, bare = self._records, self._known, self.bare
         if any(record.seed is None for record in records):
             return (
                 "nothing was recorded yet by the wrapper that `recorded` returned, which is also "
@@ -179,7 +180,7 @@ class Watch:
             return self._record.last, self._record.info
         if not self._is_plain:
             return None, None
-        bare = self._bare
+        bare = self.bare
         info = {"action_mask": bare.action_mask(bare.s)} if self._has_mask else {}
         return self._known.observe(bare), info
 

@@ -54,20 +54,19 @@ cdef class GPTSPolicy(PathPolicy):
 
     cdef int _take_over(self, GPTSPolicy previous) except -1
     @cython.locals(
-        path=tuple, rewards=tuple, ended=bint, length=Py_ssize_t, depth=Py_ssize_t,
+        fields=tuple, path=tuple, rewards=tuple, ended=bint, length=Py_ssize_t, depth=Py_ssize_t,
         taken=Py_ssize_t, short=bint, steps=list, bootstrap=double, variances=list, ends=int,
     )
     cdef int _observe(self, Posterior posterior, object playout) except -1
     @cython.locals(simulated=Simulation, rollouts=RolloutPolicy, depth=Py_ssize_t)
     cpdef play(self)
-    @cython.locals(rewards=tuple, far=double, reward=double, i=Py_ssize_t, moved=bint)
+    @cython.locals(fields=tuple, rewards=tuple, far=double, reward=double, i=Py_ssize_t, moved=bint)
     cdef int _record(self, object playout) except -1
-    @cython.locals(total=double)
+    @cython.locals(total=double, fields=tuple)
     cdef double _worth(self, Py_ssize_t i) except? -1.0
-    @cython.locals(total=double, bootstrap=double, rewards=tuple)
+    @cython.locals(total=double, bootstrap=double, fields=tuple, rewards=tuple)
     cpdef double total(self, object playout) except? -1.0
-    @cython.locals(
-        playouts=list, depth=Py_ssize_t, i=Py_ssize_t, whole=list, candidates=list, best=list,
-        top=double,
-    )
+    @cython.locals(fields=tuple)
+    cdef bint _is_whole(self, Py_ssize_t i) except -1
+    @cython.locals(playouts=list, i=Py_ssize_t, candidates=list, best=list, top=double)
     cdef tuple _best_known(self)

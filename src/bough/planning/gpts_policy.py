@@ -17,6 +17,7 @@ import math
 from dataclasses import replace
 from operator import mul
 
+import cython
 import numpy as np
 
 from bough.belief.belief import Belief
@@ -251,11 +252,11 @@ class GPTSPolicy(PathPolicy):
 
     def _observe(self, posterior: Posterior, playout: Playout) -> int:
         """Let a belief observe a playout, in the current units."""
-        path, rewards, ended = playout[0], playout[1], playout[2]
+        fields = cython.cast(tuple, playout)
+        path, rewards, ended, bootstrap = fields[0], fields[1], fields[2], fields[4]
         length, depth, taken = len(rewards), len(self._gains), len(path)
         short = ended and length < depth
         steps = in_units(rewards, self._gains, self._expected)
-        bootstrap = playout[4]
         if bootstrap and length == depth:
             steps[-1] += self._last_weight * bootstrap / self.unit
         if ended and self._deterministic:
@@ -293,7 +294,7 @@ class GPTSPolicy(PathPolicy):
             raise Exhausted("every path is known")
         playout = simulated.play(rollouts.complete(unexplored, depth), len(unexplored))
         self._record(playout)
-        if playout[2] or len(playout[0]) == depth:
+        if playout.is_whole(depth):
             worth = self._worth(len(self.playouts) - 1)
             rollouts.score(playout[0], worth, not self.scale.only_survival_counts)
 
@@ -324,7 +325,8 @@ class GPTSPolicy(PathPolicy):
 
     def _record(self, playout: Playout) -> int:
         """Record a playout, and rebuild the belief if the units of rewards have changed."""
-        rewards = playout[1]
+        fields = cython.cast(tuple, playout)
+        rewards = fields[1]
         if not rewards:
             return 0
         self.playouts.append(playout)
@@ -335,7 +337,7 @@ class GPTSPolicy(PathPolicy):
             self._played.add(playout.path[0])
             if self._simulated.guides:
                 self._add_beginnings(playout)
-        self.scale.add(rewards, playout[2])
+        self.scale.add(rewards, fields[2])
         if self._is_exact:
             self._step_noise.add(playout)
         far = FAR * self.unit
@@ -378,7 +380,8 @@ class GPTSPolicy(PathPolicy):
 
     def total(self, playout: Playout) -> float:
         """Return the discounted sum of the rewards of a playout and of the value at its end."""
-        rewards, bootstrap = playout[1], playout[4]
+        fields = cython.cast(tuple, playout)
+        rewards, bootstrap = fields[1], fields[4]
         total = discounted_sum(rewards, self.weights)
         if bootstrap:
             total += self.discount ** len(rewards) * bootstrap
@@ -397,7 +400,13 @@ class GPTSPolicy(PathPolicy):
     def _worth(self, i: int) -> float:
         """Return the worth of a playout by its number, if transitions are deterministic."""
         total = self._totals[i]
-        return total - self.center * self._beyond if self.playouts[i][2] else total
+        fields = cython.cast(tuple, self.playouts[i])
+        return total - self.center * self._beyond if fields[2] else total
+
+    def _is_whole(self, i: int) -> bool:
+        """Return whether a playout was not cut off."""
+        fields = cython.cast(tuple, self.playouts[i])
+        return fields[2] or len(fields[0]) == len(self.weights)
 
     def recommend(self, receding: bool) -> tuple[Path, float, float]:
         """Return the path to follow, its value and the standard deviation of the value.
@@ -420,19 +429,19 @@ class GPTSPolicy(PathPolicy):
         return path[: max(lengths)], mean, std  # (up to where the episode ended each time)
 
     def _best_known(self) -> tuple[Path, float, float]:
-        playouts, depth = self.playouts, len(self.weights)
-        whole = [i for i in range(len(playouts)) if playouts[i][2] or len(playouts[i][0]) == depth]
-        candidates = whole or list(range(len(playouts)))
+        playouts = self.playouts
+        candidates = [i for i in range(len(playouts)) if self._is_whole(i)]
+        candidates = candidates or list(range(len(playouts)))
         top = max([self._worth(i) for i in candidates]) - TIE * self.unit
         best = [i for i in candidates if self._worth(i) >= top]
         # Of paths of the same value, one that continues if positive rewards are expected.
-        best = [i for i in best if playouts[i][2] == (self.center < 0.0)] or best
-        firsts = dict.fromkeys([playouts[i][0][0] for i in best])
+        best = [i for i in best if playouts[i].ended == (self.center < 0.0)] or best
+        firsts = dict.fromkeys([playouts[i].path[0] for i in best])
         if len(firsts) > 1:
             means, _ = self.belief.posterior([(action,) for action in firsts])
             expected = [self.offset + self.unit * mean for mean in means.tolist()]
             action = list(firsts)[expected.index(max(expected))]
-            best = [i for i in best if playouts[i][0][0] == action]
+            best = [i for i in best if playouts[i].path[0] == action]
         return playouts[best[0]].path, self._totals[best[0]], 0.0
 
     def _expected_best_action(self) -> int:

@@ -4,7 +4,10 @@
 cimport cython
 
 
-@cython.locals(terms=list, count=Py_ssize_t, i=Py_ssize_t, reward=double, weight=double)
+@cython.locals(
+    i=Py_ssize_t, reward=double, weight=double, total=double, rest=double, term=double,
+    after=double, part=double, rounding=double,
+)
 cpdef double discounted_sum(tuple rewards, list weights) except? -1.0
 @cython.locals(
     i=Py_ssize_t, total=double, rest=double, term=double, after=double, part=double,

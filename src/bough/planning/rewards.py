@@ -7,6 +7,7 @@ Compiled, since they are updated after every playout.
 import math
 from collections.abc import Sequence
 from itertools import accumulate
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,13 +24,21 @@ LEAST_SIGNAL = 0.05
 
 def discounted_sum(rewards: tuple[float, ...], weights: list[float]) -> float:
     """Return the sum of rewards, each times the weight of its step."""
-    count = min(len(rewards), len(weights))
-    terms = [0.0] * count
-    for i in range(count):
+    total = rest = 0.0
+    for i in range(min(len(rewards), len(weights))):
         weight = weights[i]
         reward = rewards[i]
-        terms[i] = weight * reward
-    return exact_sum(terms)
+        term = weight * reward  # (the rest of the loop is that of `exact_sum`)
+        after = total + term
+        part = after - total
+        rounding = (total - (after - part)) + (term - part)
+        total = after
+        after = rest + rounding
+        part = after - rest
+        if (rest - (after - part)) + (rounding - part) != 0.0:
+            return math.fsum(map(mul, rewards, weights))
+        rest = after
+    return total + rest
 
 
 def exact_sum(terms: list[float]) -> float:

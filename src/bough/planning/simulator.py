@@ -135,7 +135,11 @@ class NativeSimulator(EnvironmentSimulator):
         self._is_one = len(self._names) == 1
 
     def _read_env(self) -> Any:
-        return tuple(getattr(self.env.unwrapped, name) for name in self._names)
+        return self._attributes_of(self.watch.bare)
+
+    def _attributes_of(self, bare: Any) -> Any:
+        found = self._read(bare)
+        return (found,) if self._is_one else found
 
     def snapshot(self) -> Any:
         """Return the attributes that hold the state of the model."""
