@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from oracle import Oracle, oracle_for
@@ -303,3 +303,30 @@ def test_values_and_visits():
     arm = belief.highest_mean()
     assert (arm.path, arm.value, arm.visits) == ((0,), 3.5, 2)
     assert isinstance(arm, bough.Arm)
+
+
+@given(
+    plays=st.lists(
+        st.tuples(st.lists(st.integers(0, 2), min_size=1, max_size=4), st.booleans()),
+        min_size=1,
+        max_size=12,
+    ),
+    noise=st.floats(0.1, 3.0),
+)
+def test_a_path_is_observed_at_once(plays, noise):
+    """The steps of a path and their sum, as by `observe_steps` and `observe`."""
+    one, other = (
+        bough.Belief(bough.Tree(3, 4), bough.kernels.Discounted(0.8), 0.7) for _ in range(2)
+    )
+    rng = np.random.default_rng(len(plays))
+    for path, with_sum in plays:
+        steps, total = rng.normal(size=len(path)).tolist(), float(rng.normal())
+        one.observe_steps(path, steps, noise=[noise] * len(path))
+        if with_sum:
+            one.observe(path, total, depth=4)
+        variances = [noise * noise] * len(path)
+        ends = 4 if with_sum else 0
+        other.propagation.observe_path(tuple(path), steps, variances, total, ends)
+    assert one.log_likelihood() == other.log_likelihood()
+    assert one.highest_upper(2.0, rng=0) == other.highest_upper(2.0, rng=0)
+    assert one.nodes.tobytes() == other.nodes.tobytes()

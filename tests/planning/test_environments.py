@@ -11,7 +11,7 @@ import pytest
 
 from bough import planning
 from bough.planning.copies import equal_states, generators_of, reseed
-from bough.planning.environments import actions_of, why_not_underway
+from bough.planning.environments import Watch, actions_of
 
 gymnasium = pytest.importorskip("gymnasium")
 spaces = gymnasium.spaces
@@ -732,7 +732,7 @@ def test_known_ends_agree_with_the_environment():
             for moves in bare.P[front.pop()].values():
                 for _, state, _, ended in moves:
                     bare.s = state
-                    assert (why_not_underway(env) is not None) == bool(ended), (name, state)
+                    assert (Watch(env).why_not_underway() is not None) == bool(ended), (name, state)
                     if not ended and state not in seen:
                         seen.add(state)
                         front.append(state)

@@ -24,8 +24,10 @@ def source(monkeypatch):
     monkeypatch.setattr("bough.planning.planner.Simulation", module.Simulation)
     rewards = load("bough.planning.rewards")
     monkeypatch.setattr("bough.planning.planner.RewardScale", rewards.RewardScale)
-    for name in ("StepNoise", "discounted_sum", "in_units"):
-        monkeypatch.setattr(f"bough.planning.policies.{name}", getattr(rewards, name))
+    policy = load("bough.planning.gpts_policy")
+    for name in ("StepNoise", "discounted_sum", "in_units", "survival"):
+        setattr(policy, name, getattr(rewards, name))
+    monkeypatch.setattr("bough.planning.planner.GPTSPolicy", policy.GPTSPolicy)
     return module
 
 

@@ -17,7 +17,15 @@ from bough.planning.decision import PlanSettings
 from bough.planning.model import GenerativeModel
 from bough.planning.planner import Planner
 from bough.planning.playouts import Playout
-from bough.planning.rewards import RewardScale, StepNoise
+from bough.planning.rewards import (
+    LEAST_SIGNAL,
+    PRIOR_NOISE_SHARE,
+    PRIOR_WEIGHT,
+    RewardScale,
+    StepNoise,
+    exact_sum,
+    survival,
+)
 from bough.planning.rollouts import PAIRS, STEPS, RolloutPolicy
 
 plays_of_paths = st.lists(
@@ -155,6 +163,12 @@ def test_the_units_include_what_is_lost_by_an_end(plays, discount, continues):
         assert unit == pytest.approx(expected, rel=1e-4)
 
 
+@given(st.lists(st.floats(-1e50, 1e50) | st.sampled_from([1.0, 1e16, -1e16, 0.1]), max_size=20))
+def test_a_sum_is_rounded_once(terms):
+    assert exact_sum(terms) == math.fsum(terms)
+    assert str(exact_sum(terms)) == str(math.fsum(terms))  # -0.0, too
+
+
 @given(
     plays=st.lists(
         st.tuples(
@@ -173,11 +187,54 @@ def test_the_noise_is_that_of_repeated_steps(plays):
             reward = rewards[i] if i < len(rewards) else 0.0
             groups.setdefault(tuple(path[: i + 1]), []).append(reward)
     squares = sum(len(group) * np.var(group) for group in groups.values())
-    freedom = sum(len(group) - 1 for group in groups.values())
+    freedom = [0] * max((len(path) for path, _ in plays), default=0)
+    for node, group in groups.items():
+        freedom[len(node) - 1] += len(group) - 1
     assert noise.freedom == freedom
     assert noise.squares == pytest.approx(squares, abs=1e-9)
-    assert 0.0 < noise.share(2.0) < 1.0
-    assert StepNoise().share(0.0) == StepNoise().share(2.0)
+    reached = [1.0, 0.5, 0.25, 0.25]
+    share = noise.share(2.0, reached)
+    expected = sum(n * s for n, s in zip(freedom, reached, strict=False))
+    prior = PRIOR_WEIGHT * PRIOR_NOISE_SHARE
+    assert share == pytest.approx(
+        min((squares / 2.0 + prior) / (expected + PRIOR_WEIGHT), 1.0 - LEAST_SIGNAL)
+    )
+    assert StepNoise().share(0.0, reached) == StepNoise().share(2.0, reached)
+
+
+@given(plays_of_paths, st.integers(1, 8))
+def test_survival_is_the_share_of_playouts_that_reach_a_step(plays, depth):
+    shares = survival(plays, depth)
+    assert shares[0] == 1.0
+    assert all(0.0 < after <= before for before, after in itertools.pairwise(shares))
+    lengths = [(len(play.rewards), play.ended) for play in plays]
+    for i in range(1, depth):
+        # Those that came that far, and one more that goes on for ever.
+        here = 1 + sum(length >= i for length, _ in lengths)
+        ends = sum(length == i and ended for length, ended in lengths)
+        assert shares[i] == pytest.approx(shares[i - 1] * (here - ends) / here)
+    if all(ended or length >= depth for length, ended in lengths):  # none was cut off
+        counts = [1 + sum(length > i for length, _ in lengths) for i in range(depth)]
+        assert shares == pytest.approx([count / (1 + len(plays)) for count in counts])
+
+
+@given(plays_of_paths, st.floats(0.1, 1.0))
+def test_the_units_of_random_worlds_are_those_of_the_steps_that_are_taken(plays, discount):
+    depth = 6
+    scale = RewardScale(discount, depth)
+    whole = [play for play in plays if play.ended or len(play.rewards) == depth]
+    for play in plays:
+        scale.add(play.rewards, play.ended)
+    reached = survival(plays, depth)
+    center, unit = scale.fitted_to(reached)
+    if not any(len(play.rewards) < depth for play in whole):
+        assert (center, unit) == scale.fitted()
+        return
+    rewards = np.concatenate([play.rewards for play in whole])
+    assert center == pytest.approx(rewards.mean(), abs=1e-9)
+    spread = math.sqrt(sum(discount ** (2 * i) * share for i, share in enumerate(reached)))
+    expected = max(scale.fitted()[1], rewards.std() * spread)
+    assert unit == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
 @given(st.floats(0.01, 1e6), st.integers(0, 3), st.booleans())
@@ -224,22 +281,23 @@ def scratch_belief(planner, rewards, noise):
     policy = planner.policy
     depth = policy.tree.depth
     weights = np.array(policy.weights)
-    variance = 1 / np.sum(weights**2)
-    belief = bough.Belief(
-        policy.tree, bough.kernels.Discounted(policy.discount, variance), policy.noise
-    )
+    reached = np.array(policy.reached)
+    spreads = weights * np.sqrt(reached)
+    variance = 1 / np.sum(spreads**2)
+    kernel = bough.kernels.Chi.of_increments([0.0, *(variance * spreads**2)])
+    belief = bough.Belief(policy.tree, kernel, policy.noise)
     for play in policy.playouts:
         taken, length = len(play.rewards), len(play.path)
         given = np.array([*play.rewards, *[0.0] * (length - taken)])
-        steps = weights[:length] * (given - policy.center) / policy.unit
+        steps = weights[:length] * (given - policy.center * reached[:length]) / policy.unit
         if play.ended and not noise:
             beyond = min(policy.discount**depth / (1 - policy.discount), weights.sum())
             steps[-1] -= policy.center * (weights[length:].sum() + beyond) / policy.unit
         if rewards == "steps":
-            noises = policy.step_noises[0] * weights[:length]
+            noises = policy.step_noises[0] * spreads[:length]
             belief.observe_steps(play.path, steps.tolist(), noise=noises.tolist())
         if rewards == "sum" or not noise:
-            missing = 0.0 if play.ended else variance * np.sum(weights[length:] ** 2)
+            missing = 0.0 if play.ended else variance * np.sum(spreads[length:] ** 2)
             deviation = math.sqrt(policy.noise**2 + missing)
             belief.observe(play.path, float(steps.sum()), noise=deviation)
     return belief, depth
@@ -275,6 +333,67 @@ def test_the_next_belief_has_the_observations_below_the_action(ends, noise, rewa
         came, _, over = world.step(action)
         if over:
             break
+
+
+def test_the_text_of_a_tree_stops_at_ends():
+    found = planning.plan(Chain([0.1, 0.7, 0.3, 0.9, 0.2], 3, ends=(4,)), budget=60, depth=6, rng=0)
+    ended = {p.path for p in found.policy.playouts if p.ended}
+    assert any(len(path) < 3 for path in ended)
+    assert found.tree(depth=4).startswith("the next actions")
+    assert math.isnan(found.policy.describe((*min(ended), 0))[0])
+
+
+class Bandit:
+    """Episodes of one step, or of two, whose noisy rewards depend on the actions taken."""
+
+    deterministic = False
+    state = (0.5,)  # not whole numbers: such states are not merged
+
+    def __init__(self, means, last=None):
+        self.means, self.last, self.actions = means, last, range(len(means))
+
+    def reseed(self, seed):
+        self.random = np.random.default_rng(seed)
+
+    def snapshot(self):
+        return self.state
+
+    def restore(self, snapshot):
+        self.state = snapshot
+
+    def step(self, action):
+        rewards = self.means if len(self.state) == 1 else self.last[self.state[1]]
+        self.state = (0.5, action)
+        is_last = self.last is None or rewards is not self.means
+        return None, rewards[action] + self.random.normal(), is_last
+
+
+@pytest.mark.parametrize("rewards", ["steps", "sum"])
+@pytest.mark.parametrize("expected", [-5.0, 0.0, 5.0])
+def test_the_first_action_of_short_random_episodes_is_not_left_to_chance(expected, rewards):
+    """Ten actions, one step of 17 that a path could have: the belief is about that step."""
+    losses = []
+    for seed in range(30):
+        means = expected + 0.5 * np.random.default_rng(seed).normal(size=10)
+        found = planning.plan(Bandit(means), budget=200, rewards=rewards, rng=seed)
+        assert found.depth == 17
+        reached = found.policy.reached
+        assert reached[0] == 1.0
+        assert reached[1] < 0.01
+        assert len(found.actions) == 1
+        losses.append(max(means) - means[found.path[0]])
+    assert np.mean(losses) < 0.06  # 0.8 by chance; 0.07 to 0.36 if the prior is about 17 steps
+
+
+def test_both_steps_of_a_short_random_episode_count():
+    losses = []
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        first, last = 2.0 + 0.4 * random.normal(size=3), 2.0 + 0.4 * random.normal(size=(3, 3))
+        found = planning.plan(Bandit(first, last), budget=400, rng=seed)
+        values = first + 0.95 * last.max(axis=1)
+        losses.append(max(values) - values[found.path[0]])
+    assert np.mean(losses) < 0.1  # 0.5 by chance; 0.23 if the prior is about 24 steps
 
 
 # ---------------------------------------------------------------------- baselines

@@ -97,3 +97,4 @@ cdef class ArmSearch:
     cdef void _leave(self, int top, double hi, int entries) noexcept
     cdef void _consider(self, int n, double m, double sd, SplitMix64 rng) noexcept
     cdef bint _prefer(self, int n, int other, int weight, int total, SplitMix64 rng) noexcept
+    cpdef highest_upper(self, sqrt_beta, rng)

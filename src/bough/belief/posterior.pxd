@@ -92,6 +92,7 @@ cdef class Posterior:
     cdef void _condition(self, int n, bint of_step, double y, double s2) noexcept
     cdef int _observe_labeled_steps(self, path, bint own_noise) except -1
     cdef int _replay(self) except -1
+    cpdef int observe_path(self, tuple path, list steps, list variances, double total, int ends) except -1
 
 
 cdef double inverse(double x) noexcept

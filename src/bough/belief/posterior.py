@@ -530,6 +530,21 @@ class Posterior:
         finally:
             self._drop_labels()
 
+    def observe_path(self, path, steps, variances, total, ends):
+        """Condition on all steps along a path, with variances of their noise, and on a value of F.
+
+        That is with the common noise, of a node at the depth `ends`, unless this is 0. As
+        `observe_steps` and `observe`, but for callers with lists of numbers that need no check.
+        """
+        try:
+            self._observe_steps(path, steps, variances, True)
+            if ends > 0:
+                s2 = self.variance_of(False, 1.0, self.nodes.length, ends)
+                self.observe_at_trail(self._approach(path), total, s2, False, ends, 1.0)
+        finally:
+            self._drop_labels()
+        return 0
+
     def _step_variances(self, noise, count):
         """Return the variances of noises that were given for steps: one of each, or one of all."""
         # (To ask NumPy what a list is takes longer than all the rest.)

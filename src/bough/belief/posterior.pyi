@@ -30,6 +30,9 @@ class Posterior:
         noise: SupportsFloat | None,
         depth: int | None,
     ) -> None: ...
+    def observe_path(
+        self, path: Path, steps: list[float], variances: list[float], total: float, ends: int
+    ) -> int: ...
     def end(self, path: Sequence[int]) -> None: ...
     def observe_step(
         self, path: Sequence[int], value: SupportsFloat, noise: SupportsFloat

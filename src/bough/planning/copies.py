@@ -27,12 +27,11 @@ from bough.planning.environments import (
     LEFT_OUT,
     InvalidOutcome,
     Outcome,
+    Watch,
     actions_of,
     check_ends,
-    last_seen,
     module_of,
     table_of,
-    why_not_underway,
     wrappers_of,
 )
 
@@ -282,7 +281,7 @@ class CopyCheck:
             return probe(without_limit(make())).restarted()  # type: ignore[misc]
 
         # An environment that does not say whether it was reset may not be steppable as it is.
-        copies = [current, restarted] if why_not_underway(env) is None else [restarted]
+        copies = [current, restarted] if Watch(env).why_not_underway() is None else [restarted]
         self.raised = False  # whether there is no result but an error
         try:
             starts = copies if make is None else [made, *copies]
@@ -435,7 +434,7 @@ def copy_check(
 
     A check that an environment has stopped by an error is made again with another mask.
     """
-    seen = last_seen(env) if why_not_underway(env) is None else (None, None)
+    seen = Watch(env).last_seen() if Watch(env).why_not_underway() is None else (None, None)
     if type(env).__name__ == "Recorded":
         env = env.env
     key = id(env)  # (an environment need not be hashable)

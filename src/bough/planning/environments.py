@@ -136,37 +136,53 @@ def is_deterministic(env: Any) -> bool:
     return all(len(moves) == 1 for state in states for moves in state.values())
 
 
-def why_not_underway(env: Any) -> str | None:
-    """Return why no episode is under way, as far as that is known; None if one is."""
-    wrappers = wrappers_of(env)
-    records = [wrapper for wrapper in wrappers if type(wrapper).__name__ == "Recorded"]
-    if any(record.seed is None for record in records):
-        return (
-            "nothing was recorded yet by the wrapper that `recorded` returned, which is also the "
-            "`env` of an agent, and the one to reset and step"
-        )
-    known, bare = known_of(env), env.unwrapped
-    is_reset = all(getattr(wrapper, "_has_reset", True) for wrapper in wrappers)
-    if not is_reset or any(getattr(bare, name, None) is None for name in known.attributes[:1]):
-        return "the environment was not reset yet"
-    limits = [wrapper for wrapper in wrappers if type(wrapper).__name__ == "TimeLimit"]
-    ended = known.has_ended(bare) or any(record.ended for record in records)
-    if ended or any((w._elapsed_steps or 0) >= w._max_episode_steps for w in limits):
-        return "the episode has ended"
-    return None
+class Watch:
+    """What an environment shows of its state: whether an episode is under way, and what was seen.
 
+    Which wrappers there are is found out once.
+    """
 
-def last_seen(env: Any) -> tuple[Any, Any]:
-    """Return the observation and the info of the current state; None where they are unknown."""
-    for wrapper in wrappers_of(env):
-        if type(wrapper).__name__ == "Recorded":
-            return wrapper.last, wrapper.info
-        if type(wrapper).__name__ not in LEFT_OUT:
+    def __init__(self, env: Any) -> None:
+        self.bare = env.unwrapped
+        self._known = known_of(env)
+        self._wrappers = wrappers_of(env)
+        names = [type(wrapper).__name__ for wrapper in self._wrappers]
+        named = list(zip(names, self._wrappers, strict=True))
+        self._records = [wrapper for name, wrapper in named if name == "Recorded"]
+        self._limits = [wrapper for name, wrapper in named if name == "TimeLimit"]
+        changed = [name not in LEFT_OUT for name in names]
+        outside = changed.index(True) if any(changed) else len(names)
+        #: The record of what the outermost wrapper returned; without one, whether that is what the
+        #: environment itself returns.
+        self._record = next((w for name, w in named[:outside] if name == "Recorded"), None)
+        self._is_plain = not any(changed) and len(self._known.attributes) > 0
+        self._has_mask = has_mask(env)
+
+    def why_not_underway(self) -> str | None:
+        """Return why no episode is under way, as far as that is known; None if one is."""
+        records, known, bare = self._records, self._known, self.bare
+        if any(record.seed is None for record in records):
+            return (
+                "nothing was recorded yet by the wrapper that `recorded` returned, which is also "
+                "the `env` of an agent, and the one to reset and step"
+            )
+        is_reset = all(getattr(wrapper, "_has_reset", True) for wrapper in self._wrappers)
+        if not is_reset or any(getattr(bare, n, None) is None for n in known.attributes[:1]):
+            return "the environment was not reset yet"
+        ended = known.has_ended(bare) or any(record.ended for record in records)
+        if ended or any((w._elapsed_steps or 0) >= w._max_episode_steps for w in self._limits):
+            return "the episode has ended"
+        return None
+
+    def last_seen(self) -> tuple[Any, Any]:
+        """Return the observation and the info of the current state; None where unknown."""
+        if self._record is not None:
+            return self._record.last, self._record.info
+        if not self._is_plain:
             return None, None
-    known, bare = known_of(env), env.unwrapped
-    if not known.attributes:
-        return None, None
-    return known.observe(bare), {"action_mask": bare.action_mask(bare.s)} if has_mask(env) else {}
+        bare = self.bare
+        info = {"action_mask": bare.action_mask(bare.s)} if self._has_mask else {}
+        return self._known.observe(bare), info
 
 
 def has_mask(env: Any) -> bool:

@@ -26,7 +26,6 @@ from bough.planning.environments import (
     check_ends,
     has_mask,
     is_environment,
-    last_seen,
     split_outcome,
 )
 from bough.planning.simulator import EnvironmentSimulator, NativeSimulator, simulator_of
@@ -160,7 +159,7 @@ class GenerativeModel:
             snapshot = self.snapshot()
         else:
             snapshot = self.simulator.present()
-            known_observation, known_info = last_seen(self.simulator.env)
+            known_observation, known_info = self.simulator.watch.last_seen()
             observation = known_observation if observation is None else observation
             info = known_info if info is None else info
         if observation is None and (self._mask is not None or callable(self._merge_states)):

@@ -15,10 +15,11 @@ import numpy as np
 from bough._validation import listed, whole
 from bough.exceptions import Exhausted
 from bough.planning.decision import Hooks, Plan, PlanSettings, discount_horizon, horizon
+from bough.planning.gpts_policy import GPTSPolicy
 from bough.planning.graph import GraphPolicy
 from bough.planning.model import GenerativeModel
 from bough.planning.playouts import Playout, Simulation
-from bough.planning.policies import BaselinePolicy, GPTSPolicy, TreePolicy
+from bough.planning.policies import BaselinePolicy, TreePolicy
 from bough.planning.rewards import RewardScale
 from bough.searchers.base import new_generator
 from bough.searchers.baselines.olop import OLOP
@@ -148,6 +149,7 @@ class Planner:
         self._reused: list[Playout] | None = None  # None: start from a new state
         self._reused_before = 0  # number of playouts of the last decision that were reused
         self.policy: Policy | None = None
+        self._shape, self._tree = (1, 0), Tree(1, 0)  # the last tree: its actions and its depth
 
     def reset(self) -> None:
         """Forget all states, at the start of a new episode."""
@@ -254,9 +256,9 @@ class Planner:
         if budget is None and not self._stage / 2 < calls < self._stage:
             self._stage = max(int(SPARE * calls), FIRST_STAGE * self.settings.repeat)
         # (An end farther away, which a scout has found, need not be worth anything.)
-        near = self._usual_depth(stage)
-        ends = (p.ended and len(p.rewards) <= near for p in policy.playouts)
-        self._saw_end = self._saw_end or any(ends)
+        if not self._saw_end:
+            near = self._usual_depth(stage)
+            self._saw_end = any(p.ended and len(p.rewards) <= near for p in policy.playouts)
         return policy, kept, stopped, calls
 
     def _scouts(self) -> bool:
@@ -347,7 +349,9 @@ class Planner:
         actions = len(self.model.actions)
         if self.model.low is not None and settings.hooks.rollout is not None and self._uses_gpts:
             actions = MOST_ACTIONS  # (each rollout may add some)
-        tree = Tree(actions, depth)
+        if (actions, depth) != self._shape:
+            self._shape, self._tree = (actions, depth), Tree(actions, depth)
+        tree = self._tree
         if not self._uses_gpts:
             plays = budget // settings.repeat
             return BaselinePolicy(

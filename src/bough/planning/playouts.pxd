@@ -7,6 +7,7 @@ from bough.planning.rollouts cimport RolloutPolicy
 
 
 @cython.final
+@cython.freelist(64)
 cdef class State:
     cdef public object snapshot
     cdef public bint ended
@@ -32,6 +33,7 @@ cdef class Simulation:
     cdef long long _snapshots
     cdef public object observation
     cdef bint _observes
+    cdef bint _deterministic
     cdef readonly bint guides
     cdef bint _is_baseline
     cdef public long long calls
@@ -53,7 +55,9 @@ cdef class Simulation:
         guided_from=Py_ssize_t, most=Py_ssize_t, merged=bint, kept=bint, ended=bint,
     )
     cpdef _explore(self, list states, list rewards, list taken, tuple path, Py_ssize_t known)
-    @cython.locals(state=State, complete=double)
+    @cython.locals(
+        state=State, child=State, pair=tuple, complete=double, i=Py_ssize_t, last=Py_ssize_t
+    )
     cpdef _update_complete(self, list states, Py_ssize_t known)
     @cython.locals(end=Py_ssize_t, known=Py_ssize_t)
     cpdef bint _return_to(self, list states, list taken) except -1

@@ -46,7 +46,7 @@ class Playout(NamedTuple):
     def after_first_action(self) -> "Playout":
         """Return the playout from the state that the first action led to."""
         path, rewards, ended, states, bootstrap = self
-        return Playout(path[1:], rewards[1:], ended, states[1:], bootstrap)
+        return tuple.__new__(Playout, (path[1:], rewards[1:], ended, states[1:], bootstrap))
 
     def truncated(self, depth: int) -> "Playout":
         """Return the first steps of the playout, up to a depth."""
@@ -98,7 +98,8 @@ class Simulation:
         #: States by their keys; None if they are not merged.
         self._merged: dict[Hashable, State] | None = None
         #: The actions to choose from; of a Box, those of this decision.
-        self.choices: Sequence[int] = range(len(model.actions))
+        self.choices: Sequence[int] = tuple(range(len(model.actions)))
+        self._deterministic = model.deterministic
         self._snapshots = 0
         self.observation: Any = None  # after the last step
         self._observes = hooks != Hooks()
@@ -196,7 +197,7 @@ class Simulation:
 
         Beyond the first `known` actions, which a searcher chose, the hooks choose others.
         """
-        if self.model.deterministic:
+        if self._deterministic:
             return self._play_known(path, known)
         return self._play_random(path, known)
 
@@ -355,15 +356,23 @@ class Simulation:
 
         The path is new after the first `known` steps, so that only one action was taken there.
         """
-        masked = any([state.legal for state in states])  # noqa: C419 (no closure where compiled)
-        lone = masked or len(self.model.actions) == 1
-        for state in reversed(states[:-1] if lone else states[: known + 1]):
+        last = known if len(self.choices) > 1 else len(states) - 2
+        for i in range(len(states)):
+            state = states[i]
+            if state.legal is not None:
+                last = len(states) - 2
+                break
+        for i in range(last, -1, -1):
+            state = states[i]
             if len(state.children) < len(self.legal(state)):
                 return
-            complete = 1 + min([child.complete for _, child in state.children.values()])
-            if complete == state.complete:
+            complete = math.inf
+            for pair in state.children.values():
+                child = pair[1]
+                complete = min(complete, child.complete)
+            if 1.0 + complete == state.complete:
                 return
-            state.complete = complete
+            state.complete = 1.0 + complete
 
     def _return_to(self, states: list[State], taken: list[int]) -> bool:
         """Restore the last state of a path; return False if the budget does not allow a step."""

@@ -4,9 +4,20 @@
 cimport cython
 
 
+@cython.locals(
+    i=Py_ssize_t, reward=double, weight=double, total=double, rest=double, term=double,
+    after=double, part=double, rounding=double,
+)
 cpdef double discounted_sum(tuple rewards, list weights) except? -1.0
-@cython.locals(found=list, count=Py_ssize_t, i=Py_ssize_t, reward=double, gain=double)
-cpdef list in_units(tuple rewards, list gains, double center)
+@cython.locals(
+    i=Py_ssize_t, total=double, rest=double, term=double, after=double, part=double,
+    rounding=double,
+)
+cpdef double exact_sum(list terms) except? -1.0
+@cython.locals(
+    found=list, count=Py_ssize_t, i=Py_ssize_t, reward=double, gain=double, center=double
+)
+cpdef list in_units(tuple rewards, list gains, list expected)
 
 
 @cython.final
@@ -29,12 +40,13 @@ cdef class RewardScale:
     cdef double _total_squares
     cdef double _ended_sum
     cdef long long _steps
+    cdef long long _missing
     cdef long long _playouts
     cdef long long _ends
 
     @cython.locals(
         reward=double, change=double, origin=double, total=double, length=Py_ssize_t,
-        depth=Py_ssize_t, missing=Py_ssize_t, changes=list,
+        depth=Py_ssize_t, missing=Py_ssize_t, changes=list, i=Py_ssize_t,
     )
     cpdef add(self, tuple rewards, bint ended)
     @cython.locals(center=double, unit=double)
@@ -47,12 +59,12 @@ cdef class RewardScale:
 
 @cython.final
 cdef class StepNoise:
-    cdef readonly long long freedom
+    cdef readonly list freedom
     cdef readonly double squares
     cdef dict _root
 
     @cython.locals(
-        i=Py_ssize_t, length=Py_ssize_t, children=dict, node=list, reward=double, mean=double,
+        i=Py_ssize_t, length=Py_ssize_t, children=dict, node=list, freedom=list, reward=double, mean=double,
         change=double, count=Py_ssize_t,
     )
     cpdef add(self, playout)

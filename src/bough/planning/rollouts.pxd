@@ -40,10 +40,12 @@ cdef class RolloutPolicy:
     cdef list _success
     cdef double _bar
     cdef object _recent
+    cdef list _ranked
     cdef public object best
     cdef public double best_value
 
     cpdef renumber(self, dict index)
+    cpdef score(self, path, double value, bint follows)
     cpdef consider(self, object path, double value)
     @cython.locals(
         discount=double, missed=double, value=double, total=double, i=Py_ssize_t,

@@ -6,6 +6,7 @@ Compiled, since it runs for every step of the simulator.
 
 import math
 import random
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -121,7 +122,8 @@ class RolloutPolicy:
         self._follows = False  # whether rollouts may follow values
         self._success = [0.5, 0.5, 0.5]  # of each style
         self._bar = -math.inf  # the least value of the best quarter of these:
-        self._recent: deque[float] = deque(maxlen=RECENT)  # values of playouts
+        self._recent: deque[float] = deque(maxlen=RECENT)  # values of playouts,
+        self._ranked: list[float] = []  # and the same in order
         self.start_decision()
 
     def start_decision(self) -> None:
@@ -190,10 +192,13 @@ class RolloutPolicy:
         """
         self._follows = follows
         if len(self._recent) >= LEAST_RECENT:
-            bar = self._bar = sorted(self._recent)[(3 * len(self._recent)) // 4]
+            bar = self._bar = self._ranked[(3 * len(self._ranked)) // 4]
             success = 1.0 if value > bar else 0.5 if value == bar else 0.0
             self._success[self._style] += LEARNING_RATE * (success - self._success[self._style])
+        if len(self._recent) == RECENT:
+            self._ranked.pop(bisect_left(self._ranked, self._recent[0]))
         self._recent.append(value)
+        insort(self._ranked, value)
         if follows:
             self.consider(path, value)
 

@@ -19,11 +19,11 @@ from bough.planning.copies import (
 from bough.planning.environments import (
     LEFT_OUT,
     Outcome,
+    Watch,
     actions_of,
     is_deterministic,
     known_of,
     own_action,
-    why_not_underway,
     wrappers_of,
 )
 
@@ -81,12 +81,13 @@ class EnvironmentSimulator:
         self.env = env
         self.actions = actions
         self.deterministic = deterministic
+        self.watch = Watch(env)
         self.replayed = 0  # steps that only led back to a previous state, or were part of a check
         self._model: Any = None
 
     def present(self) -> Any:
         """Return a snapshot of the environment."""
-        reason = why_not_underway(self.env)
+        reason = self.watch.why_not_underway()
         if reason is not None:
             raise ValueError(f"{reason}: call env.reset() first")
         return self._read_env()
@@ -96,7 +97,8 @@ class EnvironmentSimulator:
 
     def step(self, action: Any) -> Outcome:
         """Take an action in the model."""
-        observation, reward, terminated, truncated, _ = self._model.step(own_action(action))
+        own = action if type(action) is int else own_action(action)
+        observation, reward, terminated, truncated, _ = self._model.step(own)
         return observation, reward, terminated or truncated
 
     def step_with_info(self, action: Any) -> Any:
@@ -124,7 +126,7 @@ class NativeSimulator(EnvironmentSimulator):
     def __init__(self, env: Any, actions: list[Any], deterministic: bool) -> None:
         super().__init__(env, actions, deterministic)
         self._model = private_copy(env)
-        bare = self._model.unwrapped
+        self._bare = bare = self._model.unwrapped
         self._generators = [bare.np_random]  # the only one
         self._names = known_of(env).attributes
         self.key = known_of(env).key
@@ -133,11 +135,15 @@ class NativeSimulator(EnvironmentSimulator):
         self._is_one = len(self._names) == 1
 
     def _read_env(self) -> Any:
-        return tuple(getattr(self.env.unwrapped, name) for name in self._names)
+        return self._attributes_of(self.watch.bare)
+
+    def _attributes_of(self, bare: Any) -> Any:
+        found = self._read(bare)
+        return (found,) if self._is_one else found
 
     def snapshot(self) -> Any:
         """Return the attributes that hold the state of the model."""
-        found = self._read(self._model.unwrapped)
+        found = self._read(self._bare)
         return (found,) if self._is_one else found
 
     def restore(self, snapshot: Any) -> None:
