@@ -52,9 +52,8 @@ STEP_NOISE = 1.0
 #: The next playout follows the path with the highest mean plus this many standard deviations: many,
 #: so that the few paths within a budget branch off early. (Chosen on CartPole and Pendulum.)
 EXPLORATION = 16.0
-#: The same with random transitions, where paths are repeated. (Chosen among 3, 3.25 and 3.5 on
-#: discounted trees, seeds 100 to 199.)
-RANDOM_EXPLORATION = 3.25
+#: The same with random transitions, where paths are repeated. (Chosen on discounted trees.)
+RANDOM_EXPLORATION = 3.0
 #: Relative change of the units that is too small to rebuild the belief.
 SETTLED = 0.1
 #: Difference of sums, in units, below which paths count as equally good.
