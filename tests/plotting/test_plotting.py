@@ -525,7 +525,7 @@ def test_the_structure_of_drawings(histories):
         result
     ).names
     result.plot("regret", ax=axes[4], optimum=8.0)
-    assert [line.get_label() for line in axes[4].lines][:2] == ["regret", "bound of the theory"]
+    assert [line.get_label() for line in axes[4].lines][:2] == ["regret", "theoretical bound"]
     plotting.comparison({"gpts": result, "uct": histories["counted"]}, ax=axes[5])
     assert [line.get_label() for line in axes[5].lines] == ["gpts", "uct"]
     with pytest.raises(ValueError, match="kind must be one of convergence"):

@@ -135,7 +135,7 @@ def test_every_text_is_escaped():
     [
         ([], "No game has ended."),
         ([game([0.5, 0.6], result=1.0)], "No game was lost."),
-        ([game([None, None])], "In none of them the player's evaluation fell"),
+        ([game([None, None])], "The player's evaluation dropped in none of the lost games"),
         ([game([], opening=3)], "3 moves"),
         ([game([0.0] * 1)], "1 moves"),
     ],

@@ -220,7 +220,7 @@ def show_answers(result: GenerationResult, *, as_json: bool, as_csv: bool) -> No
     facts = _facts(result, 0.0)
     del facts["seconds"]
     facts["pending"] = len(result.search.pending)
-    text_of = f"{result!r}\n{facts['pending']} calls under way, {result.failed:,} failed"
+    text_of = f"{result!r}\n{facts['pending']} running calls, {result.failed:,} failed"
     if as_json:
         rows = zip(*columns.values(), strict=True)
         facts["nodes"] = [

@@ -89,8 +89,8 @@ def command(
 
     GAME is a game of OpenSpiel with two players, perfect information and no chance, or
     FILE.py:NAME, a class or function that returns a position, as bough.games.Position describes it.
-    A move is called by its name, by a part of the name that no other move has, or by its number. In
-    a match both players have the same limits unless the opponent has --opponent-playouts.
+    Enter a move by its name, by a part of the name that no other move has, or by its number. In a
+    match both players have the same limits unless the opponent has --opponent-playouts.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     source_of = click.get_current_context().get_parameter_source
     for name in OF_DIALOGUES if against is not None else OF_MATCHES:

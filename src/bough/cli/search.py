@@ -84,7 +84,7 @@ def command(
     returns its reward. Its tree has --branching and --depth; without them it is the variable `tree`
     of the file, or the one named after a second colon. Kernel and noise are fitted to the rewards
     unless they are given. If the file has a function `labels` of a node's path, nodes with equal
-    labels have an effect in common, and --kernel is that of the rest.
+    labels share an effect, and --kernel is the kernel of the rest.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     try:
         seed = _seed_of(file) if seed is None else seed

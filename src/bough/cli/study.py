@@ -98,8 +98,8 @@ def export(file: pathlib.Path, output: Any, as_json: bool) -> None:
     \b
     bough study export run.db run.jsonl
 
-    Of a damaged file, all operations that SQLite can read and whose checksums are right are
-    written; then the exit code is 1, and the message says how many were lost. The file is not
+    From a damaged file, all operations that SQLite can read and whose checksums are right are
+    written; then the exit code is 1, and the message states how many were lost. The file is not
     changed. `bough study import` makes a new study of them.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join
     if as_json and output.name == "<stdout>":

@@ -63,7 +63,7 @@ def command(
 
     The space is the variable `space` of the file, or the one named after a second colon. A function
     `constraints` of the file returns numbers that are at most 0 where parameters are feasible, and
-    only such are evaluated; a trial may also return them, in a `bough.Outcome`. A trial
+    only feasible ones are evaluated; a trial may also return them, in a `bough.Outcome`. A trial
     that raises an exception or returns no number has failed: the reason is recorded, and the search
     continues, unless all of the first 10 trials fail.
     """  # noqa: D301 - click needs a real backspace before lines that it must not join

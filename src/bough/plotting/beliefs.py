@@ -58,12 +58,12 @@ def along(source: Any, *, ax: Any = None) -> Any:
     ax.plot(depth, data.mean, "o-", color=BLUE, markersize=4, label="mean")
     if np.isfinite(data.std).all():
         for std, color, alpha, when in (
-            (data.prior, GRAY, 0.12, "of the prior"),
-            (data.std, BLUE, 0.25, "now"),
+            (data.prior, GRAY, 0.12, "prior"),
+            (data.std, BLUE, 0.25, "posterior"),
         ):
             low, high = (np.clip(data.mean + way * std, *view.bounds) for way in (-2.0, 2.0))
             ax.fill_between(depth, low, high, color=color, alpha=alpha, linewidth=0,
-                            label=f"two standard deviations {when}")  # fmt: skip
+                            label=f"two {when} standard deviations")  # fmt: skip
     steps = step_names(view, data.path)
     every = -(-len(steps) // MOST_TICKS)
     upright = max(map(len, steps)) > 8

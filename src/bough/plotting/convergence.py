@@ -271,10 +271,10 @@ def regret(
     ax.plot(data.plays, data.cumulative, color=BLUE, marker=marker, label="regret")
     if len(data.bound):
         ax.plot(
-            data.plays, data.bound, "--", color=ORANGE, marker=marker, label="bound of the theory"
+            data.plays, data.bound, "--", color=ORANGE, marker=marker, label="theoretical bound"
         )
     ax.plot(data.plays, data.plays * (data.cumulative[0] / data.plays[0]), ":", color=GREEN,
-            label="regret of the first play, repeated")  # fmt: skip
+            label="constant regret of the first play")  # fmt: skip
     ax.set_xscale("log")
     ax.set_yscale("log" if bool((data.cumulative > 0).all()) else "linear")
     return labeled(ax, "plays", "cumulative regret")

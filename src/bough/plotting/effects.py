@@ -140,7 +140,7 @@ def effects(source: Any, most: int = 20, *, ax: Any = None) -> Any:
     ax.axvline(0.0, color=GRAY, linewidth=0.8)
     ax.set_yticks(rows, [literal(name) for name in data.labels])
     ax.invert_yaxis()
-    ax.set_xlabel("effect on the value, beside the average label of the same depths")
+    ax.set_xlabel("effect on the value, relative to the average label of the same depths")
     if data.total > len(rows):
         ax.set_title(f"the {len(rows)} largest effects of {data.total:,}", fontsize="small")
     ax.legend(fontsize="small")

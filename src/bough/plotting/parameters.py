@@ -289,7 +289,7 @@ def relevance(source: Any, *, ax: Any = None) -> Any:
         return empty(ax, "only a forest, which searches a space, has relevances")
     _bars(ax, data.names, np.log10(data.factors), BLUE if data.fitted else GRAY)
     ax.axvline(0.0, color=GRAY, linewidth=0.8)
-    ax.set_xlabel("priority of cuts: variance of a cut over that of an average one, log10")
+    ax.set_xlabel("relevance: log10 of the variance of a cut / that of an average cut")
     if not data.fitted:
         ax.set_title("not fitted yet", fontsize="small", color=GRAY)
     return ax

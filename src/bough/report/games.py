@@ -101,8 +101,8 @@ def _summary(result: MatchResult) -> str:
         ("score", f"{result.score:.3f}", f"{low:.3f} to {high:.3f} at confidence 0.95"),
         ("games", str(len(result.games)),
          f"{result.wins} won, {result.draws} drawn, {result.losses} lost"),
-        ("difference in Elo's rating", f"{elo:+.0f}", f"{least:+.0f} to {most:+.0f}"),
-        ("time per move", f"{own:.3g} ms", f"opponent {others:.3g} ms, of the processor"),
+        ("Elo difference", f"{elo:+.0f}", f"{least:+.0f} to {most:+.0f}"),
+        ("time per move", f"{own:.3g} ms", f"of CPU time; opponent {others:.3g} ms"),
         ("length", f"{statistics.median(lengths):g} moves",
          f"{min(lengths)} to {max(lengths)}, openings included"),
     ]  # fmt: skip
@@ -138,14 +138,20 @@ def _openings(games: Sequence[MatchGame]) -> str:
     for game in games:
         groups[" ".join(game.moves[: game.opening]) or "none"].append(game)
     ordered = sorted(groups.items(), key=lambda item: (_score(item[1]), item[0]))
-    return '<p class="note">The worst for the player first.</p>' + _scores("opening", dict(ordered))
+    return '<p class="note">Openings with the lowest scores of the player first.</p>' + _scores(
+        "opening", dict(ordered)
+    )
 
 
 def _falls(games: Sequence[tuple[int, MatchGame]]) -> str:
     lost = [(number, fall_of(game)) for number, game in games if game.result < 0]
     falls = [(number, fall) for number, fall in lost if fall is not None]
     if not falls:
-        missing = "in none of them the player's evaluation fell" if lost else "no game was lost"
+        missing = (
+            "the player's evaluation dropped in none of the lost games"
+            if lost
+            else "no game was lost"
+        )
         return f"<p>{missing[0].upper()}{missing[1:]}.</p>"
     falls.sort(key=lambda item: -item[1].size)
     by_name: dict[str, list[float]] = defaultdict(list)
@@ -163,15 +169,15 @@ def _falls(games: Sequence[tuple[int, MatchGame]]) -> str:
     ]
     several = [(name, len(sizes), f"{statistics.fmean(sizes):.2f}") for name, sizes in names]
     return (
-        '<p class="note">For each lost game the move after which the player\'s own evaluation fell '
-        "most, until its next move; or until the end, where it expected more than a draw to the "
-        f"last. {len(falls)} of {len(lost)} lost games have one.</p>"
+        '<p class="note">For each lost game, the move after which the player\'s own evaluation '
+        "dropped most, up to its next move, or up to the end of the game if it still expected more "
+        f"than a draw. {len(falls)} of {len(lost)} lost games have such a move.</p>"
         "<h3>By the number of the move</h3>"
         + _histogram(bars, ("lost",))
         + '<div class="pair"><div><h3>The largest falls</h3>'
         + _table(("game", "move", "", "value", "then"), single, numbers=(0, 1, 3, 4))
         + "</div><div><h3>By the name of the move</h3>"
-        + _table(("move", "times", "mean fall"), several, numbers=(1, 2))
+        + _table(("move", "times", "mean drop"), several, numbers=(1, 2))
         + "</div></div>"
     )
 
@@ -200,7 +206,7 @@ def _game(number: int, game: MatchGame) -> str:
     fall = fall_of(game) if game.result < 0 else None
     outcome, order = _outcome(game), "first" if game.is_first else "second"
     lost_by = (
-        "" if fall is None else f"fell by {fall.size:.2f} after move {fall.number}, {fall.name}"
+        "" if fall is None else f"dropped by {fall.size:.2f} after move {fall.number}, {fall.name}"
     )
     facts = (f"{number}", outcome, f"player {order}", f"{len(game.moves)} moves", lost_by)
     cells = "".join(f"<span>{_escaped(fact)}</span>" for fact in facts)

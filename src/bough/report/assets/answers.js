@@ -23,9 +23,9 @@ function drawSummary() {
   if (best) tiles.push(tile("best mean", number(best.mean), `± ${say(best.deviation, 2)}, observed ${say(best.score, 4)}`));
   tiles.push(tile("calls", number(facts.calls), facts.failed ? `${say(facts.failed)} failed` : "none failed"));
   tiles.push(tile("cost", number(facts.cost)));
-  tiles.push(tile("answers", number(byId.size + facts.hidden), facts.hidden ? `${say(byId.size)} are shown here` : null));
+  tiles.push(tile("answers", number(byId.size + facts.hidden), facts.hidden ? `${say(byId.size)} shown` : null));
   tiles.push(tile("noise of a score", number(facts.noise, 3)));
-  tiles.push(tile("under way", number(facts.running.length)));
+  tiles.push(tile("running calls", number(facts.running.length)));
   const reasons = facts.reasons.map(([id, reason]) => el("li", { text: `call ${id}: ${reason}` }));
   refill(body("summary"), el("div", { class: "tiles" }, ...tiles), el("p", { class: "note", text: facts.stopped_by }),
     reasons.length ? el("details", {}, el("summary", { text: "Failures" }), el("ul", {}, ...reasons)) : null);

@@ -167,7 +167,7 @@ function drawEffects(state) {
     .filter(({ y }) => y.length),
   { showlegend: true, hovermode: "closest", xaxis: { title: { text: "effect on the value" } },
     yaxis: { range: [rows.length - 0.5, -0.5], tickvals: rows, ticktext: labels.map(brief) } });
-  $("effects-note").textContent = "What a label adds to the value of a path wherever it occurs, beside the average label of the same depths, by the model; the best first"
+  $("effects-note").textContent = "The contribution of each label to the value of a path, relative to the average label of the same depths, estimated by the model; the best first"
     + (total > labels.length ? `: the ${labels.length} largest effects of ${say(total)}.` : ".");
 }
 

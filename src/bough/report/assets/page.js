@@ -7,20 +7,20 @@ function tile(label, figure, more, name) {
 }
 
 const UNKNOWN = "The study file does not contain the whole tree or space: a part of it is a function or an object of the program. "
-  + "So there is no certificate and no belief here; call result.report(...) in the program for them.";
+  + "So this page has no certificate and no belief; call result.report(...) in the program for these.";
 
 // A certificate in words. (Only searchers of trees have an expected best.)
 function certified(certificate, { best, space, replayed }) {
-  if (!certificate) return !best ? [] : [replayed ? "This searcher gives no certificate." : UNKNOWN];
+  if (!certificate) return !best ? [] : [replayed ? "This searcher has no certificate." : UNKNOWN];
   if (certificate.lower === null && certificate.upper === null) return ["There is no certificate yet: there are too few observations."];
-  if (certificate.gap === null) return ["There is no certificate: the number of paths is not known, the prior mean is a function, or the kernel is one of whole paths."];
+  if (certificate.gap === null) return ["There is no certificate: the number of paths is unknown, the prior mean is a function, or the kernel is a function of whole paths."];
   const things = space ? "params are" : "path is";
   const than = space ? `{ ${pairs(certificate.params)} }` : shortened(certificate.path) || "()";
   const said = [`With probability ${say(certificate.confidence)} no ${things} better than ${than} by more than the gap`
     + (certificate.conditional ? ", given the fitted kernel, noise and mean." : ".")];
   if (certificate.partitions) {
     said.push(`These are the bounds of partition ${certificate.partition + 1} of ${certificate.partitions}, which asks next. `
-      + "They hold for its cells, not for anything finer; other partitions have other bounds.");
+      + "They hold for the cells of this partition, not for single points; other partitions have other bounds.");
   }
   return said;
 }
@@ -45,7 +45,7 @@ function drawSummary(state) {
     if (observed && !summary.plan && best.std !== null) {
       const where = observed.params ? pairs(observed.params) || "{}" : shortened(observed.path) || "()";
       tiles.push(tile("best observed value", el("span", { id: "best-observed" }, number(observed.value)),
-        observed.same ? "measured there" : `measured at ${where}`));
+        observed.same ? space ? "at the best params" : "at the best path" : `measured at ${where}`));
     }
     if (expected) {
       tiles.push(tile("expected best", el("span", { id: "best-value" }, number(expected.mean, 4)), `± ${say(expected.std, 2)}`));
@@ -56,21 +56,22 @@ function drawSummary(state) {
     const down = summary.direction === "minimize";
     tiles.push(tile("gap", el("span", { id: "gap" }, number(certificate.gap)),
       `at confidence ${say(certificate.confidence)}`));
-    tiles.push(tile(`no ${space ? "params are" : "path is"} ${down ? "below" : "above"}`,
+    tiles.push(tile(`${down ? "lower" : "upper"} bound`,
       el("span", { id: "bound" }, number(down ? certificate.lower : certificate.upper)),
-      certificate.partitions ? `by partition ${certificate.partition + 1} of ${certificate.partitions}, given the fitted model`
-        : certificate.conditional ? "given the fitted model" : ""));
+      `of all ${space ? "params" : "paths"}`
+        + (certificate.partitions ? `, by partition ${certificate.partition + 1} of ${certificate.partitions}` : "")
+        + (certificate.partitions || certificate.conditional ? ", given the fitted model" : "")));
   }
   tiles.push(tile("trials", el("span", { id: "completed" }, number(trials.completed)),
     [trials.infeasible ? `${say(trials.infeasible)} infeasible` : "", trials.pruned ? `${say(trials.pruned)} pruned` : "", trials.failed ? `${say(trials.failed)} failed` : "", trials.running ? `${say(trials.running)} running` : ""]
       .filter(Boolean).join(", ") || "all completed"));
   if (space) {
-    tiles.push(tile("parameters", say(space.parameters), space.points === null ? "a continuum of points" : `${space.points} points`));
+    tiles.push(tile("parameters", say(space.parameters), space.points === null ? "infinitely many points" : `${space.points} points`));
   } else {
     tiles.push(tile("paths in the tree", summary.arms ?? "unknown",
       summary.depth === null ? "" : `depth ${summary.depth}`));
   }
-  tiles.push(tile(`${summary.direction} with`, summary.searcher ?? "unknown",
+  tiles.push(tile(`${summary.direction}d by`, summary.searcher ?? "unknown",
     summary.stopped_by ? `stopped by ${summary.stopped_by}` : ""));
   body("summary").replaceChildren(el("div", { class: "tiles" }, ...tiles),
     ...(expected ? [el("p", { class: "note", id: "expected", text: `The best path of all is worth ${say(expected.mean, 4)} ± ${say(expected.std, 2)}; `
@@ -99,7 +100,7 @@ function drawNotes(state) {
       + "so their value may differ." : "");
   if ($("tree-note")) $("tree-note").textContent = state.snapshot.tree.cells
     ? `A partition of the space: each step halves the range of a parameter, or makes a choice.${whose(state)
-      ? ` This is ${whose(state)}, which asks next; the others cut at other places and in another order.` : ""}` : "";
+      ? ` This is ${whose(state)}, which asks next; other partitions have other cuts, in another order.` : ""}` : "";
 }
 
 function makeConvergence(state) {
