@@ -2,6 +2,7 @@
 
     python -m benchmarks.games tune        # settings of UCT, RAVE and GRAVE for each game
     python -m benchmarks.games matches     # at equal playouts, against the tuned settings
+    python -m benchmarks.games transfers   # against the settings of Hex in other games
     python -m benchmarks.games cpu         # at equal processor time, all through OpenSpiel
     python -m benchmarks.games positions   # regrets of chosen moves in solved positions
     python -m benchmarks.games boards      # with and without a kernel between boards
@@ -75,7 +76,8 @@ AIMS = {
 }
 KNOBS = ("exploration", "equivalence", "bias", "reference")
 #: Games on which constants were chosen.
-CHOSEN_ON = ("connect_four", "hex(board_size=7)")
+HEX = "hex(board_size=7)"
+CHOSEN_ON = ("connect_four", HEX)
 #: Small games, solved by alpha-beta: that whose tuned settings they have, and moves before.
 SOLVED = {
     "connect_four": ("connect_four", range(20, 29)),
@@ -238,6 +240,20 @@ def play_boards(runs: Runs, names: Iterable[str], kinds: Iterable[str], blocks: 
                     f"boards:{game}:{kind}:{block}", games.Player(FEW, board_kernel=kernel),
                     games.Player(FEW), game, SHORT, 30_000 + block,
                 )  # fmt: skip
+
+
+def play_transfers(runs: Runs, names: Iterable[str], blocks: Iterable[int]) -> None:
+    """Play against RAVE and GRAVE with the settings that tuning chose for Hex."""
+    for block in blocks:
+        for game in names:
+            own = opponents(runs, game, PLAYOUTS)
+            for family in ("RAVE", "GRAVE"):
+                opponent = opponents(runs, HEX, PLAYOUTS)[family]
+                if opponent != own[family]:
+                    runs.match(
+                        f"transfer:{game}:{family}:{block}", games.Player(PLAYOUTS), opponent,
+                        game, SHORT, block,
+                    )  # fmt: skip
 
 
 def shares(runs: Runs, game: str) -> tuple[tuple[float, float, float], Row]:
@@ -408,6 +424,16 @@ def match_lines(runs: Runs) -> Iterator[str]:
         mark = " (chosen on)" if game in CHOSEN_ON else ""
         scores = [str(Score.of(runs, f"match:{game}:{family}")) for family in families]
         yield f"| {game}{mark} | {' | '.join(scores)} |"
+
+
+def transfer_lines(runs: Runs) -> Iterator[str]:
+    """Yield the table of matches against the settings of Hex."""
+    yield "| game | RAVE | GRAVE |"
+    yield "|---|---|---|"
+    for game in MATCHES:
+        scores = [Score.of(runs, f"transfer:{game}:{family}") for family in ("RAVE", "GRAVE")]
+        if any(score.games for score in scores):
+            yield f"| {game} | {' | '.join(map(str, scores))} |"
 
 
 def aim_lines(runs: Runs) -> Iterator[str]:
@@ -607,6 +633,11 @@ def page(runs: Runs) -> str:
         "",
         *setting_lines(runs),
         "",
+        "Tuning is done with 100 playouts, and what is best then need not be best with 400. Against",
+        f"RAVE and GRAVE with the settings of Hex, where these are others, {PLAYOUTS} playouts:",
+        "",
+        *transfer_lines(runs),
+        "",
         "## Solved positions",
         "",
         "Mean regret of the chosen move, a result being +1, 0 or -1, with 95 % bootstrap",
@@ -698,6 +729,15 @@ def tune_command(runs: Runs, only: str) -> None:
 def matches_command(runs: Runs, only: str, against: str, blocks: int) -> None:
     """Play matches at equal playouts."""
     play_matches(runs, _chosen(only), against.split(","), range(blocks))
+
+
+@main.command("transfers")
+@only
+@click.option("--blocks", type=int, default=2, help="Number of blocks of 50 games.")
+@click.pass_obj
+def transfers_command(runs: Runs, only: str, blocks: int) -> None:
+    """Play against RAVE and GRAVE with the settings of Hex."""
+    play_transfers(runs, _chosen(only), range(blocks))
 
 
 @main.command("cpu")
