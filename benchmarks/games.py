@@ -2,6 +2,7 @@
 
     python -m benchmarks.games tune        # settings of UCT, RAVE and GRAVE for each game
     python -m benchmarks.games matches     # at equal playouts, against the tuned settings
+    python -m benchmarks.games transfers   # against the settings of Hex in other games
     python -m benchmarks.games cpu         # at equal CPU time, all through OpenSpiel
     python -m benchmarks.games positions   # regrets of chosen moves in solved positions
     python -m benchmarks.games boards      # with and without a kernel between boards
@@ -73,9 +74,12 @@ AIMS = {
     "breakthrough(rows=6,columns=6)": (0.7, 0.55),
     "othello": (0.7, 0.55),
 }
+#: What follows the name of a player that has the settings of Hex in another game.
+OF_HEX = " of Hex"
 KNOBS = ("exploration", "equivalence", "bias", "reference")
 #: Games on which constants were chosen.
-CHOSEN_ON = ("connect_four", "hex(board_size=7)")
+HEX = "hex(board_size=7)"
+CHOSEN_ON = ("connect_four", HEX)
 #: Small games, solved by alpha-beta: that whose tuned settings they have, and moves before.
 SOLVED = {
     "connect_four": ("connect_four", range(20, 29)),
@@ -201,9 +205,20 @@ def play_matches(
                     )
 
 
+def rivals(runs: Runs, game: str) -> "dict[str, Score]":
+    """Return the scores against RAVE and GRAVE, with their own settings and with those of Hex."""
+    scores = {
+        f"{family}{of}": Score.of(runs, f"{kind}:{game}:{family}")
+        for kind, of in (("match", ""), ("transfer", OF_HEX))
+        for family in ("RAVE", "GRAVE")
+    }
+    return {name: score for name, score in scores.items() if score.games}
+
+
 def best_rival(runs: Runs, game: str) -> str:
-    """Return the one of RAVE and GRAVE with the better score against bough at equal playouts."""
-    return min(("RAVE", "GRAVE"), key=lambda family: Score.of(runs, f"match:{game}:{family}").mean)
+    """Return the one of these with the better score against bough at equal playouts."""
+    scores = rivals(runs, game)
+    return min(scores, key=lambda name: scores[name].mean, default="RAVE")
 
 
 def play_equal_time(runs: Runs, names: Iterable[str], blocks: Iterable[int]) -> None:
@@ -215,13 +230,14 @@ def play_equal_time(runs: Runs, names: Iterable[str], blocks: Iterable[int]) -> 
     for block in blocks:
         for game in names:
             family = best_rival(runs, game)
-            opponent = opponents(runs, game, PLAYOUTS)[family]
+            like = HEX if family.endswith(OF_HEX) else game
+            opponent = opponents(runs, like, PLAYOUTS)[family.removesuffix(OF_HEX)]
             position = games.open_spiel(game)
             playouts = PLAYOUTS
             for trial in range(2):
                 own, other = runs.match(
-                    f"calibration:{game}:{trial}", games.Player(playouts), opponent, position, 8,
-                    20_000 + trial,
+                    f"calibration:{game}:{family}:{trial}", games.Player(playouts), opponent,
+                    position, 8, 20_000 + trial,
                 )["ms"]  # fmt: skip
                 playouts = max(round(playouts * other / own), 20)
             player = games.Player(playouts)
@@ -238,6 +254,20 @@ def play_boards(runs: Runs, names: Iterable[str], kinds: Iterable[str], blocks: 
                     f"boards:{game}:{kind}:{block}", games.Player(FEW, board_kernel=kernel),
                     games.Player(FEW), game, SHORT, 30_000 + block,
                 )  # fmt: skip
+
+
+def play_transfers(runs: Runs, names: Iterable[str], blocks: Iterable[int]) -> None:
+    """Play against RAVE and GRAVE with the settings that tuning chose for Hex."""
+    for block in blocks:
+        for game in names:
+            own = opponents(runs, game, PLAYOUTS)
+            for family in ("RAVE", "GRAVE"):
+                opponent = opponents(runs, HEX, PLAYOUTS)[family]
+                if opponent != own[family]:
+                    runs.match(
+                        f"transfer:{game}:{family}:{block}", games.Player(PLAYOUTS), opponent,
+                        game, SHORT, block,
+                    )  # fmt: skip
 
 
 def shares(runs: Runs, game: str) -> tuple[tuple[float, float, float], Row]:
@@ -410,20 +440,30 @@ def match_lines(runs: Runs) -> Iterator[str]:
         yield f"| {game}{mark} | {' | '.join(scores)} |"
 
 
+def transfer_lines(runs: Runs) -> Iterator[str]:
+    """Yield the table of matches against the settings of Hex."""
+    yield "| game | RAVE | GRAVE |"
+    yield "|---|---|---|"
+    for game in MATCHES:
+        scores = [Score.of(runs, f"transfer:{game}:{family}") for family in ("RAVE", "GRAVE")]
+        if any(score.games for score in scores):
+            yield f"| {game} | {' | '.join(map(str, scores))} |"
+
+
 def aim_lines(runs: Runs) -> Iterator[str]:
     """Yield the table of aims beside what was measured."""
     yield "| game | opponent | aim | measured | |"
     yield "|---|---|---|---|---|"
-    for game, (least, rivals) in AIMS.items():
+    for game, (least, other) in AIMS.items():
         for family in ("UCT", "OpenSpiel"):
             score = Score.of(runs, f"match:{game}:{family}")
             yield _aim(game, family, f"> {least:.2f}", score, score.low > least)
         family = best_rival(runs, game)
-        score = Score.of(runs, f"match:{game}:{family}")
-        if rivals < 0.5:
-            yield _aim(game, family, f"score >= {rivals:.2f}", score, score.mean >= rivals)
+        score = rivals(runs, game).get(family, score)
+        if other < 0.5:
+            yield _aim(game, family, f"score >= {other:.2f}", score, score.mean >= other)
         else:
-            yield _aim(game, family, f"> {rivals:.2f}", score, score.low > rivals)
+            yield _aim(game, family, f"> {other:.2f}", score, score.low > other)
 
 
 def _aim(game: str, family: str, aim: str, score: Score, met: bool) -> str:
@@ -608,6 +648,11 @@ def page(runs: Runs) -> str:
         "",
         *setting_lines(runs),
         "",
+        "The best settings with 100 playouts need not be the best with 400. Scores against RAVE",
+        f"and GRAVE with the settings of Hex, where they differ, {PLAYOUTS} playouts per decision:",
+        "",
+        *transfer_lines(runs),
+        "",
         "## Solved positions",
         "",
         "Mean regret of the chosen move, where results are +1, 0 or -1, with 95 % bootstrap",
@@ -701,6 +746,15 @@ def tune_command(runs: Runs, only: str) -> None:
 def matches_command(runs: Runs, only: str, against: str, blocks: int) -> None:
     """Play matches at equal playouts."""
     play_matches(runs, _chosen(only), against.split(","), range(blocks))
+
+
+@main.command("transfers")
+@only
+@click.option("--blocks", type=int, default=2, help="Number of blocks of 50 games.")
+@click.pass_obj
+def transfers_command(runs: Runs, only: str, blocks: int) -> None:
+    """Play against RAVE and GRAVE with the settings of Hex."""
+    play_transfers(runs, _chosen(only), range(blocks))
 
 
 @main.command("cpu")

@@ -606,7 +606,7 @@ class Nodes:
             "prior_mean": self.prior_mean,
             "center": self.center,
             "increments": np.array(self.increments),
-            "records": np.array(self.records),
+            "records": opaque(self.records).copy().view(NODE),
             "pending": np.array(np.asarray(self.pending)[: self.used]),
             "waiting": self.waiting,
             "stamps": (self.now, self.reopened),
@@ -663,5 +663,13 @@ def grown(array, dtype, capacity):
     # (A memoryview knows its array; to make one again is slow for records.)
     old = array if isinstance(array, np.ndarray) else array.base
     new = aligned(dtype, capacity)
-    new[: len(old)] = old
+    if old.dtype == new.dtype:
+        opaque(new)[: len(old)] = opaque(old)
+    else:
+        new[: len(old)] = old
     return new
+
+
+def opaque(records):
+    """Return a view of records without their fields, for NumPy copies these one by one."""
+    return records.view(np.dtype((np.void, records.dtype.itemsize)))

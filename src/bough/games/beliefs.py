@@ -37,7 +37,7 @@ if not cython.compiled:
     from bough.belief.posterior import Posterior
     from bough.games.tree import MOST_DEPTH, GameTree
 
-from bough.belief.nodes import aligned, record
+from bough.belief.nodes import NODE, aligned, opaque, record
 from bough.games.tree import widened
 from bough.trees import Tree
 
@@ -455,7 +455,7 @@ class BeliefTree(GameTree):
         values = [np.array(self.intercept), np.array(self.slope), np.array(self.width)]
         values.append(np.array(self.shift))
         kept = GameTree.make_root(self, n)
-        records = state["records"][kept]
+        records = opaque(state["records"])[kept].view(NODE)
         links = self.records
         records["parent"] = links["parent"]
         records["child"] = links["first"]

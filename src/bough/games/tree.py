@@ -22,7 +22,7 @@ if not cython.compiled:
     from bough.belief.rng import SplitMix64
 
 from bough._validation import real
-from bough.belief.nodes import aligned, grown, record
+from bough.belief.nodes import aligned, grown, opaque, record
 
 #: Moves from the root after which a playout leaves the tree in any case.
 MOST_DEPTH = 1000
@@ -356,7 +356,7 @@ class GameTree:
     def make_root(self, n):
         """Keep what is below a node, which becomes the root; return the kept nodes in order."""
         kept = self._below(n)
-        records = np.array(self.records[kept])
+        records = opaque(np.asarray(self.records))[kept].view(GAME_NODE)
         number = np.full(self.used, NONE, dtype=np.int32)
         number[kept] = np.arange(len(kept))
         records["parent"] = number[records["parent"]]

@@ -56,7 +56,8 @@ class LabeledTallies(Tallies):
     def __reduce__(self):
         arguments = self.tree, self.labels, self.reference, self.bias, self.equivalence
         states = np.array(np.asarray(self.states)[: self.used])
-        cells = grown(self.cells, CELL, len(self.cells))  # zeros in the padding of records
+        cells = aligned(CELL, len(self.cells))
+        cells[:] = np.asarray(self.cells)  # by fields: zeros in the padding of records
         child_labels = np.array(np.asarray(self.child_labels)[: self.listed])
         own = self.numbers, states, cells, self.filled, child_labels
         return type(self), arguments, (Tallies.__reduce__(self)[2], own)
