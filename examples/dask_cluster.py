@@ -1,7 +1,7 @@
-"""A search on a Dask cluster, recorded in a study: run it again, and it goes on.
+"""A search on a Dask cluster, recorded in a study: run it again to resume it.
 
 python examples/dask_cluster.py                          # a cluster of this machine
-python examples/dask_cluster.py tcp://10.0.0.1:8786      # one that runs elsewhere
+python examples/dask_cluster.py tcp://10.0.0.1:8786      # a running cluster
 """
 
 import sys
@@ -11,7 +11,7 @@ import bough
 
 
 def objective(path, seed):
-    """Whatever takes its time: here a tenth of a second."""
+    """Return the reward of a path after an expensive evaluation, here a tenth of a second."""
     import numpy as np
 
     time.sleep(0.1)
@@ -20,7 +20,7 @@ def objective(path, seed):
 
 
 def main():
-    """Search with as many evaluations at once as the cluster has threads."""
+    """Search with one concurrent evaluation for each thread of the cluster."""
     from dask.distributed import Client
 
     address = sys.argv[1] if len(sys.argv) > 1 else None

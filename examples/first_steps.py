@@ -14,7 +14,7 @@ reward_of = rng.normal(size=(tree.depth, 5))  # here the best path is known
 
 
 def play(path):
-    """Return the discounted sum of the rewards along a path, and some noise."""
+    """Return the discounted sum of the rewards along a path, with noise."""
     total = sum(0.7**i * reward_of[i, step] for i, step in enumerate(path))
     return total + 0.1 * rng.normal()
 

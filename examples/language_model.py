@@ -29,9 +29,9 @@ def complete(prompt):
 
 
 def score(code):
-    """Return the share of tests that pass, and a log of those that fail."""
+    """Return the share of passing tests, and a log of the failing ones."""
     names = {}
-    exec(code, names)  # (in earnest: in a sandbox)
+    exec(code, names)  # (in production: in a sandbox)
     failures = []
     for text, wanted in TESTS:
         found = names["is_palindrome"](text)

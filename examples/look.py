@@ -1,4 +1,4 @@
-"""Search for a good recipe, and look at the search: a figure, and a page to explore."""
+"""Search for a good recipe, and inspect the search: a figure, and an interactive page."""
 
 import matplotlib
 
@@ -16,7 +16,7 @@ TASTE = {"espresso": 2.0, "oat": 1.5, "cow": 1.0, "honey": 0.5, "syrup": -1.0, "
 
 
 def guests_like(drink):
-    """Return how a drink was liked; oat does not go with cold brew."""
+    """Return the rating of a drink; oat does not go with cold brew."""
     return sum(TASTE.get(word, 0.0) for word in drink) - 2.0 * ({"oat", "cold brew"} <= set(drink))
 
 

@@ -1,4 +1,4 @@
-"""Tune a noisy simulator, of a shop: `python examples/noisy_simulator.py`.
+"""Tune a noisy simulator of a shop: `python examples/noisy_simulator.py`.
 
 Customers come at random, are served by a clerk, and some then wait for a machine. Every run of the
 simulation gives another profit, so the best value that was seen is a lucky one. What bough says of
@@ -22,16 +22,16 @@ CUSTOMERS = 300
 
 
 def profit(params: dict[str, Any], seed: int) -> float:
-    """Return the profit of a day, for each hour; bough gives each trial a seed of its own."""
+    """Return the profit of a day, for each hour; bough passes a seed for each trial."""
     rng = np.random.default_rng(seed)
-    clerks = [0.0] * params["clerks"]  # when each is free again
+    clerks = [0.0] * params["clerks"]  # the time at which each is free again
     machines = [0.0] * params["machines"]
     places = params.get("places", CUSTOMERS)
     leaving: list[float] = []
     now, income = 0.0, 0.0
     for _ in range(CUSTOMERS):
         now += rng.exponential(0.1)
-        if rng.random() > np.exp(-params["price"] / 8):  # too dear
+        if rng.random() > np.exp(-params["price"] / 8):  # too expensive
             continue
         while leaving and leaving[0] <= now:
             heapq.heappop(leaving)

@@ -148,6 +148,11 @@ def test_labels_of_more_arms_than_can_be_drawn():
     belief = Belief(jobs, kernels.Paths(lambda a, b: float(a == b)), 0.1)
     mean, _ = belief.best_value()  # of 24 independent rewards: 1.95
     assert mean == pytest.approx(1.95, abs=0.15)
+    for tree, finite in ((Tree(2, 3), True), (Tree(2, 11), False)):
+        pairs = []  # a function of Python is called for every pair of paths
+        alike = kernels.Paths(lambda a, b, pairs=pairs: pairs.append(a) or float(a == b))
+        assert math.isfinite(Belief(tree, alike, 0.1).best_value()[0]) == finite
+        assert bool(pairs) == finite
 
 
 def test_rewards_in_other_units():

@@ -88,3 +88,17 @@ def test_a_search_that_gives_up_says_so():
     arm = belief.highest_upper(2.0)
     assert not belief.arm_search.exact
     assert belief.arm_search.bound >= arm.upper - 1e-9
+
+
+def test_no_proof_is_attempted_that_needs_more_nodes_than_the_limit():
+    """If similar labels are correlated, unexplored subtrees have no bound: all must be visited."""
+    for depth, exact in ((2, True), (4, False)):
+        kernel = kernels.Labeled(
+            kernels.Linear(0.1), labels=lambda path: (path[-1] / 20,), between=kernels.RBF(0.3, 1.0)
+        )
+        belief = Belief(Tree(20, depth), kernel, 0.1)
+        belief.observe((7,) * depth, 1.0)
+        arm = belief.highest_upper(1.0)
+        assert belief.arm_search.exact == exact
+        assert (belief.arm_search.touched == 0) == (not exact)
+        assert belief.arm_search.bound == (pytest.approx(arm.upper) if exact else np.inf)

@@ -25,8 +25,9 @@ Array = NDArray[np.float64]
 
 #: The number of draws in `best_value`.
 BEST_DRAWS = 256
-#: With labels the reward of the best arm is drawn if there are at most this many arms.
-MOST_DRAWN = 8192
+#: With labels the reward of the best arm is drawn if there are at most this many arms; with a
+#: kernel of whole paths fewer, since it is evaluated for every pair of them.
+MOST_DRAWN, MOST_PATHS_DRAWN = 8192, 1024
 
 
 @dataclass(frozen=True)
@@ -556,7 +557,8 @@ class Belief:
         Exact, up to the width of a numerical grid, unless the branching is a function: then
         unexplored subtrees have the average width of those explored. Infinite if a node has
         infinitely many children, or if the prior mean is a function and not all nodes are explored.
-        With labels all arms are drawn together, at most 8,192; infinite if there are more.
+        With labels all arms are drawn together, at most 8,192 (1,024 with a kernel of whole paths);
+        infinite if there are more.
 
         Parameters
         ----------
@@ -620,7 +622,11 @@ class Belief:
         """Return all leaves, or None if there are more than can be drawn together."""
         tree = self.tree
         is_known = tree.counts is not None or tree.structure is not None
-        if not is_known or tree.log_arms is None or tree.log_arms > math.log(MOST_DRAWN) + 1e-9:
+        if not is_known or tree.log_arms is None:
+            return None
+        of_leaves = self.effects is not None and self.effects.model.of_leaves
+        most = MOST_PATHS_DRAWN if of_leaves else MOST_DRAWN
+        if tree.log_arms > math.log(most) + 1e-9:
             return None
         leaves: list[Path] = []
         stack: list[Path] = [()]

@@ -599,6 +599,9 @@ class LabeledArmSearch:
         if found is not None:
             self._consider(found)  # exactly
         self.touched = count = 0
+        if self.best is not None and self._is_hopeless(limit):
+            self.bound = math.inf
+            return
         while waiting:
             bound = -waiting[0][0]
             best = -math.inf if self.best is None else self.best.value
@@ -627,6 +630,17 @@ class LabeledArmSearch:
         self.exact = True
         self.bound = -math.inf if self.best is None else self.best.value
 
+    def _is_hopeless(self, limit: int) -> bool:
+        """Return whether a proof needs more nodes than the limit: all, if no bound is finite."""
+        counts = self.belief.tree.counts
+        if self._has_bounds() or counts is None:
+            return False
+        return sum(math.prod(counts[:depth]) for depth in range(len(counts))) > limit
+
+    def _has_bounds(self) -> bool:
+        """Return whether the arms below an unexplored node have a finite bound."""
+        return not callable(self.belief.mean) and self.labels.between.independent
+
     def _skips(self, state: State) -> bool:
         """Return whether some children of a node would not be looked at."""
         return self.belief.tree.children(state.path) > MOST_CHILDREN_SEEN
@@ -636,7 +650,7 @@ class LabeledArmSearch:
         if not states:
             return iter(())
         labels, depth = self.labels, len(states[0].path)
-        if callable(self.belief.mean) or not labels.between.independent:
+        if not self._has_bounds():
             return iter([math.inf] * len(states))  # what follows may be of any mean
         after = self.strengths[depth + 1 :]
         remaining = len(after)

@@ -16,14 +16,14 @@ from bough.games.players import Decision, GamePlayer, MoveValue, TreePlayer
 from bough.games.rules import Move, Position, name_of
 
 HELP = """\
-A move is called by its name, by a part of the name that no other move has, or by its number, #1.
+Enter a move by its name, by a part of the name that no other move has, or by its number, #1.
 
   moves   all legal moves with their numbers
   hint    further playouts, and the evaluation of all moves
   undo    take back your last move and the answer to it
   quit    end the game
 
-Values are expected results for the one who moves: +1 a win, 0 a draw, -1 a loss. A bar shows a
+Values are expected results for the player to move: +1 a win, 0 a draw, -1 a loss. A bar shows a
 value and two standard deviations around it; "best" is the probability that no move is better."""
 #: What a player must know beyond the board, by the name of the game.
 GOALS = {
