@@ -298,7 +298,11 @@ def check_domain(file: FilePath, specification: dict[str, Any], given: Any) -> T
     for part in {**recorded, **described}:
         was, now = recorded.get(part), described.get(part)
         if was != now:
-            raise StudyError(f"{file} is a study of another {kind}: its {part} is {was}, not {now}")
+            difference = f"its {part} is {was}, not {now}"
+            if kind == "space" and (was is None or now is None):
+                having = "the given one" if was is None else "the study"
+                difference = f"only {having} has a parameter {part!r}"
+            raise StudyError(f"{file} is a study of another {kind}: {difference}")
     if kind == "space" and list(described) != list(recorded):
         raise StudyError(
             f"{file} is a study of another space: its parameters come in another order, "
