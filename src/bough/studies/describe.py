@@ -175,7 +175,10 @@ def rebuild_seed(description: Any) -> np.random.Generator | int:
     if not isinstance(description, dict):
         return whole(description, "the seed", least=0)
     state = description["generator"]
-    bits = BIT_GENERATORS[state["bit_generator"]]()
+    name = state["bit_generator"]
+    if name not in BIT_GENERATORS:
+        raise ValueError(f"its bit generator must be one of {sorted(BIT_GENERATORS)}, got {name!r}")
+    bits = BIT_GENERATORS[name]()
     bits.state = state
     return np.random.Generator(bits)
 
