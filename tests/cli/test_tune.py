@@ -1,6 +1,7 @@
 """`bough tune`."""
 
 import json
+import re
 import subprocess
 import sys
 from functools import partial
@@ -215,6 +216,19 @@ def test_errors_that_end_a_run(moody, tmp_path):
         wrong = tune(*words, *options)
         assert wrong.exit_code == 2
         assert message in wrong.stderr
+
+
+def test_the_log_of_a_trial_that_an_earlier_run_left(program, tmp_path, monkeypatch):
+    file = tmp_path / "run.db"
+    with monkeypatch.context() as earlier:
+        earlier.setattr("bough.studies.operations.time.time", lambda: 1e9)
+        space = bough.Space(x=bough.Int(0, 3))
+        with bough.Study.create(file, space, rng=0) as study:
+            study.ask()
+    result = tune(f"{program}:loss:small", "--budget", "1", "--study", str(file), "--log")
+    assert result.exit_code == 0, result.output
+    seconds = re.search(r"trial 0: value .* in (.*) s at x", result.output)[1]
+    assert float(seconds) < 1e6  # not since the first run
 
 
 def test_tune_with_a_timeout_and_a_log(tmp_path):

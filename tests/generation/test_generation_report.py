@@ -114,6 +114,11 @@ def test_the_command(file, tmp_path):
     assert facts["calls"] == 30
     assert facts["stopped_by"] == "budget"
     assert facts["best"]["answer"]
+    enough = run("generate", f"{file}:walk", "--budget", 25, "--study", path)
+    first = enough.output.splitlines()[0]
+    assert first.startswith("0 calls in ")
+    assert "30 in all" in first
+    assert first.endswith("stopped by budget")
     shown = run("study", path)
     assert shown.output.startswith("30 calls at cost 30")
     assert len(json.loads(run("study", path, "--json").output)["nodes"]) == 30

@@ -30,7 +30,7 @@ def test_the_history_holds_failed_trials():
         assert trial.started <= trial.ended
     reasons = {trial.reason for trial in history.trials if trial.reason}
     assert reasons == {
-        "ValueError: the reward must be finite, got nan",
+        "ValueError: the value must be finite, got nan",
         "it raised SystemExit(3)",
     }
     assert f"40 evaluations, of which {history.failed} failed (last: " in repr(result)

@@ -6,7 +6,7 @@ from small_spaces import BOX, MIXED, bowl, mixed, play
 
 from bough import Float, Forest, Int, Space
 from bough.spaces.cells import climb_quadratic, quadratic_terms
-from bough.spaces.trust_regions import Ellipsoid, fit_quadratic
+from bough.spaces.trust_regions import LEAST, RADIUS, Ellipsoid, TrustRegion, fit_quadratic
 
 
 def test_a_quadratic_is_fitted_exactly():
@@ -89,6 +89,48 @@ def test_an_ellipsoid_is_long_along_a_ridge():
     assert frame.to_local(center + np.array([[0.0, 0.0, 0.1]]))[0] == pytest.approx([0.0, 0.0, 1.0])
     again = frame.from_local(frame.to_local(coordinates))
     assert again == pytest.approx(coordinates)
+
+
+def test_an_ellipsoid_is_flat_where_the_good_points_are():
+    rng = np.random.default_rng(0)
+    along, aside = rng.uniform(-0.1, 0.1, 60), rng.uniform(-0.002, 0.002, 60)
+    coordinates = 0.5 + np.column_stack([along + aside, along - aside])
+    center, radius = np.full(2, 0.5), np.full(2, 0.1)
+    frame = Ellipsoid(center, radius, coordinates, -np.abs(aside), np.array([True, True]))
+    ends = center + np.array([[0.1, 0.1], [0.1, -0.1]])
+    lengths = np.linalg.norm(frame.to_local(ends), axis=1)
+    assert lengths[0] < lengths[1] / 15
+
+
+def test_when_all_regions_have_converged_one_that_moved_is_opened_again():
+    search = Forest(BOX, rng=0)
+    play(search, bowl, 60)
+    regions, rng = search._trust_regions, np.random.default_rng(0)
+    for region in regions.regions:
+        region.radius, region.moved = LEAST, False
+    assert regions._choose(rng) is None
+    best, last = regions.regions[0], regions.regions[-1]
+    last.moved = best.moved = True
+    assert regions._choose(rng) is best
+    assert best.radius == RADIUS
+    assert best.opened_again
+    assert last.converged
+    best.radius = LEAST  # again, without having moved
+    assert regions._choose(rng) is last
+
+
+def test_a_region_that_is_opened_again_ignores_the_data_of_its_last_steps():
+    rng = np.random.default_rng(0)
+    top = np.array([0.58, 0.45])
+    center = np.full(2, 0.5)
+    crowd = center + rng.uniform(-1e-6, 1e-6, (40, 2))
+    coordinates = np.concatenate([center[None, :], crowd, rng.uniform(0.3, 0.7, (20, 2))])
+    values = -((coordinates - top) ** 2).sum(axis=1)
+    values[1:41] -= 1e-3 * rng.random(40)  # a kink, seen from nearby
+    region = TrustRegion((), center.tolist(), 0, float(values[0]), moved=True)
+    region.open_again()
+    found, _ = region.propose(coordinates, values, np.zeros(2), 0.0, rng, lambda points: points)
+    assert found[0] == pytest.approx(top, abs=1e-3)
 
 
 def test_real_numbers_are_refined_with_the_discrete_ones_held():

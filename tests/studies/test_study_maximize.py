@@ -10,7 +10,18 @@ import pytest
 from click.testing import CliRunner
 
 import bough
-from bough import GPTS, Study, StudyError, Tree, kernels, maximize, minimize
+from bough import (
+    GPTS,
+    Float,
+    Int,
+    Space,
+    Study,
+    StudyError,
+    Tree,
+    kernels,
+    maximize,
+    minimize,
+)
 from bough.cli import main
 
 TREE = Tree(3, 4)
@@ -58,6 +69,19 @@ def test_maximize_creates_and_resumes(file):
     with pytest.raises(TypeError, match="progress"):
         maximize(reward, TREE, budget=70, study=file, progress="no")
     maximize(reward, TREE, budget=61, study=file)  # the lock is free
+
+
+def test_a_study_of_another_space_names_the_difference(file):
+    x, y = Float(0, 1), Int(0, 3)
+    Study.create(file, Space(x=x, y=y)).close()
+    for other, difference in (
+        (Space(x=x), "only the study has a parameter 'y'"),
+        (Space(x=x, y=y, z=y), "only the given one has a parameter 'z'"),
+        (Space(x=x, y=x), "its y is .*, not "),
+        (Space(y=y, x=x), "its parameters come in another order"),
+    ):
+        with pytest.raises(StudyError, match=f"is a study of another space: {difference}"):
+            Study.open(file, other)
 
 
 def test_minimize_with_a_study(file):

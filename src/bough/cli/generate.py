@@ -186,10 +186,11 @@ def _plain(answer: Any) -> Any:
 
 def _page(facts: dict[str, Any], result: GenerationResult) -> str:
     """Return the facts as text."""
-    lines = [
-        f"{facts['calls']:,} calls in {facts['seconds']:.2f} s, cost {facts['cost']:.6g}, "
-        f"{facts['failed']:,} failed, {stop_text(result.stopped_by)}"
-    ]
+    text = f"{result.calls - result.resumed:,} calls in {facts['seconds']:.2f} s"
+    if result.resumed:
+        text += f", {result.calls:,} in all"
+    text += f", cost {facts['cost']:.6g}, {facts['failed']:,} failed"
+    lines = [f"{text}, {stop_text(result.stopped_by)}"]
     best = result.best
     if best is None:
         return "\n".join([*lines, "there is no answer yet"])

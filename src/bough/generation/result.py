@@ -71,11 +71,14 @@ class GenerationResult:
         The rule that ended the search; empty for a search that is only inspected.
     study
         The study that recorded it, if there is one.
+    resumed
+        The number of calls of the study that had ended before this run.
     """
 
     search: GenerativeSearch
     stopped_by: str
     study: GenerationStudy | None = None
+    resumed: int = 0
 
     @property
     def best(self) -> Node | None:

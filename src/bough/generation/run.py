@@ -450,7 +450,7 @@ class GenerationRun:
     def result(self, stopped_by: str) -> GenerationResult:
         """Return the result."""
         study = self.trials if isinstance(self.trials, GenerationStudy) else None
-        return GenerationResult(self.search, stopped_by, study)
+        return GenerationResult(self.search, stopped_by, study, self.before)
 
 
 def _what(asked: Any) -> str:

@@ -161,19 +161,19 @@ def read_outcome(returned: Any) -> tuple[float, float | None, tuple[float, ...]]
     """Return the value that an objective returned, its standard deviation, and constraints."""
     if isinstance(returned, Outcome):
         std = returned.std
-        value = real(returned.value, "the reward")
-        std = None if std is None else at_least_zero(std, "the reward's std")
+        value = real(returned.value, "the value")
+        std = None if std is None else at_least_zero(std, "the value's std")
         return value, std, read_constraints(returned.constraints)
     several = isinstance(returned, list) or (isinstance(returned, np.ndarray) and returned.shape)
     if several or (isinstance(returned, tuple) and len(returned) != 2):
         raise TypeError(
-            "the objective must return a reward, (reward, std) or a bough.Outcome, got a "
+            "the objective must return a value, (value, std) or a bough.Outcome, got a "
             f"{type(returned).__name__} of {len(returned)}; {ONE_OBJECTIVE}"
         )
     if isinstance(returned, tuple):
-        std = at_least_zero(returned[1], "the reward's std")
-        return real(returned[0], "the reward"), std, ()
-    return real(returned, "the reward"), None, ()
+        std = at_least_zero(returned[1], "the value's std")
+        return real(returned[0], "the value"), std, ()
+    return real(returned, "the value"), None, ()
 
 
 class Inline:

@@ -343,7 +343,9 @@ class SearchRun:
 
     def last_line(self) -> str:
         """Return a line about the trial that ended last."""
-        return trial_line(self._trial(self._ended[-1]), self.best_observed())
+        ended = self._ended[-1]
+        seconds = ended.seconds - ended.job.started
+        return trial_line(self._trial(ended), seconds, self.best_observed())
 
     def _trial(self, ended: "Ended") -> Trial:
         job, value, noise, reason, reports, constraints, seconds = ended

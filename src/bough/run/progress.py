@@ -170,10 +170,12 @@ def _in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-def trial_line(trial: Trial, best: Any) -> str:
-    """Return one line about a trial that has ended, and the best measured value so far."""
+def trial_line(trial: Trial, seconds: float, best: Any) -> str:
+    """Return one line about a trial that has ended, and the best measured value so far.
+
+    `seconds` is how long it took in this run: an earlier one may have left it.
+    """
     where = listed(trial.params) if trial.params is not None else " ".join(map(str, trial.path))
-    took = (trial.ended or 0.0) - trial.started
     if trial.state == "pruned":
         step, value = trial.reports[-1]
         outcome = f"pruned after step {step:g} with value {value:.6g}"
@@ -183,7 +185,7 @@ def trial_line(trial: Trial, best: Any) -> str:
         outcome = f"value {trial.value:.6g}"
     if trial.state == "infeasible":
         outcome += f", infeasible by {max(trial.constraints):.6g},"
-    line = f"trial {trial.id}: {outcome} in {took:.3g} s at {where}"
+    line = f"trial {trial.id}: {outcome} in {seconds:.3g} s at {where}"
     return line if best is None else f"{line}; best {best.value:.6g}"
 
 

@@ -33,14 +33,18 @@ EXACT_SHARE, NOISY_SHARE = 1.5, 6.0
 RIDGE = 1e-9
 
 #: The ellipsoid of a region is that of the better half of the nearest points, this many for each
-#: parameter; the second constant keeps it from becoming flat.
-ELLIPSOID, ROUNDNESS = 5, 0.01
+#: parameter; the second constant keeps it from becoming flat: its axes differ by at most the
+#: inverse of its square root.
+ELLIPSOID, ROUNDNESS = 5, 1e-4
 #: A step shorter than this, in units of the radius, is no reason for a larger radius.
 INTERIOR = 0.7
 
 #: The radius of a region: initial, least and greatest. Coordinates are from 0 to 1.
 RADIUS, LEAST, MOST = 0.2, 1e-6, 0.4
 GROWTH = 1.6
+#: The model of a region that was opened again ignores data that are nearer to its center than this,
+#: in units of the radius: those of its last steps.
+CROWDED = 0.1
 #: Points nearer to a center than this belong to its region.
 APART = 0.05
 #: The maximum number of regions that have not converged, and of those that have.
@@ -269,6 +273,8 @@ class TrustRegion:
     value: float
     radius: float = RADIUS
     held: bool = False
+    moved: bool = False  # since it was opened
+    opened_again: bool = False
     failures: int = 0  # steps without a gain since the last one with a gain
     reach: float = 1.0  # the length of the last step, in units of the radius
 
@@ -284,6 +290,12 @@ class TrustRegion:
     def move(self, coordinates: list[float], row: int, value: float) -> None:
         """Move the center to a better point."""
         self.center, self.row, self.value = coordinates, row, value
+        self.moved = True
+
+    def open_again(self) -> None:
+        """Start again from the center with the initial radius."""
+        self.radius, self.failures = RADIUS, 0
+        self.moved, self.opened_again = False, True
 
     def resize(self, *, success: bool) -> None:
         """Grow after a long step with a gain, and shrink after one without."""
@@ -314,6 +326,10 @@ class TrustRegion:
         """
         center = np.array(self.center)
         radius = np.maximum(self.radius, NEIGHBORS * spacing)
+        if self.opened_again and noise == 0.0:
+            away = distances(coordinates, center, radius)
+            spread = (away >= CROWDED) | (away == 0.0)
+            coordinates, values = coordinates[spread], values[spread]
         frame = Ellipsoid(center, radius, coordinates, values, spacing == 0.0)
         step = spacing / radius
         candidates = on_grid(rng.uniform(-1.0, 1.0, (CANDIDATES, len(center))), step)
@@ -425,12 +441,18 @@ class TrustRegions:
         return None if point is None or self._risk.excludes(point) else point, None
 
     def _choose(self, rng: np.random.Generator) -> TrustRegion | None:
-        """Return a region that has not converged, most often the best; None for another number."""
-        nearly_converged = self.regions and self.regions[0].radius < NEARLY_CONVERGED
-        if nearly_converged and rng.random() < OTHER_NUMBER:
-            return None
+        """Return a region that has not converged, most often the best; None for another number.
+
+        If all have converged, the best one that has moved since it was opened is opened again.
+        """
         active = [region for region in self.regions if not region.converged]
         if not active:
+            # A kink or a narrow valley makes a region converge before its center is an optimum.
+            again = next((region for region in self.regions if region.moved), None)
+            if again is not None:
+                again.open_again()
+            return again
+        if self.regions[0].radius < NEARLY_CONVERGED and rng.random() < OTHER_NUMBER:
             return None
         rank = int(rng.geometric(FOCUS)) - 1
         return active[min(rank, len(active) - 1)]

@@ -175,7 +175,10 @@ def rebuild_seed(description: Any) -> np.random.Generator | int:
     if not isinstance(description, dict):
         return whole(description, "the seed", least=0)
     state = description["generator"]
-    bits = BIT_GENERATORS[state["bit_generator"]]()
+    name = state["bit_generator"]
+    if name not in BIT_GENERATORS:
+        raise ValueError(f"its bit generator must be one of {sorted(BIT_GENERATORS)}, got {name!r}")
+    bits = BIT_GENERATORS[name]()
     bits.state = state
     return np.random.Generator(bits)
 
@@ -298,7 +301,11 @@ def check_domain(file: FilePath, specification: dict[str, Any], given: Any) -> T
     for part in {**recorded, **described}:
         was, now = recorded.get(part), described.get(part)
         if was != now:
-            raise StudyError(f"{file} is a study of another {kind}: its {part} is {was}, not {now}")
+            difference = f"its {part} is {was}, not {now}"
+            if kind == "space" and (was is None or now is None):
+                having = "the given one" if was is None else "the study"
+                difference = f"only {having} has a parameter {part!r}"
+            raise StudyError(f"{file} is a study of another {kind}: {difference}")
     if kind == "space" and list(described) != list(recorded):
         raise StudyError(
             f"{file} is a study of another space: its parameters come in another order, "

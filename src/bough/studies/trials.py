@@ -44,7 +44,7 @@ class Trial(NamedTuple):
         `"running"`, `"completed"` (there is a value), `"infeasible"` (there is a value, and a
         constraint is violated), `"pruned"` (stopped before its end) or `"failed"`.
     started, ended
-        The times of `ask`, and of `tell`, `prune` or `fail`, in seconds since 1970.
+        The times of the first `ask`, and of `tell`, `prune` or `fail`, in seconds since 1970.
     noise
         The standard deviation of the value, if one was given.
     reason
