@@ -53,9 +53,10 @@ MATCHES = {
 #: Playouts per decision in matches, and games of a match in a row of the file.
 PLAYOUTS = 400
 BLOCK = 100
-#: Games of a block of the matches at equal time, and of those with a kernel between boards, where
-#: both players make fewer playouts.
+#: Games of a block of other matches, and of those of OpenSpiel's player in its slowest games.
 SHORT = 50
+SLOW = ("othello", "go(board_size=7)")
+#: Playouts per decision of both players in matches with a kernel between boards.
 FEW = 100
 BOARD_KERNELS = {
     "linear": kernels.LinearFeatures(),
@@ -87,7 +88,7 @@ SOLVED = {
     "y(board_size=5)": ("y(board_size=8)", range(2, 7)),
 }
 #: Numbers of positions of each game, in blocks with a seed of their own.
-POSITIONS = (130, 270)
+POSITIONS = (130, 70, 200)
 MARKS = (100, 400, 1600)
 
 #: The opponent of all settings, whose constants do not depend on those that were chosen later.
@@ -195,13 +196,12 @@ def play_matches(
     """Play the matches at equal playouts, in blocks of games with a seed of their own."""
     for block in blocks:
         for game in names:
-            if block * BLOCK >= MATCHES[game]:
-                continue
             for family, opponent in opponents(runs, game, PLAYOUTS).items():
-                if family in families:
+                count = SHORT if family == "OpenSpiel" and game in SLOW else BLOCK
+                if family in families and block * count < MATCHES[game]:
                     player = games.Player(PLAYOUTS)
                     runs.match(
-                        f"match:{game}:{family}:{block}", player, opponent, game, BLOCK, block
+                        f"match:{game}:{family}:{block}", player, opponent, game, count, block
                     )
 
 
@@ -786,10 +786,11 @@ def shares_command(runs: Runs, blocks: int) -> None:
 
 @main.command("positions")
 @click.option("--playouts", type=int, multiple=True, default=MARKS, help="Playouts per decision.")
+@click.option("--blocks", type=int, default=len(POSITIONS), help="Number of blocks of positions.")
 @click.pass_obj
-def positions_command(runs: Runs, playouts: tuple[int, ...]) -> None:
+def positions_command(runs: Runs, playouts: tuple[int, ...], blocks: int) -> None:
     """Measure regrets in solved positions, and mistakes in tic-tac-toe."""
-    for block in range(len(POSITIONS)):
+    for block in range(blocks):
         for count in playouts:
             play_positions(runs, count, block)
     runs.row("tic-tac-toe", lambda: {"score": mistakes(1600, 100)})
