@@ -364,3 +364,55 @@ def test_environments_that_cannot_be_pickled_are_not_for_worker_processes():
     with ThreadPoolExecutor(1) as threads:
         (found,) = planning.plan_many([world], budget=10, executor=threads)
     assert found.calls > 0
+
+
+class Wide:
+    """Two million actions, of which few numbers are good, for five steps."""
+
+    actions = range(2_000_000)
+    deterministic = True
+    state = 0.5
+
+    def snapshot(self):
+        return self.state
+
+    def restore(self, snapshot):
+        self.state = snapshot
+
+    def step(self, action):
+        self.state += 1.0
+        return self.state, -abs(action - 12_345) / 1e6, self.state >= 5
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_of_very_many_actions_only_some_are_looked_at(deterministic, monkeypatch):
+    """No step of a decision goes through all actions."""
+    world = Wide()
+    world.deterministic = deterministic
+    agent = planning.Agent(world, budget=150, rng=0)
+    agent.act()
+
+    class Counted:
+        """The actions, which count how many are looked at."""
+
+        looked = 0
+
+        def __len__(self):
+            return 2_000_000
+
+        def __getitem__(self, k):
+            Counted.looked += 1
+            return range(2_000_000)[k]
+
+        def __contains__(self, k):
+            return 0 <= k < 2_000_000
+
+    monkeypatch.setattr(agent.planner.simulation, "choices", Counted())
+    for _ in range(4):
+        agent.reset()
+        world.state = 0.5
+        action = agent.act()
+        assert action in range(2_000_000)
+    assert Counted.looked < 200_000
+    lines = agent.last.tree(depth=2).splitlines()
+    assert 2 < len(lines) < 200

@@ -250,7 +250,7 @@ class Plan:
         lines = [f"{'the next actions':<30} {'sum of rewards':>22}   paths"]
 
         def add_below(node: Path) -> None:
-            found = [(*self.policy.describe((*node, a)), a) for a in range(len(self.available))]
+            found = [(*self.policy.describe((*node, a)), a) for a in self.policy.tried(node)]
             for mean, std, plays, a in sorted(found, key=lambda row: -row[2]):
                 if not plays:
                     continue

@@ -35,6 +35,7 @@ from bough.planning.rewards import (
     in_units,
     survival,
 )
+from bough.planning.rollouts import MANY
 from bough.searchers.base import Certificate
 from bough.searchers.gpts import GPTS
 from bough.trees import Path, Tree
@@ -85,6 +86,13 @@ class PathPolicy:
     def plays(self) -> int:
         """The number of playouts, with those that were reused."""
         return len(self.playouts)
+
+    def tried(self, node: Path) -> list[int]:
+        """Return the actions that playouts took after some others, in order."""
+        length = len(node)
+        return sorted(
+            {p.path[length] for p in self.playouts if p.path[:length] == node and p.path[length:]}
+        )
 
     def count_whole(self) -> int:
         """Return the number of playouts of full depth."""
@@ -303,9 +311,11 @@ class GPTSPolicy(PathPolicy):
         path = self._arms.highest_upper(RANDOM_EXPLORATION, self._selection_rng).path
         # (The first action is the one that is taken: each is played once before any other is
         # played again.)
-        unplayed = set(simulated.legal(simulated.root)) - self._played
+        legal = simulated.legal(simulated.root)
+        # (The bounds choose among very many actions, too many to play each once.)
+        unplayed = () if len(legal) > MANY else sorted(set(legal) - self._played)
         if unplayed and path[0] not in unplayed:
-            path = (sorted(unplayed)[int(self._rng.integers(len(unplayed)))], *path[1:])
+            path = (unplayed[int(self._rng.integers(len(unplayed)))], *path[1:])
         self._record(simulated.play(path, self._known_steps(path)))
 
     def _known_steps(self, path: Path) -> int:
@@ -450,10 +460,12 @@ class GPTSPolicy(PathPolicy):
         If all have the same, as before the first reward, the one after which playouts were longest:
         what continues may still come to something.
         """
+        legal = self._simulated.legal(self._simulated.root)
         played = {playout.path[0] for playout in self.playouts}
-        actions = [a for a in self._simulated.legal(self._simulated.root) if a in played]
+        actions = [a for a in legal if a in played] if len(legal) <= MANY else sorted(played)
         means = {a: self.describe((a,))[0] for a in actions}
-        best = [a for a in actions if means[a] == max(means.values())]
+        top = max(means.values())
+        best = [a for a in actions if means[a] == top]
         if len(best) > 1:
             lengths = [[len(p.rewards) for p in self.playouts if p.path[0] == a] for a in best]
             lasted = [sum(steps) / len(steps) if steps else 0.0 for steps in lengths]

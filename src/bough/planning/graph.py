@@ -562,6 +562,17 @@ class GraphPolicy:
             state = self.states[index]
         return float(self.values[state.index]), math.nan, self.plays
 
+    def tried(self, node: Path) -> list[int]:
+        """Return the actions that were tried after some others, in order."""
+        state = self.root
+        for action in node:
+            pair = state.tried.get(action)
+            if pair is None:
+                return []
+            index, _ = max(pair.outcomes.items(), key=lambda item: self._out_count[item[1]])
+            state = self.states[index]
+        return sorted(state.tried)
+
     def exact_value(self, found: float) -> float | None:
         """Return the value of the root, once every pair that can be reached is known.
 

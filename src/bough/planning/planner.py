@@ -149,6 +149,7 @@ class Planner:
         self._reused: list[Playout] | None = None  # None: start from a new state
         self._reused_before = 0  # number of playouts of the last decision that were reused
         self.policy: Policy | None = None
+        self._actions: tuple[Any, ...] | None = None
         self._shape, self._tree = (1, 0), Tree(1, 0)  # the last tree: its actions and its depth
 
     def reset(self) -> None:
@@ -203,7 +204,7 @@ class Planner:
             deterministic=self.model.deterministic,
             stopped_by=stopped,
             seconds=now - begin,
-            available=tuple(self.model.actions),
+            available=self._available(),
             policy=policy.view() if isinstance(policy, GraphPolicy) else policy,
             note=note,
             reach=policy.reach,
@@ -211,6 +212,12 @@ class Planner:
         if isinstance(policy, GraphPolicy):
             _ = plan.choices  # (what is known of its actions grows with further decisions)
         return plan
+
+    def _available(self) -> tuple[Any, ...]:
+        """Return all actions: always the same, but for a Box."""
+        if self._actions is None or self.model.low is not None:
+            self._actions = tuple(self.model.actions)
+        return self._actions
 
     def _search_graph(self, snapshot: Any, deadline: Deadline) -> tuple[GraphPolicy, int, str, int]:
         if self._graph is None:

@@ -17,7 +17,7 @@ from bough._validation import real, shown
 from bough.planning.decision import LARGEST, Hooks, PlanSettings, called
 from bough.planning.environments import InvalidOutcome, checked_flag
 from bough.planning.model import GenerativeModel
-from bough.planning.rollouts import RolloutPolicy
+from bough.planning.rollouts import MANY, RolloutPolicy
 from bough.trees import Path
 
 #: Maximum number of snapshots for a decision; more would only save steps that are seldom taken.
@@ -98,7 +98,8 @@ class Simulation:
         #: States by their keys; None if they are not merged.
         self._merged: dict[Hashable, State] | None = None
         #: The actions to choose from; of a Box, those of this decision.
-        self.choices: Sequence[int] = tuple(range(len(model.actions)))
+        count = range(len(model.actions))
+        self.choices: Sequence[int] = count if len(count) > MANY else tuple(count)
         self._deterministic = model.deterministic
         self._snapshots = 0
         self.observation: Any = None  # after the last step
@@ -419,7 +420,13 @@ class Simulation:
 
     def _untried(self, state: State) -> int:
         """Return a random action that was never taken in a state, by the user's weights."""
-        left = [a for a in self.legal(state) if a not in state.children]
+        legal = self.legal(state)
+        if len(legal) > max(MANY, 2 * len(state.children)) and state.weights is None:
+            while True:
+                action = self._random.choice(legal)
+                if action not in state.children:
+                    return action
+        left = [a for a in legal if a not in state.children]
         if state.weights is not None and any(state.weights[a] for a in left):
             return self._random.choices(left, [state.weights[a] for a in left])[0]
         return self._random.choice(left)

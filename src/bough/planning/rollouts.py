@@ -30,6 +30,8 @@ PERTURBATION = 0.7
 RECENT, LEAST_RECENT = 40, 8
 LEARNING_RATE = 0.1
 LEAST_SUCCESS = 0.1
+#: Of more actions than this, only those that were tried are compared, and this many others.
+MANY = 1000
 #: Maximum discount in the rollout policy: the loss by an early end must be finite.
 MOST_DISCOUNT = 0.99
 #: No limit of a number.
@@ -77,6 +79,8 @@ class StepReturns:
     def best(self, choices: Sequence[int], uniform: Callable[[], float]) -> int:
         """Return the action with the highest average, shrunk toward the mean and perturbed."""
         spread = PERTURBATION * math.sqrt(self.squares / self.count)
+        if len(choices) > MANY:
+            choices = [*self.by_action, *[_drawn(choices, uniform) for _ in range(MANY)]]
         best, top = choices[0], -UNLIMITED
         for action in choices:
             score, count = 0.0, 1.0
