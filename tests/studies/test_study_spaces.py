@@ -118,7 +118,7 @@ def test_another_space(tmp_path):
     file = tmp_path / "a.db"
     Study.create(file, SPACE).close()
     for space, words in (
-        (Space(x=Float(0, 1)), "another space: its model is"),
+        (Space(x=Float(0, 1)), "another space: only the study has a parameter 'model'"),
         (Space(scale=Choice([True, False]), model=SPACE.parameters["model"]), "another order"),
         (bough.Tree(2, 3), "a study of a space, not of a tree"),
     ):
