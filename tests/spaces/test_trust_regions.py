@@ -133,6 +133,23 @@ def test_a_region_that_is_opened_again_ignores_the_data_of_its_last_steps():
     assert found[0] == pytest.approx(top, abs=1e-3)
 
 
+def test_infeasible_data_do_not_shape_the_ellipsoid():
+    rng = np.random.default_rng(0)
+    center = np.full(2, 0.5)
+    across = center + rng.uniform(-1.0, 1.0, (30, 2)) * [0.1, 0.004]  # the feasible ones
+    upwards = center + rng.uniform(-1.0, 1.0, (30, 2)) * [0.004, 0.1]
+    coordinates = np.concatenate([center[None, :], across, upwards])
+    values = np.concatenate([[2.0], np.ones(30), np.full(30, 3.0)])
+    for feasible, is_flat in ((None, False), ((coordinates[:31], values[:31]), True)):
+        # After three failures the candidates are random points of the ellipsoid.
+        region = TrustRegion((), center.tolist(), 0, 2.0, radius=0.1, failures=3)
+        found, _ = region.propose(
+            coordinates, values, np.zeros(2), 0.0, rng, lambda points: points, feasible=feasible
+        )
+        lengths = np.abs(found - center).max(axis=0)
+        assert (lengths[0] > 5 * lengths[1]) == is_flat
+
+
 def test_real_numbers_are_refined_with_the_discrete_ones_held():
     space = Space(n=Int(0, 15), m=Int(0, 7), x=Float(0, 1))
 

@@ -218,6 +218,15 @@ def on_grid(local: Array, step: Array) -> Array:
     return local
 
 
+def uncrowded(
+    coordinates: Array, values: Array, center: Array, radius: Array
+) -> tuple[Array, Array]:
+    """Return the center, and the data that are not crowded around it."""
+    away = distances(coordinates, center, radius)
+    apart = (away >= CROWDED) | (away == 0.0)
+    return coordinates[apart], values[apart]
+
+
 # ---------------------------------------------------------------------- constraints
 
 
@@ -315,6 +324,7 @@ class TrustRegion:
         safe: Callable[[Array], Array],
         *,
         polish: int = 0,
+        feasible: tuple[Array, Array] | None = None,
     ) -> tuple[Array, int | None]:
         """Return candidates, the one where the local model is highest first.
 
@@ -322,15 +332,16 @@ class TrustRegion:
         all observations of the same kind; `spacing` is that of discrete values along each
         parameter, and 0 for real ones; and `safe` returns the coordinates that are not at risk of
         failing, or are expected to be feasible. `polish` is the number of times that more
-        candidates are drawn, each time nearer to the best one.
+        candidates are drawn, each time nearer to the best one. `feasible` has the coordinates and
+        values that shape the ellipsoid, if the data contain infeasible ones.
         """
         center = np.array(self.center)
         radius = np.maximum(self.radius, NEIGHBORS * spacing)
+        shaping = feasible or (coordinates, values)
         if self.opened_again and noise == 0.0:
-            away = distances(coordinates, center, radius)
-            spread = (away >= CROWDED) | (away == 0.0)
-            coordinates, values = coordinates[spread], values[spread]
-        frame = Ellipsoid(center, radius, coordinates, values, spacing == 0.0)
+            coordinates, values = uncrowded(coordinates, values, center, radius)
+            shaping = uncrowded(*shaping, center, radius)
+        frame = Ellipsoid(center, radius, *shaping, spacing == 0.0)
         step = spacing / radius
         candidates = on_grid(rng.uniform(-1.0, 1.0, (CANDIDATES, len(center))), step)
         discrete = np.flatnonzero(step)
@@ -471,7 +482,7 @@ class TrustRegions:
         rows, coordinates, values = trials.alike(center, held=held)
         spacing = np.array([trials.spacing(i, center[i]) for i in active])
         safe: Callable[[Array], Array] = partial(self._risk.safe, center, held=held)
-        polish = 0
+        polish, feasible = 0, None
         constrained = trials.constrained(center, held=held)
         if constrained is not None:
             everywhere, outcomes = constrained
@@ -480,9 +491,12 @@ class TrustRegions:
             if models.are_known:
                 safe, polish = models.feasible, POLISH
             if noise == 0.0:  # else the center moves to the best of the data
+                feasible = coordinates, values
                 measured = ~np.isnan(outcomes[:, 0])
                 coordinates, values = everywhere[measured], outcomes[measured, 0]
-        found, best = region.propose(coordinates, values, spacing, noise, rng, safe, polish=polish)
+        found, best = region.propose(
+            coordinates, values, spacing, noise, rng, safe, polish=polish, feasible=feasible
+        )
         if best is not None:
             region.row = int(rows[best])
             region.center = trials.coordinates_of(trials[region.row].point, held=held)
