@@ -765,7 +765,7 @@ def test_a_mask_by_a_function_of_the_observation():
         return [place > -1, place < 2, True]
 
     model = GenerativeModel(Corridor(), mask=mask)
-    with pytest.raises(ValueError, match="present state is unknown"), model.present():
+    with pytest.raises(ValueError, match="current state is unknown"), model.present():
         pass
     with model.present(observation=2) as start:
         assert (model.observation, model.legal) == (2, (0, 2))
