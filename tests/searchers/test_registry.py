@@ -106,5 +106,5 @@ def test_bad_searchers():
         make_searcher(3, Tree(2, 2), 0)
     with pytest.raises(ValueError, match="the searcher is for"):
         make_searcher(UCT(Tree(2, 2)), Tree(3, 2), None)
-    with pytest.raises(ValueError, match="exploration: options are for a searcher"):
+    with pytest.raises(ValueError, match="exploration: options are only for a searcher"):
         make_searcher(UCT(Tree(2, 2)), Tree(2, 2), None, {"exploration": 1.0})
