@@ -114,7 +114,7 @@ def test_tune_with_bounds(program):
     assert facts["best_observed"]["value"] <= facts["best"]["value"]
     wrong = tune(f"{program}:loss", "--searcher", "uct", *options)
     assert wrong.exit_code == 2
-    assert "bounds is only for a new searcher gpts" in wrong.stderr
+    assert 'bounds is only for the default searcher and "gpts"' in wrong.stderr
 
 
 # ---------------------------------------------------------------------- failures

@@ -267,7 +267,7 @@ def test_invalid_bounds(bounds, message):
 
 def test_bounds_are_for_a_searcher_that_is_made_here():
     for searcher in ("uct", GPTS(TREE, rng=0), lambda tree: GPTS(tree)):
-        with pytest.raises(ValueError, match="bounds is only for a new searcher gpts"):
+        with pytest.raises(ValueError, match='bounds is only for the default searcher and "gpts"'):
             maximize(sum, TREE, budget=3, bounds=(0, 1), searcher=searcher)
     assert maximize(sum, TREE, budget=3, bounds=(0, 15), searcher="gpts").certificate.upper <= 15.0
 

@@ -258,8 +258,11 @@ class GPTSPolicy(PathPolicy):
             self._observe_all()
         self.scale.noise = best
 
-    def _observe(self, posterior: Posterior, playout: Playout) -> int:
+    def observe(self, belief: Belief, playout: Playout) -> None:
         """Let a belief observe a playout, in the current units."""
+        self._observe(belief.propagation, playout)
+
+    def _observe(self, posterior: Posterior, playout: Playout) -> int:
         fields = cython.cast(tuple, playout)
         path, rewards, ended, bootstrap = fields[0], fields[1], fields[2], fields[4]
         length, depth, taken = len(rewards), len(self._gains), len(path)
