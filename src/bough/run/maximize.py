@@ -275,8 +275,8 @@ def _open_trials(given: SimpleNamespace, sign: float, budget: int | None) -> Stu
     if options and given.searcher is not None and given.searcher != "gpts":
         name = next(iter(options))
         raise ValueError(
-            f'{name} is only for the default searcher and "gpts": pass it to the constructor of your '
-            f"searcher if it has such an option, as in GPTS(tree, {name}=...); got "
+            f'{name} is only for the default searcher and "gpts": pass it to the constructor of '
+            f"your searcher if it has such an option, as in GPTS(tree, {name}=...); got "
             f"{name}={getattr(given, name)!r} and searcher={given.searcher!r}"
         )
     direction = "maximize" if sign > 0 else "minimize"
