@@ -100,7 +100,7 @@ def test_noise():
     assert exact.searcher.belief.noise == 0.0
     forest = minimize(lambda p: p["x"] ** 2, SPACE, budget=20, noise=0.0, rng=0)
     assert forest.searcher.trials.noisy is False
-    with pytest.raises(ValueError, match="noise is for the searcher gpts"):
+    with pytest.raises(ValueError, match="noise is only for a new searcher gpts"):
         maximize(sum, Tree(3, 4), budget=20, noise=0.0, searcher="uct")
     with pytest.raises(ValueError, match="noise must"):
         maximize(sum, Tree(3, 4), budget=20, noise=-1.0)
