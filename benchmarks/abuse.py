@@ -1,7 +1,7 @@
 """Abuse: killed processes, damaged and forged files, wrong calls: `python -m benchmarks.abuse`.
 
 Prints a table of figures. Each failure is listed with its seed: `--only 'forged 17'` repeats it.
-Needs `os.fork` and `SIGALRM`.
+Needs `os.fork` and `SIGPROF`.
 """
 
 import argparse
@@ -31,8 +31,8 @@ from bough.studies.describe import fingerprint
 from bough.studies.exchange import export_lines, import_lines
 from bough.studies.journal import _checksum
 
-#: Seconds after which an attempt counts as a hang.
-PATIENCE = 20
+#: Seconds of processor time, and of time, after which an attempt counts as a hang.
+PATIENCE, WAIT = 20, 600
 #: Exceptions that are documented for wrong arguments and files (the last, by NumPy: `n=2**31`).
 DOCUMENTED = (
     ValueError, TypeError, bough.Exhausted, bough.ObjectiveError, bough.PoolError, MemoryError,
@@ -48,17 +48,21 @@ class Hang(BaseException):
 
 
 @contextlib.contextmanager
-def deadline(seconds=PATIENCE):
-    def ring(*_):
-        raise Hang(f"it took longer than {seconds} s")
+def deadline():
+    def ring(number, _):
+        used = f"{PATIENCE} s of processor time" if number == signal.SIGPROF else f"{WAIT} s"
+        raise Hang(f"it took longer than {used}")
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(seconds)
+    before = {number: signal.signal(number, ring) for number in (signal.SIGPROF, signal.SIGALRM)}
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
+    signal.alarm(WAIT)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 # ---------------------------------------------------------------------- kills
