@@ -80,7 +80,7 @@ function drawConvergence(state) {
     { name: "best value", mode, line: { shape: "hv", color: style("--best"), width: 2 },
       x: [...data.best_at, count], y: [...data.best, data.best.at(-1)],
       hovertemplate: `${hover}<extra>best value</extra>` },
-    { name: recommended, mode, line: { color: style("--mean"), width: 2 }, x: data.at,
+    { name: recommended, mode, line: { color: style("--mean"), width: 2, dash: "dot" }, x: data.at,
       y: data.mean, hovertemplate: `mean ${hover}<extra>${recommended}</extra>` },
   ];
   if (bounded) {
