@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from label_strategies import CASES
 from strategies import Hill, noise_of
@@ -39,6 +39,8 @@ def belief_of(name, children, depth, seed, count, mean=0.0, decay=0.8):
     mean=st.one_of(st.just(1.5), st.builds(Hill, st.integers(0, 9))),
     b=st.sampled_from([0.0, 1.0, 2.5]),
 )
+@example("few", 2, 3, 0, 0, 1.5, 1.0)  # no label is known, and they come more than once
+@example("few", 3, 4, 0, 1, 1.5, 2.5)
 def test_the_best_arms_are_those_of_all(name, children, depth, seed, count, mean, b):
     belief, arms = some_belief(name, children, depth, seed, count, mean)
     means, stds = belief.posterior(arms)

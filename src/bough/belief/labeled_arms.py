@@ -656,19 +656,23 @@ class LabeledArmSearch:
         remaining = len(after)
         c = np.array([state.c for state in states])
         mean = np.array([state.mean for state in states])
+        # (Labels that are not known yet may be one label: by Cauchy and Schwarz, at most this.)
+        open_part = np.array([state.extra for state in states])
         X = np.array([state.variance for state in states]) + self.below[depth]
+        X += (depth - 1) * open_part
         b = self.b
         if b <= 0.0:  # standard deviations only lower the value
             best = max(float(labels.mean.max(initial=0.0)), 0.0)
             return iter(mean + float(after.sum()) * best)
         cross = (c @ labels.C) @ labels.psi.T
         fresh = float(labels.between.matrix([None])[0, 0])  # the variance of a new label
+        repeated = np.sqrt(depth * open_part * fresh)  # its covariance with those above
         bounds = np.full(len(states), math.inf)
         for spread in SPREADS:
             t = np.sqrt(np.maximum(X, 1e-300)) * spread
             total = mean + b * (X + t * t) / (2 * t)
             for s in after:
-                new = b * remaining * s * s * fresh / (2 * t)
+                new = b * (2 * s * repeated + remaining * s * s * fresh) / (2 * t)
                 gain = np.maximum(new, 0.0)
                 if len(labels.psi):
                     known = s * labels.mean + (b / (2 * t))[:, None] * (
